@@ -1,0 +1,67 @@
+"""No silent loss: every record that was offered is accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of the records of a variable or a run.
+
+    `offered = shown + superseded + thinned + dropped + unreadable` holds by construction: see
+    `settle`. Accounts add up.
+
+    Attributes:
+        offered: records that were due while training.
+        shown: readable, and drawn.
+        superseded: readable, but replaced after a restart.
+        thinned: left out by the writer's rule for long runs.
+        dropped: given up by the writer under pressure (slow or full disk).
+        unreadable: written, but damaged, foreign or of a newer version; or never found.
+
+    Example:
+        >>> Account(3, shown=3) + Account(2, shown=1, thinned=1)
+        Account(offered=5, shown=4, superseded=0, thinned=1, dropped=0, unreadable=0)
+    """
+
+    offered: int = 0
+    shown: int = 0
+    superseded: int = 0
+    thinned: int = 0
+    dropped: int = 0
+    unreadable: int = 0
+
+    def __add__(self, other: Account) -> Account:
+        """Adds two accounts field by field."""
+        return Account(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(Account))
+        )
+
+
+def settle(
+    *, offered: int, shown: int, superseded: int, thinned: int, dropped: int, damaged: int
+) -> Account:
+    """Closes the account of one lineage.
+
+    Args:
+        offered: sequence numbers that the writer gave out, as far as it is known.
+        shown: readable records that stand.
+        superseded: readable records that don't.
+        thinned: as the writer counted.
+        dropped: as the writer counted.
+        damaged: messages found that could not be read.
+
+    Returns:
+        The account. Records missing from the sequence are unreadable; where more damaged messages
+        were found than are missing (bytes that were never ours), they count as offered too.
+
+    Example:
+        >>> settle(offered=10, shown=6, superseded=0, thinned=2, dropped=1, damaged=0).unreadable
+        1
+    """
+    readable = shown + superseded
+    missing = max(offered - readable - thinned - dropped, 0)
+    unreadable = max(missing, damaged)
+    total = readable + thinned + dropped + unreadable
+    return Account(total, shown, superseded, thinned, dropped, unreadable)

@@ -1,0 +1,149 @@
+"""Some consecutive records of one variable, and their codec.
+
+A block decodes alone: absolute state at its first record, differences inside. It is the unit of
+loss: a damaged block costs its own records and no others.
+
+Payload (numbers are LEB128, signed ones zigzag)::
+
+    channels, records                    both at least 1
+    sequence                             signed: the first, then differences (each at least 1)
+    steps                                signed: the last step's distance to the event's step (0),
+                                         then backwards the differences
+    lags                                 signed, a record: step - past step
+    8 planes                             in the order of `statistics.STATISTICS`, see `planes`
+
+The planes of past_norm and delta_max hold differences to norm and delta_norm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import limits, planes, statistics, varint
+from tb_pastnet.core.envelope import Kind, seal, unseal
+from tb_pastnet.core.quantize import Codes
+from tb_pastnet.errors import InvalidArgument
+
+Integers = npt.NDArray[np.int64]
+
+_PREDICTED_BY = {
+    statistics.PAST_NORM: statistics.NORM,
+    statistics.DELTA_MAX: statistics.DELTA_NORM,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Records of one variable, oldest first.
+
+    Attributes:
+        sequence: int64 (records,), the writer's number of each record, strictly increasing.
+        steps: int64 (records,), strictly increasing.
+        past_steps: int64 (records,), the step of the past value that each is compared with.
+        codes: int16 (8, records, channels), see `quantize` and `statistics.STATISTICS`.
+    """
+
+    sequence: Integers
+    steps: Integers
+    past_steps: Integers
+    codes: Codes
+
+    @property
+    def channels(self) -> int:
+        """Number of channels."""
+        return int(self.codes.shape[2])
+
+
+def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
+    """Packs and seals a block.
+
+    Args:
+        block: at least one record of at least one channel.
+        tag: the tag that it will be stored under.
+        lineage: the writer's id, 0 in a user's own writer.
+
+    Returns:
+        The sealed message, to be stored in an event whose step is the block's last.
+
+    Raises:
+        InvalidArgument: the arrays don't fit together.
+
+    Example:
+        >>> one = np.array([3])
+        >>> block = Block(one, one, one - 1, np.zeros((8, 1, 4), np.int16))
+        >>> message = encode_block(block, tag="channels/w", lineage=1)
+        >>> decode_block(message, tag="channels/w", step=3, lineage=1).codes.shape
+        (8, 1, 4)
+    """
+    _check(block)
+    payload = bytearray(varint.encode([block.channels, len(block.steps)]))
+    payload += varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
+    payload += varint.encode_signed([0, *np.diff(block.steps)[::-1].tolist()])
+    payload += varint.encode_signed((block.steps - block.past_steps).tolist())
+    words = block.codes.view(np.uint16)
+    for row in range(len(statistics.STATISTICS)):
+        plane = words[row]
+        if row in _PREDICTED_BY:
+            plane = plane - words[_PREDICTED_BY[row]]
+        payload += planes.pack(plane.view(np.int16))
+    step = int(block.steps[-1])
+    return seal(bytes(payload), Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
+
+
+def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
+    """Opens a message and restores its block.
+
+    Args:
+        message: stored bytes, untrusted.
+        tag: the tag that it was found under.
+        step: the step of its event.
+        lineage: the lineage it belongs to, 0 for a user's own writer.
+
+    Returns:
+        The block, exactly as it was encoded.
+
+    Raises:
+        UnreadableRecord: foreign, of a newer version, or damaged.
+    """
+    payload = unseal(message, Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
+    reader = varint.Reader(payload)
+    channels = reader.number(limits.MAX_CHANNELS)
+    records = reader.number(limits.MAX_RECORDS)
+    if not channels or not records or channels * records > limits.MAX_CELLS:
+        raise varint.damaged("a block of reasonable size", f"{records} x {channels} cells")
+    sequence = np.cumsum(reader.signed_array(records))
+    steps = (step - np.cumsum(reader.signed_array(records)))[::-1].copy()
+    past_steps = steps - reader.signed_array(records)
+    words = np.empty((len(statistics.STATISTICS), records, channels), np.uint16)
+    for row in range(len(words)):
+        words[row] = planes.unpack(reader, records, channels).view(np.uint16)
+        if row in _PREDICTED_BY:
+            words[row] += words[_PREDICTED_BY[row]]
+    reader.end()
+    if records > 1 and (np.diff(sequence).min() < 1 or np.diff(steps).min() < 1):
+        raise varint.damaged("increasing steps", "steps that go back")
+    return Block(sequence, steps, past_steps, words.view(np.int16))
+
+
+def _check(block: Block) -> None:
+    records = len(block.steps)
+    rows = len(statistics.STATISTICS)
+    fits = block.codes.dtype == np.int16 and block.codes.ndim == 3 and block.codes.size > 0
+    if not fits or block.codes.shape[:2] != (rows, records):
+        raise InvalidArgument(
+            f"Could not encode a block: expected int16 codes of shape ({rows}, {records}, "
+            f"channels), got {block.codes.dtype} {block.codes.shape}. Pass quantised statistics."
+        )
+    if len(block.sequence) != records or len(block.past_steps) != records:
+        raise InvalidArgument(
+            f"Could not encode a block: expected {records} sequence numbers and past steps, got "
+            f"{len(block.sequence)} and {len(block.past_steps)}. Pass one of each a record."
+        )
+    if records > 1 and (np.diff(block.steps).min() < 1 or np.diff(block.sequence).min() < 1):
+        raise InvalidArgument(
+            f"Could not encode a block: expected strictly increasing steps and sequence numbers, "
+            f"got steps {block.steps.tolist()}. Start a new lineage when training goes back."
+        )

@@ -1,0 +1,28 @@
+"""Upper bounds on what a reader accepts, checked before anything is allocated.
+
+A log directory is untrusted input. The bounds are far above what the writer produces, and low
+enough that a hostile record can't exhaust the memory of TensorBoard.
+"""
+
+from __future__ import annotations
+
+MAX_CHANNELS = 1 << 24
+"""Channels of one variable (an embedding of 16 million rows)."""
+
+MAX_RECORDS = 1 << 12
+"""Records in one block; the writer puts at most 16."""
+
+MAX_CELLS = 1 << 24
+"""Channels times records of one block: 256 MiB once all its statistics are decoded."""
+
+MAX_MESSAGE = 1 << 28
+"""Bytes of one sealed message, the largest that a data provider call carries."""
+
+MAX_JSON = 1 << 26
+"""Bytes of a description once inflated."""
+
+MAX_NAME = 1 << 14
+"""Characters of a name of a layer, a variable or a note."""
+
+MAX_STEP = 1 << 53
+"""Steps stay exact as the doubles that the page reads."""

@@ -1,0 +1,73 @@
+"""Which records stand when a run was interrupted and started again.
+
+Training that restarts from a checkpoint writes some steps a second time. The rule: a lineage
+replaces what earlier lineages recorded at and after its own first step. Order is by ordinal, ties
+by id: no clock decides, so both TensorBoard loaders and every load order give one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
+    """Where each lineage is cut off by those after it.
+
+    Args:
+        starts: the first step of each lineage in order; None where it recorded nothing.
+
+    Returns:
+        For each lineage the smallest start among later ones, None where there is none.
+
+    Example:
+        >>> first_steps_after([0, 80, None, 50])
+        [50, 50, 50, None]
+    """
+    cuts: list[int | None] = []
+    cut: int | None = None
+    for start in reversed(starts):
+        cuts.append(cut)
+        if start is not None:
+            cut = start if cut is None else min(cut, start)
+    return cuts[::-1]
+
+
+def supersede(
+    lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None] | None = None
+) -> list[Flags]:
+    """Marks the records that still stand.
+
+    Args:
+        lineages: ordinal, id and increasing steps (records,) of each lineage, in any order.
+        starts: the first step of each lineage where it is known from elsewhere, for example from
+            the description when the first block of a variable is unreadable.
+
+    Returns:
+        For each lineage, in the order given, bool (records,): False = superseded.
+
+    Example:
+        >>> old, new = np.arange(100), np.arange(80, 150)
+        >>> keep = supersede([(1, 7, old), (2, 9, new)])
+        >>> int(keep[0].sum()), int(keep[1].sum())
+        (80, 70)
+    """
+    order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
+    found = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
+    if starts is not None:
+        found = [_earlier(found[at], starts[i]) for at, i in enumerate(order)]
+    keep: list[Flags] = [np.ones(0, bool)] * len(lineages)
+    for i, cut in zip(order, first_steps_after(found), strict=True):
+        steps = lineages[i][2]
+        keep[i] = np.ones(len(steps), bool) if cut is None else steps < cut
+    return keep
+
+
+def _earlier(first: int | None, second: int | None) -> int | None:
+    known = [step for step in (first, second) if step is not None]
+    return min(known) if known else None

@@ -1,0 +1,166 @@
+"""Names: of runs and tags in the log, and of variables in a network.
+
+A variable is known by its path of layer names below the model's root. Keras numbers unnamed layers
+through the whole process (`dense_7` in the second model), so those numbers are given anew within
+each parent: the same architecture has the same names in every process and after every load.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tb_pastnet.errors import UnknownName
+
+PLUGIN = "pastnet"
+"""The plugin's name in summary metadata and in the URL of its routes."""
+
+TAG_DESCRIPTION = "description"
+TAG_TIMELINE = "timeline"
+_CHANNELS = "channels/"
+_DIRECTORY = re.compile(r"(?:(.*)/)?pastnet\.(\d{4,9})\.([0-9a-f]{8})", re.DOTALL)
+_ROOT = "."
+
+
+class RunName(NamedTuple):
+    """What a lineage's directory says of itself.
+
+    Attributes:
+        run: the run as the user knows it, `.` for the root of the log directory.
+        ordinal: lineages of a run are ordered by it; no clock is involved.
+        lineage: the writer's 32-bit id, which breaks ties.
+    """
+
+    run: str
+    ordinal: int
+    lineage: int
+
+
+def channels_tag(variable: str) -> str:
+    """The tag that a variable's records are stored under.
+
+    Example:
+        >>> variable_of(channels_tag("conv1/kernel"))
+        'conv1/kernel'
+    """
+    return _CHANNELS + variable
+
+
+def variable_of(tag: str) -> str | None:
+    """The variable that a tag holds records of; None for any other tag."""
+    return tag[len(_CHANNELS) :] if tag.startswith(_CHANNELS) else None
+
+
+def lineage_directory(ordinal: int, lineage: int) -> str:
+    """The directory of a lineage, below the user's log directory.
+
+    Example:
+        >>> lineage_directory(2, 0x3F9A2C1B)
+        'pastnet.0002.3f9a2c1b'
+    """
+    return f"{PLUGIN}.{ordinal:04d}.{lineage:08x}"
+
+
+def parse_run(tensorboard_run: str) -> RunName | None:
+    """Reads the name that TensorBoard gives to a lineage's directory.
+
+    Returns:
+        Its parts, or None where the run isn't a lineage of ours.
+
+    Example:
+        >>> parse_run("a/pastnet.0001.3f9a2c1b")
+        RunName(run='a', ordinal=1, lineage=1067068443)
+        >>> parse_run("a") is None
+        True
+    """
+    match = _DIRECTORY.fullmatch(tensorboard_run)
+    if match is None:
+        return None
+    return RunName(match[1] or _ROOT, int(match[2]), int(match[3], 16))
+
+
+def snake_case(class_name: str) -> str:
+    """The name that Keras gives to an unnamed layer of a class, without its number.
+
+    Example:
+        >>> snake_case("Conv2DTranspose"), snake_case("LSTM")
+        ('conv2d_transpose', 'lstm')
+    """
+    # As keras.src.utils.naming.to_snake_case.
+    name = re.sub(r"\W+", "", class_name)
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def renumber(siblings: Sequence[tuple[str, str]]) -> list[str]:
+    """Numbers the unnamed layers of one parent anew, in their order.
+
+    Args:
+        siblings: class name and layer name of each, in order.
+
+    Returns:
+        Unique names: chosen ones are kept, automatic ones counted from the first of their class.
+
+    Example:
+        >>> renumber([("Dense", "dense_7"), ("Dense", "head"), ("Dense", "dense_9")])
+        ['dense', 'head', 'dense_1']
+    """
+    bases = [_automatic(class_name, name) for class_name, name in siblings]
+    chosen = {name for (_, name), base in zip(siblings, bases, strict=True) if base is None}
+    names: list[str] = []
+    used: set[str] = set(chosen)
+    for (_, name), base in zip(siblings, bases, strict=True):
+        fresh = name not in names if base is None else False
+        names.append(name if fresh else _free(base or name, used))
+        used.add(names[-1])
+    return names
+
+
+def _automatic(class_name: str, name: str) -> str | None:
+    base = snake_case(class_name)
+    return base if re.fullmatch(re.escape(base) + r"(_\d+)?", name) else None
+
+
+def _free(base: str, used: set[str]) -> str:
+    if base not in used:
+        return base
+    number = 1
+    while f"{base}_{number}" in used:
+        number += 1
+    return f"{base}_{number}"
+
+
+def resolve(name: str, identities: Iterable[str]) -> str:
+    """Finds the one variable that a name means.
+
+    Args:
+        name: an identity, or a suffix of whole path elements that fits just one.
+        identities: all there are.
+
+    Returns:
+        The identity.
+
+    Raises:
+        UnknownName: none fits, or several do.
+
+    Example:
+        >>> resolve("kernel", ["conv1/kernel", "conv1/bias"])
+        'conv1/kernel'
+    """
+    known = list(identities)
+    if name in known:
+        return name
+    fits = [identity for identity in known if identity.endswith("/" + name)]
+    if len(fits) == 1:
+        return fits[0]
+    shown = ", ".join((fits or known)[:8]) + (", …" if len(fits or known) > 8 else "")
+    if fits:
+        raise UnknownName(
+            f"Could not find variable {name!r}: expected a name that fits one variable, got "
+            f"{len(fits)} that end so: {shown}. Write more of its path."
+        )
+    raise UnknownName(
+        f"Could not find variable {name!r}: expected one of {shown or 'none at all'}, got no "
+        f"match. Use a variable's path below the model, or the end of it."
+    )

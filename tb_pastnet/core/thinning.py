@@ -1,0 +1,58 @@
+"""Long runs: which of the records that are due are stored.
+
+What is written can't be taken back, so thinning is the writer's: after each `capacity` stored
+records its stride doubles. A run of any length stays bounded by
+`capacity * (1 + log2(1 + due / capacity))` records, beside those that are always kept: a record in
+which a mask changed, and the last one.
+"""
+
+from __future__ import annotations
+
+from tb_pastnet.errors import InvalidArgument
+
+CAPACITY = 1024
+"""Records stored at each stride: all of the first 1,024, every second of the next 2,048, …"""
+
+
+class Thinning:
+    """Decides for each record that is due whether it is stored.
+
+    Args:
+        capacity: records stored before the stride doubles, at least 1.
+
+    Raises:
+        InvalidArgument: the capacity isn't positive.
+
+    Example:
+        >>> thinning = Thinning(capacity=3)
+        >>> [step for step in range(16) if thinning.keep()]
+        [0, 1, 2, 4, 6, 8, 12]
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        if capacity < 1:
+            raise InvalidArgument(
+                f"Could not set up thinning: expected a capacity of at least 1, got {capacity}. "
+                f"Leave it out for {CAPACITY}."
+            )
+        self._capacity = capacity
+        self._stride = 1
+        self._kept = 0
+        self._due_in = 0
+
+    def keep(self, changed: bool = False) -> bool:
+        """Says whether the next record that is due is stored.
+
+        Args:
+            changed: a mask changed since the last stored record. Such a record is always stored
+                and doesn't count against the capacity.
+        """
+        if self._due_in > 0:
+            self._due_in -= 1
+            return changed
+        self._kept += 1
+        if self._kept == self._capacity:
+            self._kept = 0
+            self._stride *= 2
+        self._due_in = self._stride - 1
+        return True

@@ -1,0 +1,108 @@
+"""Whole numbers in few bytes: LEB128, as protocol buffers use it, and zigzag for signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.errors import DamagedRecord
+
+Integers = npt.NDArray[np.int64]
+
+
+def encode(numbers: Iterable[int]) -> bytes:
+    """Writes non-negative numbers below 2**64, seven bits a byte, lowest first.
+
+    Example:
+        >>> encode([1, 300]).hex()
+        '01ac02'
+    """
+    out = bytearray()
+    for number in numbers:
+        left = int(number)
+        while left > 0x7F:
+            out.append(left & 0x7F | 0x80)
+            left >>= 7
+        out.append(left)
+    return bytes(out)
+
+
+def encode_signed(numbers: Iterable[int]) -> bytes:
+    """Writes numbers of either sign below 2**63 in magnitude: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return encode((int(n) << 1) if n >= 0 else ((-int(n) << 1) - 1) for n in numbers)
+
+
+class Reader:
+    """Reads numbers and bytes from an untrusted payload, front to back.
+
+    Example:
+        >>> reader = Reader(encode([5]) + encode_signed([-2]) + b"xy")
+        >>> reader.number(), reader.signed(), reader.take(2)
+        (5, -2, b'xy')
+    """
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+        self._at = 0
+
+    def number(self, most: int = (1 << 64) - 1) -> int:
+        """Reads a non-negative number.
+
+        Raises:
+            DamagedRecord: the payload ends inside the number, or it is larger than `most`.
+        """
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > most:
+                    raise damaged(f"a number of at most {most}", str(value))
+                return value
+        raise damaged("a number of at most 10 bytes", "a longer one")
+
+    def signed(self) -> int:
+        """Reads a number of either sign."""
+        value = self.number()
+        return -((value + 1) >> 1) if value & 1 else value >> 1
+
+    def signed_array(self, count: int) -> Integers:
+        """Reads `count` numbers of either sign, as int64.
+
+        Raises:
+            DamagedRecord: a number does not fit.
+        """
+        values = [self.signed() for _ in range(count)]
+        if any(abs(value) >= 1 << 62 for value in values):
+            raise damaged("numbers below 2**62", "a larger one")
+        return np.array(values, dtype=np.int64)
+
+    def take(self, count: int) -> bytes:
+        """Reads `count` bytes.
+
+        Raises:
+            DamagedRecord: fewer are left.
+        """
+        if count > len(self._payload) - self._at:
+            raise damaged(f"{count} more bytes", f"{len(self._payload) - self._at}")
+        piece = self._payload[self._at : self._at + count]
+        self._at += count
+        return piece
+
+    def end(self) -> None:
+        """Checks that everything was read.
+
+        Raises:
+            DamagedRecord: bytes are left over.
+        """
+        if self._at != len(self._payload):
+            raise damaged("the end of the record", f"{len(self._payload) - self._at} more bytes")
+
+
+def damaged(expected: str, got: str) -> DamagedRecord:
+    """The error of a layout that doesn't hold although the checksum does."""
+    return DamagedRecord(
+        f"Could not decode a record: expected {expected}, got {got}. The record is skipped."
+    )

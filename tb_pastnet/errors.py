@@ -1,0 +1,71 @@
+"""All exceptions of tb_pastnet, in one tree.
+
+```
+PastNetError
+├── InvalidArgument (ValueError)     a wrong value or shape, found at construction
+│   └── UnknownName (KeyError)       a name that fits no variable, or more than one
+├── UnsupportedBackend               Keras runs on something else than TensorFlow
+├── UnwritableLog (OSError)          the log directory can't be created or written
+└── UnreadableRecord                 bytes in a log that can't be used; readers count them
+    ├── ForeignRecord                not written by tb_pastnet
+    ├── UnknownVersion               written by a newer tb_pastnet
+    └── DamagedRecord                ours, but its checksum or its layout is broken
+```
+
+Only what a user commands raises. What observes a training run raises at construction alone;
+after that a failure is counted and logged once per cause.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DamagedRecord",
+    "ForeignRecord",
+    "InvalidArgument",
+    "PastNetError",
+    "UnknownName",
+    "UnknownVersion",
+    "UnreadableRecord",
+    "UnsupportedBackend",
+    "UnwritableLog",
+]
+
+
+class PastNetError(Exception):
+    """The root of everything that tb_pastnet raises on purpose."""
+
+
+class InvalidArgument(PastNetError, ValueError):
+    """A value, a shape or a combination that can't be used."""
+
+
+class UnknownName(InvalidArgument, KeyError):
+    """A name that fits no variable, or more than one."""
+
+    def __str__(self) -> str:
+        # KeyError would print the repr of the text.
+        return str(self.args[0]) if self.args else ""
+
+
+class UnsupportedBackend(PastNetError):
+    """Keras runs on a backend that tb_pastnet can't observe."""
+
+
+class UnwritableLog(PastNetError, OSError):
+    """The log directory can't be created or written."""
+
+
+class UnreadableRecord(PastNetError):
+    """Bytes in a log that can't be used. Readers count them and go on."""
+
+
+class ForeignRecord(UnreadableRecord):
+    """Bytes under our name that tb_pastnet did not write."""
+
+
+class UnknownVersion(UnreadableRecord):
+    """A record in a format newer than this reader."""
+
+
+class DamagedRecord(UnreadableRecord):
+    """A record of ours whose checksum or layout is broken."""
