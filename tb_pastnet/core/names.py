@@ -111,8 +111,8 @@ def renumber(siblings: Sequence[tuple[str, str]]) -> list[str]:
     names: list[str] = []
     used: set[str] = set(chosen)
     for (_, name), base in zip(siblings, bases, strict=True):
-        fresh = name not in names if base is None else False
-        names.append(name if fresh else _free(base or name, used))
+        keep = base is None and name not in names
+        names.append(name if keep else _free(base or name, used))
         used.add(names[-1])
     return names
 

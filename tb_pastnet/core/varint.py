@@ -85,11 +85,16 @@ class Reader:
         Raises:
             DamagedRecord: fewer are left.
         """
-        if count > len(self._payload) - self._at:
-            raise damaged(f"{count} more bytes", f"{len(self._payload) - self._at}")
+        if count > self.left:
+            raise damaged(f"{count} more bytes", str(self.left))
         piece = self._payload[self._at : self._at + count]
         self._at += count
         return piece
+
+    @property
+    def left(self) -> int:
+        """Number of bytes not read yet."""
+        return len(self._payload) - self._at
 
     def end(self) -> None:
         """Checks that everything was read.
@@ -97,8 +102,8 @@ class Reader:
         Raises:
             DamagedRecord: bytes are left over.
         """
-        if self._at != len(self._payload):
-            raise damaged("the end of the record", f"{len(self._payload) - self._at} more bytes")
+        if self.left:
+            raise damaged("the end of the record", f"{self.left} more bytes")
 
 
 def damaged(expected: str, got: str) -> DamagedRecord:

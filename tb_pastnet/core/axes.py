@@ -1,0 +1,275 @@
+"""Which elements of a variable make a channel.
+
+The rules are data: for each layer class of Keras, each of its variables and the axis, or axes, that
+number its channels. `blocks` says that the last axis holds several gates side by side, so that
+column i belongs to channel i modulo the units. The tests perturb every index of real layers and see
+that just the channel named here changes.
+
+Layers that are not in the table fall back to the last axis and are marked unverified.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from tb_pastnet.errors import InvalidArgument
+
+
+class _Rule(NamedTuple):
+    axes: tuple[int, ...]
+    blocks: int = 1
+
+
+_LAST, _FIRST, _HEAD = _Rule((-1,)), _Rule((0,)), _Rule((-2,))
+_CHANNEL_MULTIPLIER = _Rule((-2, -1))
+
+_DENSE = {"kernel": _LAST, "bias": _LAST}
+_TRANSPOSE = {"kernel": _HEAD, "bias": _LAST}
+_DEPTHWISE = {"kernel": _CHANNEL_MULTIPLIER, "depthwise_kernel": _CHANNEL_MULTIPLIER}
+_SEPARABLE = {"depthwise_kernel": _CHANNEL_MULTIPLIER, "pointwise_kernel": _LAST, "bias": _LAST}
+_NORM = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_variance", "scale"), _FIRST)
+_ATTENTION = {
+    **{f"{name}/kernel": _HEAD for name in ("query", "key", "value")},
+    **{f"{name}/bias": _HEAD for name in ("query", "key", "value")},
+    "attention_output/kernel": _FIRST,
+    "attention_output/bias": _FIRST,
+}
+
+
+def _gates(blocks: int) -> dict[str, _Rule]:
+    return dict.fromkeys(("kernel", "recurrent_kernel", "bias"), _Rule((-1,), blocks))
+
+
+_RULES: Mapping[str, Mapping[str, _Rule]] = {
+    "Dense": _DENSE,
+    **{f"Conv{n}D": _DENSE for n in (1, 2, 3)},
+    **{f"Conv{n}DTranspose": _TRANSPOSE for n in (1, 2, 3)},
+    **{f"DepthwiseConv{n}D": {**_DEPTHWISE, "bias": _LAST} for n in (1, 2)},
+    **{f"SeparableConv{n}D": _SEPARABLE for n in (1, 2)},
+    "Embedding": {"embeddings": _FIRST},
+    "ReversibleEmbedding": {"embeddings": _FIRST, "reverse_embeddings": _LAST},
+    "MultiHeadAttention": _ATTENTION,
+    "GroupedQueryAttention": _ATTENTION,
+    "SimpleRNNCell": _gates(1),
+    "LSTMCell": _gates(4),
+    "GRUCell": _gates(3),
+    "ConvLSTMCell": _gates(4),
+    "BatchNormalization": _NORM,
+    "LayerNormalization": _NORM,
+    "RMSNormalization": _NORM,
+    "GroupNormalization": _NORM,
+}
+
+_ONE_AXIS_ONLY = ("LayerNormalization", "RMSNormalization")
+_MAIN = ("kernel", "pointwise_kernel", "embeddings", "gamma", "scale")
+
+
+@dataclass(frozen=True)
+class ChannelAxis:
+    """How a variable splits into channels.
+
+    Attributes:
+        view: the shape to look at, with gates apart: (in, 4, units) for an LSTM's kernel.
+        axes: the axes of `view` that number the channels, flattened in this order; none for a
+            scalar, which is one channel.
+        text: what the page shows, such as "-1", "(-2, -1)" or "-1 mod 32".
+        verified: the rule is known to fit this layer, or the user gave it.
+    """
+
+    view: tuple[int, ...]
+    axes: tuple[int, ...]
+    text: str
+    verified: bool
+
+    @property
+    def channels(self) -> int:
+        """Number of channels; 1 for a scalar."""
+        return math.prod(self.view[axis] for axis in self.axes)
+
+    @property
+    def elements(self) -> int:
+        """Elements in each channel."""
+        rest = (n for axis, n in enumerate(self.view) if axis not in self.axes)
+        return math.prod(rest)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The transposition of `view` that brings the channel axes to the front."""
+        rest = tuple(axis for axis in range(len(self.view)) if axis not in self.axes)
+        return self.axes + rest
+
+    def split(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Lays out a variable's values by channel.
+
+        Args:
+            values: any array with the variable's number of elements.
+
+        Returns:
+            An array of shape (channels, elements).
+
+        Raises:
+            InvalidArgument: the number of elements differs.
+
+        Example:
+            >>> import numpy as np
+            >>> explicit_axis(0, (2, 3), "w").split(np.arange(6)).tolist()
+            [[0, 1, 2], [3, 4, 5]]
+        """
+        if values.size != math.prod(self.view):
+            raise InvalidArgument(
+                f"Could not split values into channels: expected {math.prod(self.view)} elements "
+                f"as in {self.view}, got shape {values.shape}. Pass a value of the same variable."
+            )
+        split = values.reshape(self.view).transpose(self.order)
+        return split.reshape(self.channels, self.elements)
+
+
+def channel_axis(
+    layer_types: Sequence[str],
+    variable_name: str,
+    shape: Sequence[int],
+    *,
+    parent_types: Sequence[str] = (),
+    layer_name: str = "",
+    equation: str | None = None,
+) -> ChannelAxis:
+    """Looks up the channel axis of a layer's variable.
+
+    Args:
+        layer_types: names of the layer's class and its bases, most derived first. Only classes of
+            Keras itself go by their bare name; others should carry their module's.
+        variable_name: the variable's own name, such as "kernel".
+        shape: its shape, fully known.
+        parent_types: the same of the layer that this one is a part of; attention uses it.
+        layer_name: the layer's name in its parent, such as "query".
+        equation: of an EinsumDense.
+
+    Returns:
+        The axis. `verified` only where the class itself is in the table, a class derived from
+        it may work otherwise.
+
+    Example:
+        >>> channel_axis(["LSTMCell"], "kernel", (8, 64)).text
+        '-1 mod 16'
+        >>> channel_axis(["MyLayer"], "w", (8, 64)).verified
+        False
+    """
+    size = tuple(int(n) for n in shape)
+    if not size:
+        return ChannelAxis((), (), "scalar", True)
+    for kinds, name in ((parent_types, f"{layer_name}/{variable_name}"), (layer_types, variable_name)):
+        for kind in kinds:
+            rule = _RULES.get(kind, {}).get(name)
+            if rule is not None and _fits(rule, kind, size):
+                return _build(rule, size, verified=kind == kinds[0])
+    if equation is not None and layer_types and layer_types[0] == "EinsumDense":
+        return _einsum(equation, variable_name, size)
+    return _build(_LAST, size, verified=False)
+
+
+def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) -> ChannelAxis:
+    """The axis that a user gives.
+
+    Args:
+        axis: one axis or several, negative from the end; () takes all as one channel.
+        shape: the variable's shape.
+        name: the variable, for the error.
+
+    Returns:
+        The axis, verified.
+
+    Raises:
+        InvalidArgument: an axis is out of range, or given twice.
+
+    Example:
+        >>> explicit_axis((-2, -1), (3, 3, 8, 2), "w").channels
+        16
+    """
+    size = tuple(int(n) for n in shape)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    inside = [a % len(size) for a in axes if size and -len(size) <= a < len(size)]
+    if len(set(inside)) != len(axes):
+        raise InvalidArgument(
+            f"Could not take axis {axis} of {name!r} as its channels: expected different axes from "
+            f"{-len(size)} to {len(size) - 1} for shape {size}, got {axis}. Correct channel_axis=."
+        )
+    return ChannelAxis(size, tuple(inside), _text(axes), True)
+
+
+def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:
+    """Chooses the variable that a layer is drawn by.
+
+    Args:
+        variables: name and shape of each variable of the layer, at least one.
+
+    Returns:
+        The index of its kernel, or of what comes nearest; else of the largest.
+
+    Example:
+        >>> main_variable([("bias", (8,)), ("kernel", (4, 8))])
+        1
+    """
+    names = [name.rpartition("/")[2] for name, _ in variables]
+    for name in _MAIN:
+        if name in names:
+            return names.index(name)
+    return max(range(len(variables)), key=lambda i: math.prod(variables[i][1]))
+
+
+def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -> str:
+    """What a variable is to its layer.
+
+    Args:
+        name: the variable's own name.
+        shape: its shape.
+        statistic: it isn't trained by gradients, as a BatchNorm's moving mean.
+
+    Returns:
+        "kernel", "bias", "scale", "statistic" or "other".
+
+    Example:
+        >>> variable_role("recurrent_kernel", (4, 8)), variable_role("beta", (4,))
+        ('kernel', 'bias')
+    """
+    own = name.rpartition("/")[2]
+    if statistic:
+        return "statistic"
+    if own in ("bias", "beta"):
+        return "bias"
+    if own in ("gamma", "scale"):
+        return "scale"
+    return "kernel" if own.endswith(("kernel", "embeddings")) or len(shape) > 1 else "other"
+
+
+def _fits(rule: _Rule, kind: str, shape: tuple[int, ...]) -> bool:
+    # Over several axes a normalisation has no channel of its own for each element.
+    if kind in _ONE_AXIS_ONLY and len(shape) > 1:
+        return False
+    return shape[-1] % rule.blocks == 0 and all(-len(shape) <= a < len(shape) for a in rule.axes)
+
+
+def _build(rule: _Rule, shape: tuple[int, ...], *, verified: bool) -> ChannelAxis:
+    if rule.blocks == 1:
+        axes = tuple(axis % len(shape) for axis in rule.axes)
+        return ChannelAxis(shape, axes, _text(rule.axes), verified)
+    units = shape[-1] // rule.blocks
+    view = (*shape[:-1], rule.blocks, units)
+    return ChannelAxis(view, (len(view) - 1,), f"-1 mod {units}", verified)
+
+
+def _einsum(equation: str, variable_name: str, shape: tuple[int, ...]) -> ChannelAxis:
+    operands, _, output = equation.replace(" ", "").partition("->")
+    labels = operands.partition(",")[2]
+    if variable_name != "kernel" or len(labels) != len(shape):
+        return _build(_LAST, shape, verified=len(shape) == 1)
+    own = [i - len(labels) for i, label in enumerate(labels) if label in output]
+    return _build(_Rule((own[-1] if own else -1,)), shape, verified=len(own) == 1)
+
+
+def _text(axes: tuple[int, ...]) -> str:
+    return str(axes[0]) if len(axes) == 1 else str(axes)
