@@ -1,3 +1,5 @@
+"""For tools that still call setup.py; everything is said in pyproject.toml."""
+
 from setuptools import setup
 
 setup()

@@ -1,0 +1,1 @@
+"""What dev.py is made of: the environment, Node, Chromium and the steps. Standard library only."""

@@ -1,0 +1,161 @@
+"""The commands of dev.py."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from tools import browser, bundle, environment
+from tools.steps import ROOT, Failure, Steps, quiet, run, say
+
+TEXT = """\
+demo       train the demo's five runs and show them in TensorBoard (--once: only train)
+test       lint, then run every test; what follows -- goes to pytest, which then runs alone
+lint       ruff, mypy --strict, import-linter, tsc, Biome
+bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
+prove      run the tests that are too long for every change; what follows -- goes to pytest
+bench      run the benchmarks and print their tables; names choose some of them
+"""
+
+
+class Session:
+    """The environment of one call of dev.py, brought up when first needed."""
+
+    def __init__(self) -> None:
+        self.python = environment.ensure()
+        self.env = environment.variables(self.python)
+
+    def tool(self, *arguments: str) -> list[str]:
+        """The command of a Python tool of the environment."""
+        return [str(self.python), "-m", *arguments]
+
+    def with_page(self) -> None:
+        """Brings Node and the page's packages."""
+        browser.ensure_node(self.env)
+
+    def with_browser(self) -> None:
+        """Brings Node, the page's packages and Chromium."""
+        browser.ensure_node(self.env)
+        browser.ensure_chromium(self.env)
+
+
+def lint_steps(session: Session, steps: Steps) -> None:
+    """All that reads the code without running it."""
+    env = session.env
+    imports = [str(session.python.parent / "lint-imports"), "--no-logo"]
+    for name, command in (
+        ("ruff check", session.tool("ruff", "check", ".")),
+        ("ruff format", session.tool("ruff", "format", "--check", ".")),
+        ("mypy --strict", session.tool("mypy")),
+        ("import-linter", imports),
+    ):
+        steps.step(name, lambda command=command: quiet(command, env))
+    steps.step("tsc", lambda: bundle.npm("check", env))
+    steps.step("Biome", lambda: bundle.npm("lint", env))
+
+
+def lint(_: argparse.Namespace) -> int:
+    """Reads the code of both languages."""
+    session, steps = Session(), Steps()
+    session.with_page()
+    lint_steps(session, steps)
+    return steps.verdict()
+
+
+def test(arguments: argparse.Namespace) -> int:
+    """Runs every check and test; with arguments for pytest only pytest."""
+    start = time.monotonic()
+    session, steps = Session(), Steps()
+    session.with_browser()
+    if not arguments.pytest:
+        lint_steps(session, steps)
+        steps.step("tests of the page", lambda: bundle.npm("test", session.env))
+        steps.step("page is a fresh build", lambda: bundle.compare(session.env))
+    steps.loud("pytest", session.tool("pytest", "--no-header", *arguments.pytest), session.env)
+    say(f"{time.monotonic() - start:.0f} s in all")
+    return steps.verdict()
+
+
+def prove(arguments: argparse.Namespace) -> int:
+    """Runs the long tests."""
+    session = Session()
+    session.with_browser()
+    return run(session.tool("pytest", "-m", "prove", *arguments.pytest), session.env)
+
+
+def build(arguments: argparse.Namespace) -> int:
+    """Builds the page or compares it."""
+    session = Session()
+    session.with_page()
+    code, output = (
+        bundle.compare(session.env) if arguments.check else bundle.npm("build", session.env)
+    )
+    say(output.strip() or ("The committed page is a fresh build." if arguments.check else "Built."))
+    return code
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Trains the demo and shows it."""
+    session = Session()
+    return run(session.tool("demo", *arguments.demo), session.env)
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Runs the benchmarks one after the other."""
+    session = Session()
+    found = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem[0] != "_")
+    chosen = [path for path in found if not arguments.names or path.stem in arguments.names]
+    unknown = set(arguments.names) - {path.stem for path in found}
+    if unknown:
+        names = ", ".join(path.stem for path in found)
+        raise Failure(f"Could not run {', '.join(sorted(unknown))}: expected one of {names}.")
+    codes = [run([session.python, path], session.env) for path in chosen]
+    return max(codes, default=0)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of dev.py."""
+    top = argparse.ArgumentParser(
+        prog="dev.py", epilog=TEXT, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for name, action in (("test", test), ("prove", prove), ("lint", lint)):
+        commands.add_parser(name).set_defaults(action=action)
+    command = commands.add_parser("bundle")
+    command.add_argument("--check", action="store_true", help="compare, change nothing")
+    command.set_defaults(action=build)
+    commands.add_parser("demo", add_help=False).set_defaults(action=demo)
+    command = commands.add_parser("bench")
+    command.add_argument("names", nargs="*", metavar="NAME")
+    command.set_defaults(action=bench)
+    return top
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line: what follows -- is pytest's, what follows `demo` is the demo's."""
+    own, rest = list(argv), []
+    if own[:1] == ["demo"]:
+        own, rest = own[:1], own[1:]
+        return argparse.Namespace(**vars(parser().parse_args(own)), demo=rest)
+    if "--" in own:
+        cut = own.index("--")
+        own, rest = own[:cut], own[cut + 1 :]
+    return argparse.Namespace(**vars(parser().parse_args(own)), pytest=rest)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs one command of dev.py.
+
+    Returns:
+        The exit code: 0 only if all went well.
+    """
+    arguments = parse(argv)
+    try:
+        return int(arguments.action(arguments))
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130

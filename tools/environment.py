@@ -1,0 +1,134 @@
+"""Makes the Python environment in .venv, once for each state of pyproject.toml."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.steps import ROOT, Failure, demand, say
+
+VENV = ROOT / ".venv"
+STAMP = VENV / "pastnet-stamp"
+OLDEST_PIP = (22, 3)  # the first with `pip --python`
+
+
+def scripts(venv: Path = VENV) -> Path:
+    """The folder of an environment's programs."""
+    return venv / ("Scripts" if os.name == "nt" else "bin")
+
+
+def venv_python(venv: Path = VENV) -> Path:
+    """The Python of an environment."""
+    return scripts(venv) / ("python.exe" if os.name == "nt" else "python")
+
+
+def requirements() -> list[str]:
+    """What pip installs: the project in place, its extras, the smaller TensorFlow if it exists."""
+    small = sys.platform == "linux" and platform.machine() == "x86_64"
+    if small:
+        return ["--editable", f"{ROOT}[demo,dev]", "tensorflow-cpu>=2.16"]
+    return ["--editable", f"{ROOT}[tensorflow,demo,dev]"]
+
+
+def stamp() -> str:
+    """A fingerprint of all that decides what is installed."""
+    parts = [sys.version, str(ROOT), *requirements(), (ROOT / "pyproject.toml").read_text("utf-8")]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def pip_version(pip: list[str]) -> tuple[int, ...]:
+    """The version of a pip, () if it doesn't run."""
+    try:
+        done = subprocess.run(
+            [*pip, "--version"],
+            check=False,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError:
+        return ()
+    found = re.match(r"pip (\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if done.returncode == 0 and found else ()
+
+
+def can_bring_pip() -> bool:
+    """Whether this Python can make an environment that has pip (Debian ships it apart)."""
+    return importlib.util.find_spec("ensurepip") is not None
+
+
+def make(venv: Path) -> list[str]:
+    """Makes an empty environment.
+
+    Args:
+        venv: Its folder. What was there is removed.
+
+    Returns:
+        The command of a pip that installs into it.
+
+    Raises:
+        Failure: This Python has neither ensurepip nor pip, and there is no pip to be found.
+    """
+    create = [sys.executable, "-m", "venv", "--clear"]
+    if can_bring_pip():
+        demand("make .venv", [*create, str(venv)])
+        return [str(venv_python(venv)), "-m", "pip"]
+    outside = shutil.which("pip3") or shutil.which("pip")
+    for pip in ([sys.executable, "-m", "pip"], [outside] if outside else []):
+        if pip and pip_version(pip) >= OLDEST_PIP:
+            demand("make .venv without pip", [*create, "--without-pip", str(venv)])
+            return [*pip, "--python", str(venv_python(venv))]
+    raise Failure(
+        f"Could not make .venv: expected ensurepip, or pip 22.3 or newer, for {sys.executable}, "
+        "got neither. Install one of them (Debian, Ubuntu: apt-get install python3-venv), "
+        "or set PASTNET_PYTHON to a Python that has everything installed."
+    )
+
+
+def ensure() -> Path:
+    """Makes the environment unless it is there and fits pyproject.toml.
+
+    The variable PASTNET_PYTHON names another Python to use as it is, such as one of conda.
+
+    Returns:
+        The environment's Python.
+
+    Raises:
+        Failure: The environment can't be made, or something can't be installed.
+    """
+    chosen = os.environ.get("PASTNET_PYTHON")
+    if chosen:
+        return Path(chosen)
+    wanted = stamp()
+    if STAMP.is_file() and STAMP.read_text("utf-8") == wanted:
+        return venv_python()
+    say("Making the Python environment in .venv (once, some minutes)")
+    install([*make(VENV), "install", *requirements()], "install the requirements")
+    STAMP.write_text(wanted, "utf-8")
+    return venv_python()
+
+
+def install(command: list[str], doing: str) -> None:
+    """Runs a `pip install` without its chatter.
+
+    Raises:
+        Failure: pip failed.
+    """
+    demand(doing, [*command, "--quiet", "--progress-bar=off", "--disable-pip-version-check"])
+
+
+def variables(python: Path) -> dict[str, str]:
+    """The environment variables for programs that run in the environment."""
+    env = dict(os.environ)
+    env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
+    env["PYTHONPATH"] = str(ROOT)
+    env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    env.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    return env
