@@ -7,6 +7,7 @@ explains itself. Unknown keys are ignored, so that a later version may add some.
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -162,7 +163,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             every=_whole(data["every"]),
             past=_text(data["past"]),
             first_step=_whole(data["first_step"]),
-            created=float(data["created"]),
+            created=_seconds(data["created"]),
             versions={_text(k): _text(v) for k, v in data["versions"].items()},
             layers=tuple(_layer(entry) for entry in data["layers"]),
             variables=tuple(_variable(entry) for entry in data["variables"]),
@@ -229,6 +230,12 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > limits.MAX_NAME:
         raise ValueError(f"a text of at most {limits.MAX_NAME} characters is missing")
     return value
+
+
+def _seconds(value: Any) -> float:
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("a finite number of seconds is missing")
+    return float(value)
 
 
 def _whole(value: Any) -> int:
