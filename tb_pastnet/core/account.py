@@ -34,9 +34,7 @@ class Account:
 
     def __add__(self, other: Account) -> Account:
         """Adds two accounts field by field."""
-        return Account(
-            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(Account))
-        )
+        return Account(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Account)))
 
 
 def settle(

@@ -162,7 +162,10 @@ def channel_axis(
     size = tuple(int(n) for n in shape)
     if not size:
         return ChannelAxis((), (), "scalar", True)
-    for kinds, name in ((parent_types, f"{layer_name}/{variable_name}"), (layer_types, variable_name)):
+    for kinds, name in (
+        (parent_types, f"{layer_name}/{variable_name}"),
+        (layer_types, variable_name),
+    ):
         for kind in kinds:
             rule = _RULES.get(kind, {}).get(name)
             if rule is not None and _fits(rule, kind, size):

@@ -10,7 +10,8 @@ Layout, little-endian::
     4  1  version of the format, now 1
     5  1  kind: 1 channels, 2 timeline, 3 description
     6  2  reserved, 0
-    8  4  CRC-32 (zlib) over version, kind, reserved, step (i64), lineage (u32), tag (UTF-8), 0, payload
+    8  4  CRC-32 (zlib) over version, kind, reserved, step (i64), lineage (u32), tag (UTF-8), a
+          zero byte, payload
     12    payload
 """
 

@@ -77,7 +77,7 @@ def channel_states(
 
     Example:
         >>> codes = np.full((8, 6, 1), ZERO, np.int16)
-        >>> codes[[statistics.NORM, statistics.PAST_NORM, statistics.KEPT, statistics.TRAINABLE]] = 0
+        >>> codes[[0, 1, 6, 7]] = 0  # norms, share kept and share trainable are 1
         >>> steps = np.arange(1, 7)
         >>> channel_states(codes, steps, steps - 1, measured=True)[:, 0].tolist()
         [1, 1, 1, 1, 3, 3]
@@ -130,4 +130,5 @@ def _held_since(held: Flags, steps: Integers, past_steps: Integers) -> Flags:
     free_before = np.zeros((len(held) + 1, held.shape[1]), np.int32)
     np.cumsum(~held, axis=0, out=free_before[1:])
     free_between = free_before[1:] - free_before[np.maximum(since, 0)]
-    return held & (free_between == 0) & (since >= 0)[:, None]
+    result: Flags = held & (free_between == 0) & (since >= 0)[:, None]
+    return result

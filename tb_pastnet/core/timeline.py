@@ -138,9 +138,7 @@ def decode_timeline(message: bytes, *, tag: str, step: int, lineage: int) -> Tim
     reader.end()
     if records > 1 and (np.diff(sequence).min() < 1 or np.diff(steps).min() < 1):
         raise varint.damaged("increasing steps", "steps that go back")
-    return Timeline(
-        sequence, steps, wall_times, rates, offered, thinned, dropped, closed, notes
-    )
+    return Timeline(sequence, steps, wall_times, rates, offered, thinned, dropped, closed, notes)
 
 
 def _check(timeline: Timeline, records: int) -> None:
