@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from tools import browser, bundle, environment
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
@@ -51,7 +52,7 @@ def lint_steps(session: Session, steps: Steps) -> None:
         ("mypy --strict", session.tool("mypy")),
         ("import-linter", imports),
     ):
-        steps.step(name, lambda command=command: quiet(command, env))
+        steps.step(name, partial(quiet, command, env))
     steps.step("tsc", lambda: bundle.npm("check", env))
     steps.step("Biome", lambda: bundle.npm("lint", env))
 

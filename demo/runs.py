@@ -1,0 +1,112 @@
+"""The five runs. Each is a function of the data and the callback that records it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from demo.digits import BATCH, Digits, network
+from demo.masks import GradientMasks, MaskedGradients, PruneSmallest, ZeroChannels, leaves
+
+EPOCHS = 40
+RATES = (
+    (0, 1e-3),
+    (16, 5e-4),
+    (23, 2.5e-4),
+    (30, 1.2e-4),
+    (36, 6e-5),
+)  # from this epoch on, this learning rate
+FREEZE = (6, 11, 16, 21)  # at these epochs one more layer, from the input on
+THAW = 30  # at this epoch the last of them trains again
+PRUNE = (4, 7, 10, 13, 16)  # at these epochs one more step
+LEAK = 12  # from this epoch on the gradients are masked
+
+Recording = Any  # a keras.callbacks.Callback
+
+
+def rate(epoch: int) -> float:
+    """The learning rate of an epoch."""
+    return [value for start, value in RATES if start <= epoch][-1]
+
+
+def compile_(model: Any, optimizer: Any) -> None:
+    """Compiles a classifier of digits."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, metrics=["accuracy"])
+
+
+def fit(model: Any, data: Digits, callbacks: list[Any], start: int = 0, end: int = EPOCHS) -> None:
+    """Trains from one epoch to another; the learning rate drops by the calendar of RATES."""
+    drops = keras.callbacks.LearningRateScheduler(rate)
+    model.fit(
+        *data.train,
+        batch_size=BATCH,
+        initial_epoch=start,
+        epochs=end,
+        verbose=0,
+        callbacks=[drops, *callbacks],
+    )
+
+
+def dense(data: Digits, recording: Recording) -> Any:
+    """The baseline: nothing is frozen, nothing is pruned."""
+    model = network()
+    compile_(model, keras.optimizers.Adam())
+    keras.utils.set_random_seed(0)
+    fit(model, data, [recording])
+    return model
+
+
+def freeze_steps(data: Digits, recording: Recording) -> Any:
+    """Layers are frozen one by one with `trainable = False`; the last one is thawed near the end."""
+    model = network()
+    keras.utils.set_random_seed(0)
+    convolutions = [layer for layer in leaves(model) if isinstance(layer, keras.layers.Conv2D)]
+    compile_(model, keras.optimizers.Adam())
+    fit(model, data, [recording], 0, FREEZE[0])
+    for layer, start, end in zip(convolutions, FREEZE, (*FREEZE[1:], THAW), strict=True):
+        layer.trainable = False
+        compile_(model, keras.optimizers.Adam())
+        fit(model, data, [recording], start, end)
+    convolutions[-1].trainable = True
+    compile_(model, keras.optimizers.Adam())
+    fit(model, data, [recording], THAW)
+    return model
+
+
+def prune_channels(data: Digits, recording: Recording, seed: int) -> Any:
+    """Half of the channels of each layer are pruned by magnitude; the seed is the data's order."""
+    model = network(ZeroChannels)
+    compile_(model, keras.optimizers.Adam())
+    keras.utils.set_random_seed(seed)
+    fit(model, data, [PruneSmallest(PRUNE, share=0.5), recording])
+    return model
+
+
+def leak_weight_decay(data: Digits, recording: Recording) -> Any:
+    """Half of the channels of block2 were to be frozen, but AdamW's weight decay moves them."""
+    plain = network()
+    model = MaskedGradients(plain.inputs, plain.outputs, name="digits")
+    convolutions = [layer for layer in leaves(model.get_layer("block2")) if layer.weights]
+    model.masks = GradientMasks(convolutions)
+    # A constant rate: the leak is learning rate times weight decay, here 2e-4 of a weight a step.
+    compile_(model, keras.optimizers.AdamW(learning_rate=2e-3, weight_decay=0.1))
+    keras.utils.set_random_seed(0)
+    freeze = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, _: model.masks.freeze(slice(0, 16)) if epoch == LEAK else None
+    )
+    model.fit(
+        *data.train, batch_size=BATCH, epochs=EPOCHS, verbose=0, callbacks=[freeze, recording]
+    )
+    return model
+
+
+RUNS: dict[str, Callable[[Digits, Recording], Any]] = {
+    "dense": dense,
+    "freeze_steps": freeze_steps,
+    "prune_channels_s0": lambda data, recording: prune_channels(data, recording, 0),
+    "prune_channels_s1": lambda data, recording: prune_channels(data, recording, 1),
+    "leak_weight_decay": leak_weight_decay,
+}
