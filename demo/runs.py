@@ -60,7 +60,7 @@ def dense(data: Digits, recording: Recording) -> Any:
 
 
 def freeze_steps(data: Digits, recording: Recording) -> Any:
-    """Layers are frozen one by one with `trainable = False`; the last one is thawed near the end."""
+    """Layers are frozen one by one with `trainable = False`; the last is thawed near the end."""
     model = network()
     keras.utils.set_random_seed(0)
     convolutions = [layer for layer in leaves(model) if isinstance(layer, keras.layers.Conv2D)]
