@@ -89,7 +89,7 @@ def dequantize(codes: npt.ArrayLike) -> Floats:
     """
     array = np.asarray(codes, dtype=np.int16)
     with np.errstate(over="ignore", under="ignore"):
-        values = np.exp2(array.astype(np.float64) / CODES_PER_OCTAVE)
+        values = np.asarray(np.exp2(array.astype(np.float64) / CODES_PER_OCTAVE))
     values[array == ZERO] = 0.0
     values[array == INFINITE] = np.inf
     values[array == NAN] = np.nan

@@ -1,0 +1,73 @@
+"""Names of runs, tags and variables."""
+
+import pytest
+
+from tb_pastnet.core import names
+from tb_pastnet.errors import UnknownName
+
+
+def test_directories_of_lineages():
+    directory = names.lineage_directory(12, 0xFF)
+    assert directory == "pastnet.0012.000000ff"
+    assert names.parse_run(directory) == (".", 12, 255)
+    assert names.parse_run(f"a/b/{directory}") == ("a/b", 12, 255)
+    assert names.parse_run(f"with\nline/{directory}") == ("with\nline", 12, 255)
+
+
+@pytest.mark.parametrize("run", ["", "a", "pastnet", "xpastnet.0001.00000000", "a/pastnet.1.0"])
+def test_other_runs_are_not_ours(run):
+    assert names.parse_run(run) is None
+
+
+def test_tags():
+    assert names.variable_of("timeline") is None
+    assert names.variable_of("channels/") == ""
+    assert names.variable_of(names.channels_tag("a/b")) == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("class_name", "expected"),
+    [
+        ("Dense", "dense"),
+        ("Conv2D", "conv2d"),
+        ("MultiHeadAttention", "multi_head_attention"),
+        ("LSTM", "lstm"),
+        ("ReLU", "re_lu"),
+    ],
+)
+def test_automatic_names_are_those_of_keras(class_name, expected):
+    assert names.snake_case(class_name) == expected
+
+
+def test_unnamed_layers_are_counted_within_their_parent():
+    second_model = [("Dense", "dense_4"), ("ReLU", "re_lu_9"), ("Dense", "dense_5")]
+    assert names.renumber(second_model) == ["dense", "re_lu", "dense_1"]
+
+
+def test_chosen_names_stay_and_nothing_collides():
+    siblings = [("Dense", "a"), ("Dense", "dense_3"), ("Mine", "dense"), ("Dense", "a")]
+    found = names.renumber(siblings)
+    assert found == ["a", "dense_1", "dense", "a_1"]
+    assert names.renumber([]) == []
+
+
+def test_a_suffix_that_fits_one_variable_is_its_name():
+    known = ["block/conv1/kernel", "block/conv1/bias", "head/kernel"]
+    assert names.resolve("head/kernel", known) == "head/kernel"
+    assert names.resolve("conv1/kernel", known) == "block/conv1/kernel"
+    assert names.resolve("bias", known) == "block/conv1/bias"
+
+
+def test_a_name_that_fits_several_is_refused():
+    with pytest.raises(UnknownName, match="got 2 that end so: a/kernel, b/kernel. Write more"):
+        names.resolve("kernel", ["a/kernel", "b/kernel"])
+
+
+def test_a_name_that_fits_nothing_is_refused():
+    with pytest.raises(UnknownName, match="expected one of a/kernel, got no match"):
+        names.resolve("ernel", ["a/kernel"])
+    with pytest.raises(UnknownName, match="expected one of none at all"):
+        names.resolve("x", [])
+    many = [f"v{i}" for i in range(9)]
+    with pytest.raises(UnknownName, match="v7, …, got no match"):
+        names.resolve("x", many)

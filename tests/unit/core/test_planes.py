@@ -1,0 +1,32 @@
+"""Packed planes: exact, small where nothing moves."""
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core import planes, varint
+from tb_pastnet.errors import DamagedRecord
+
+
+def roundtrip(plane):
+    reader = varint.Reader(planes.pack(plane))
+    back = planes.unpack(reader, *plane.shape)
+    reader.end()
+    return back
+
+
+def test_extremes_wrap_and_come_back():
+    plane = np.array([[-32768, 32767], [32767, -32768], [0, -1]], np.int16)
+    assert (roundtrip(plane) == plane).all()
+
+
+def test_an_equal_plane_takes_three_bytes():
+    assert planes.pack(np.full((16, 4096), -32768, np.int16)) == b"\x00\x00\x80"
+
+
+def test_an_empty_plane_is_packed():
+    assert roundtrip(np.zeros((0, 4), np.int16)).shape == (0, 4)
+
+
+def test_inflating_stops_at_the_expected_size():
+    with pytest.raises(DamagedRecord, match="deflated bytes"):
+        planes.inflate(b"not deflated", 5)

@@ -1,0 +1,137 @@
+"""States and their precedence, on series written down by hand."""
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core import statistics as s
+from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
+from tb_pastnet.core.states import (
+    FROZEN,
+    MOVING,
+    NONFINITE,
+    PRUNED,
+    REACTIVATED,
+    SETTLED,
+    STATE,
+    VIOLATED,
+    channel_states,
+    relative_delta,
+)
+
+
+def series(records, **rows):
+    """One channel of norm 1 that moves by 1 % a record, with the given rows instead."""
+    codes = np.full((8, records, 1), ZERO, np.int16)
+    codes[[s.NORM, s.PAST_NORM, s.CHANGED, s.KEPT, s.TRAINABLE]] = 0
+    codes[[s.DELTA_NORM, s.DELTA_MAX]] = quantize(0.01)
+    for name, values in rows.items():
+        codes[s.STATISTICS.index(name), :, 0] = quantize(values)
+    return codes
+
+
+def states(codes, *, past=None, measured=True, **options):
+    steps = 10 * np.arange(1, codes.shape[1] + 1)
+    past_steps = steps - 1 if past is None else np.asarray(past)
+    return channel_states(codes, steps, past_steps, measured=measured, **options)[:, 0]
+
+
+def still(records):
+    return {"delta_norm": np.zeros(records), "changed": np.zeros(records)}
+
+
+def test_a_channel_that_changes_moves():
+    assert states(series(7)).tolist() == [MOVING] * 7
+
+
+def test_five_quiet_records_settle():
+    delta = [0.01] + [1e-5] * 6 + [0.01, 1e-5]
+    expected = [MOVING] * 5 + [SETTLED] * 2 + [MOVING] * 2
+    assert states(series(9, delta_norm=delta)).tolist() == expected
+
+
+def test_the_threshold_is_the_viewers():
+    codes = series(6)
+    assert states(codes, threshold=0.02).tolist() == [MOVING] * 4 + [SETTLED] * 2
+    assert states(codes, threshold=0.02, patience=1).tolist() == [SETTLED] * 6
+    assert states(series(6, **still(6)), threshold=0).tolist() == [MOVING] * 6
+
+
+def test_a_delta_at_the_threshold_is_not_under_it():
+    codes = series(1, delta_norm=[2.0**-10])
+    assert states(codes, threshold=2.0**-10, patience=1).tolist() == [MOVING]
+    assert states(codes, threshold=1.01 * 2.0**-10, patience=1).tolist() == [SETTLED]
+
+
+def test_released_channels_are_reactivated_for_five_records():
+    trainable = [1, 0, 0] + [1] * 7
+    codes = series(10, trainable=trainable, delta_norm=[0.01, 0, 0] + [0.01] * 7)
+    codes[s.CHANGED, 1:3] = ZERO
+    expected = [MOVING] + [FROZEN] * 2 + [REACTIVATED] * 5 + [MOVING] * 2
+    assert states(codes).tolist() == expected
+
+
+def test_reactivated_comes_before_settled():
+    codes = series(8, trainable=[0] + [1] * 7, **still(8))
+    assert states(codes).tolist() == [FROZEN] + [REACTIVATED] * 5 + [SETTLED] * 2
+
+
+def test_pruned_comes_before_frozen():
+    codes = series(2, kept=[0, 0], trainable=[0, 0], **still(2))
+    assert states(codes).tolist() == [PRUNED] * 2
+
+
+def test_partly_held_channels_still_move():
+    assert states(series(3, kept=[0.5] * 3, trainable=[0.01] * 3)).tolist() == [MOVING] * 3
+
+
+def test_zeros_are_measured_as_pruned_for_kernels_only():
+    zeros = {"norm": np.zeros(6), "past_norm": np.zeros(6), **still(6)}
+    assert states(series(6, **zeros)).tolist() == [PRUNED] * 6
+    assert states(series(6, **zeros), measured=False).tolist() == [MOVING] * 4 + [SETTLED] * 2
+
+
+def test_a_channel_that_has_just_become_zero_still_moved():
+    codes = series(2, norm=[0, 0], past_norm=[1, 0], delta_norm=[1, 0], changed=[1, 0])
+    assert states(codes).tolist() == [MOVING, PRUNED]
+
+
+def test_growing_from_zero_is_moving_at_the_top_of_the_scale():
+    codes = series(1, past_norm=[0])
+    assert relative_delta(codes)[0, 0] == INFINITE
+    assert states(codes).tolist() == [MOVING]
+    assert relative_delta(series(1, past_norm=[0], delta_norm=[0]))[0, 0] == ZERO
+
+
+def test_nan_never_settles_nor_counts_as_pruned():
+    codes = series(6, nonfinite=[3] * 6, norm=np.zeros(6), past_norm=np.zeros(6), **still(6))
+    assert states(codes).tolist() == [MOVING | NONFINITE] * 6
+    codes[s.DELTA_NORM] = NAN
+    assert states(codes).tolist() == [MOVING | NONFINITE] * 6
+
+
+def test_a_held_channel_that_changes_is_violated():
+    codes = series(4, trainable=[0] * 4)
+    # The first record can't be judged: nobody knows what was held at its past value.
+    assert states(codes).tolist() == [FROZEN] + [FROZEN | VIOLATED] * 3
+    assert (states(codes) & STATE).tolist() == [FROZEN] * 4
+    codes = series(4, kept=[0] * 4, trainable=[0] * 4)
+    assert states(codes)[1:].tolist() == [PRUNED | VIOLATED] * 3
+
+
+def test_it_is_no_violation_to_differ_from_a_time_before_the_hold():
+    codes = series(5, trainable=[1, 1, 0, 0, 0])
+    initial = states(codes, past=[0] * 5)
+    assert not (initial & VIOLATED).any()
+    at_last_record = states(codes, past=[0, 10, 20, 30, 40])
+    assert ((at_last_record & VIOLATED) != 0).tolist() == [False, False, False, True, True]
+
+
+def test_statistics_of_a_held_layer_are_not_held():
+    assert not (states(series(4)) & VIOLATED).any()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (3, 0)])
+def test_few_records_or_channels(shape):
+    codes = np.zeros((8, *shape), np.int16)
+    steps = np.arange(shape[0])
+    assert channel_states(codes, steps, steps, measured=True).shape == shape
