@@ -5,11 +5,7 @@ from tb_pastnet.core.account import Account, settle
 
 def balanced(account: Account) -> bool:
     return account.offered == (
-        account.shown
-        + account.superseded
-        + account.thinned
-        + account.dropped
-        + account.unreadable
+        account.shown + account.superseded + account.thinned + account.dropped + account.unreadable
     )
 
 

@@ -48,9 +48,7 @@ def test_still_channels_cost_almost_nothing():
 
 
 def payload_of(*parts: bytes) -> bytes:
-    return envelope.seal(
-        b"".join(parts), envelope.Kind.CHANNELS, tag=TAG, step=9, lineage=3
-    )
+    return envelope.seal(b"".join(parts), envelope.Kind.CHANNELS, tag=TAG, step=9, lineage=3)
 
 
 def decode(message: bytes) -> Block:

@@ -67,7 +67,7 @@ def test_an_oversized_message_is_refused_unread(monkeypatch):
     monkeypatch.setattr(limits, "MAX_MESSAGE", 15)
     with pytest.raises(DamagedRecord, match="expected at most 15 bytes, got 19"):
         unseal(sealed(), Kind.CHANNELS, **PLACE)
-    with pytest.raises(DamagedRecord, match="'x{77}\\.\\.\\.'"):
+    with pytest.raises(DamagedRecord, match=r"'x{77}\.\.\.'"):
         unseal(sealed(), Kind.CHANNELS, **{**PLACE, "tag": "x" * 1000})
 
 

@@ -59,7 +59,7 @@ def test_a_suffix_that_fits_one_variable_is_its_name():
 
 
 def test_a_name_that_fits_several_is_refused():
-    with pytest.raises(UnknownName, match="got 2 that end so: a/kernel, b/kernel. Write more"):
+    with pytest.raises(UnknownName, match=r"got 2 that end so: a/kernel, b/kernel\. Write"):
         names.resolve("kernel", ["a/kernel", "b/kernel"])
 
 
