@@ -1,0 +1,50 @@
+"""Every released version of the record format stays readable, to the last bit."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core.block import decode_block
+from tb_pastnet.core.description import decode_description
+from tb_pastnet.core.envelope import VERSION
+from tb_pastnet.core.timeline import decode_timeline
+from tests.golden import contents
+
+VERSIONS = range(1, VERSION + 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_channels(version):
+    message = (contents.folder(version) / "channels.bin").read_bytes()
+    found = decode_block(
+        message, tag=contents.CHANNELS, step=contents.LAST_STEP, lineage=contents.LINEAGE
+    )
+    expected = contents.block()
+    for name in ("sequence", "steps", "past_steps", "codes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_timeline(version):
+    message = (contents.folder(version) / "timeline.bin").read_bytes()
+    found = decode_timeline(
+        message, tag="timeline", step=contents.LAST_STEP, lineage=contents.LINEAGE
+    )
+    expected = contents.timeline()
+    for name in ("sequence", "steps", "wall_times", "learning_rates"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    scalars = ("offered", "thinned", "dropped", "closed", "notes")
+    assert [getattr(found, n) for n in scalars] == [getattr(expected, n) for n in scalars]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_description(version):
+    message = (contents.folder(version) / "description.bin").read_bytes()
+    found = decode_description(message, tag="description", step=10, lineage=contents.LINEAGE)
+    assert asdict(found) == asdict(contents.description())
+
+
+def test_each_version_has_its_files():
+    names = {path.name for path in contents.folder().iterdir()}
+    assert names == set(contents.messages())
