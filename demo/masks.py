@@ -96,8 +96,8 @@ class MaskedGradients(keras.Model):
 
 
 def leaves(model: Any) -> list[Any]:
-    """The layers of a model that hold no others, in forward order."""
+    """The layers of a model that have weights and hold no other layers, in forward order."""
     found = []
     for layer in model.layers:
         found += leaves(layer) if hasattr(layer, "layers") else [layer]
-    return found
+    return [layer for layer in found if layer.weights]

@@ -89,8 +89,7 @@ def leak_weight_decay(data: Digits, recording: Recording) -> Any:
     """Half of the channels of block2 were to be frozen, but AdamW's weight decay moves them."""
     plain = network()
     model = MaskedGradients(plain.inputs, plain.outputs, name="digits")
-    convolutions = [layer for layer in leaves(model.get_layer("block2")) if layer.weights]
-    model.masks = GradientMasks(convolutions)
+    model.masks = GradientMasks(leaves(model.get_layer("block2")))
     # A constant rate: the leak is learning rate times weight decay, here 2e-4 of a weight a step.
     compile_(model, keras.optimizers.AdamW(learning_rate=2e-3, weight_decay=0.1))
     keras.utils.set_random_seed(0)

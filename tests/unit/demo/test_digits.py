@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import numpy as np
+
+from demo.digits import BATCH, STEPS_PER_EPOCH, digits, network
+
+
+def test_all_runs_start_from_the_same_values():
+    for one, other in zip(network().get_weights(), network().get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_digits_are_split_into_full_batches_and_a_rest():
+    data = digits()
+    assert data.train[0].shape == (BATCH * STEPS_PER_EPOCH, 8, 8, 1)
+    assert data.train[0].dtype == np.float32
+    assert (data.train[0].min(), data.train[0].max()) == (0, 1)
+    assert len(data.train[0]) + len(data.test[0]) == 1797
+    assert set(data.test[1]) == set(range(10))

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tb_pastnet as pastnet
+
+ROOT = Path(pastnet.__file__).parent.parent
+PACKAGE = ROOT / "tb_pastnet"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def python(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, check=False
+    )
+
+
+def without(names: str) -> str:
+    """A program's first lines, after which these modules can't be imported."""
+    return f"import sys\nfor name in {names.split()!r}: sys.modules[name] = None\n"
+
+
+def test_the_public_surface_is_all():
+    assert pastnet.__all__ == [
+        "PastNetCallback",
+        "PastVariables",
+        "Recorder",
+        "errors",
+        "summary",
+    ]
+    assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}
+    for name in pastnet.__all__:
+        assert getattr(pastnet, name) is getattr(pastnet, name)
+
+
+def test_a_name_that_is_not_public_is_refused():
+    with pytest.raises(AttributeError, match="module 'tb_pastnet' has no attribute 'Callback'"):
+        pastnet.Callback  # noqa: B018
+
+
+def test_every_public_class_and_function_says_what_it_does():
+    for name in pastnet.__all__:
+        assert getattr(pastnet, name).__doc__, name
+
+
+def test_importing_loads_neither_tensorflow_nor_tensorboard():
+    done = python(
+        "import sys, tb_pastnet\n"
+        "print(*sorted({m.split('.')[0] for m in sys.modules} & "
+        "{'tensorflow', 'keras', 'tensorboard', 'numpy', 'werkzeug'}))"
+    )
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("name", ["PastNetCallback", "PastVariables", "Recorder", "summary"])
+def test_without_tensorflow_the_error_says_what_to_install(name):
+    done = python(without("tensorflow keras") + f"import tb_pastnet; tb_pastnet.{name}")
+    assert done.returncode == 1
+    assert f"ImportError: Could not load tb_pastnet.{name}: expected" in done.stderr
+    assert "Run: pip install tb-pastnet[tensorflow]" in done.stderr
+
+
+def test_the_entry_point_needs_nothing_but_tensorboard():
+    done = python(
+        without("tensorflow keras google_crc32c") + "import tb_pastnet.serve.loader as loader\n"
+        "assert loader.PastNetLoader\n"
+        "print(*sorted({m.split('.')[0] for m in sys.modules} & {'werkzeug'}))"
+    )
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_the_version_is_written_once_and_the_same():
+    written = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)
+    assert written
+    assert written[1] == pastnet.__version__
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_modules_stay_small(path):
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) < 300
+    tree = ast.walk(ast.parse(text))
+    functions = [node for node in tree if isinstance(node, ast.FunctionDef)]
+    long = [node.name for node in functions if code_lines(node) >= 40]
+    assert long == []
+
+
+def code_lines(function: ast.FunctionDef) -> int:
+    """The lines of a function's body without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_every_room_of_the_package_has_a_docstring():
+    without_docstring = [path.name for path in MODULES if not ast.get_docstring(parsed(path))]
+    assert without_docstring == []
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def test_no_file_names_the_machine_it_was_written_on():
+    home = re.compile(r"/(?:home|root|Users|work)/\w")
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.py", "*.md", "*.ts", "*.toml", "*.json"],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        check=False,
+    ).stdout.split()
+    named = [
+        name
+        for name in tracked
+        if home.search((ROOT / name).read_text("utf-8")) and name != "tests/unit/test_package.py"
+    ]
+    assert named == []

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from tools import bundle
+
+
+@pytest.fixture
+def static(tmp_path, monkeypatch):
+    folder = tmp_path / "static"
+    folder.mkdir()
+    (folder / "index.js").write_bytes(b"committed")
+    monkeypatch.setattr(bundle, "STATIC", folder)
+    monkeypatch.setattr(bundle, "ROOT", tmp_path)
+    return folder
+
+
+def building(monkeypatch, static, files, code=0):
+    def npm(script, env):
+        for name, content in files.items():
+            (static / name).write_bytes(content)
+        return code, "broken" if code else ""
+
+    monkeypatch.setattr(bundle, "npm", npm)
+
+
+def test_the_same_bytes_are_accepted(static, monkeypatch):
+    building(monkeypatch, static, {"index.js": b"committed"})
+    assert bundle.compare({}) == (0, "")
+
+
+def test_other_bytes_and_new_files_are_named_and_the_committed_ones_come_back(static, monkeypatch):
+    building(monkeypatch, static, {"index.js": b"fresh", "new.css": b""})
+    code, text = bundle.compare({})
+    assert code == 1
+    assert text == (
+        "Could not accept the committed page: expected the bytes of a fresh build, got others in "
+        "index.js, new.css. Call `python3 dev.py bundle` and commit static."
+    )
+    assert bundle.contents(static) == {"index.js": b"committed"}
+
+
+def test_a_build_that_fails_shows_its_own_output(static, monkeypatch):
+    building(monkeypatch, static, {"index.js": b"half"}, code=3)
+    assert bundle.compare({}) == (3, "broken")
+    assert bundle.contents(static) == {"index.js": b"committed"}

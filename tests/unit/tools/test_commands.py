@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from tools import commands
+from tools.steps import ROOT, Failure, Steps, demand
+
+
+def test_what_follows_two_dashes_goes_to_pytest():
+    arguments = commands.parse(["test", "--", "-k", "name"])
+    assert (arguments.action, arguments.pytest) == (commands.test, ["-k", "name"])
+
+
+def test_what_follows_demo_goes_to_the_demo():
+    arguments = commands.parse(["demo", "--once", "--logdir", "here"])
+    assert (arguments.action, arguments.demo) == (commands.demo, ["--once", "--logdir", "here"])
+
+
+def test_every_command_is_explained():
+    explained = [line.split()[0] for line in commands.TEXT.splitlines()]
+    help_text = commands.parser().format_help()
+    assert sorted(explained) == ["bench", "bundle", "demo", "lint", "prove", "test"]
+    assert all(f"\n{name} " in help_text for name in explained)
+    for name in explained:
+        assert callable(commands.parse([name]).action)
+
+
+def test_an_unknown_command_is_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        commands.main(["fly"])
+    assert "invalid choice: 'fly'" in capsys.readouterr().err
+
+
+def test_a_failure_is_told_in_one_text(monkeypatch, capsys):
+    def fail():
+        raise Failure("Could not make it.")
+
+    monkeypatch.setattr(commands.environment, "ensure", fail)
+    assert commands.main(["lint"]) == 1
+    assert capsys.readouterr().err == "Could not make it.\n"
+
+
+def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    assert commands.main(["bench", "nothing"]) == 1
+    assert re.search(r"Could not run nothing: expected one of \w", capsys.readouterr().err)
+
+
+def test_a_step_that_fails_shows_its_output_and_the_others_run(capsys):
+    steps = Steps()
+    steps.step("first", lambda: (1, "what went wrong\n"))
+    steps.step("second", lambda: (0, "chatter"))
+    assert steps.verdict() == 1
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"what went wrong\nFAILED first \(.+ s\)\nok     second \(.+ s\)\n", out)
+    assert err == "Failed: first.\n"
+
+
+def test_a_program_that_must_succeed_names_its_code():
+    with pytest.raises(Failure, match=r"Could not try: `.* ended with code 3\."):
+        demand("try", [sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_the_readmes_test_command_is_what_ci_runs():
+    assert (ROOT / ".ci" / "run").read_text("utf-8").rstrip().endswith("python3 dev.py test")
+    assert "python3 dev.py test" in (ROOT / "README.md").read_text("utf-8")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tools import environment
+from tools.steps import Failure
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The programs that were called instead of being run."""
+    calls: list[list[str]] = []
+    monkeypatch.setattr(environment, "demand", lambda doing, command: calls.append(command))
+    return calls
+
+
+def test_with_ensurepip_the_environment_has_its_own_pip(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    pip = environment.make(tmp_path)
+    assert made == [[sys.executable, "-m", "venv", "--clear", str(tmp_path)]]
+    assert pip == [str(environment.venv_python(tmp_path)), "-m", "pip"]
+
+
+def test_without_ensurepip_an_outer_pip_installs_into_it(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: False)
+    monkeypatch.setattr(environment, "pip_version", lambda pip: (23, 0))
+    pip = environment.make(tmp_path)
+    assert "--without-pip" in made[0]
+    inside = str(environment.venv_python(tmp_path))
+    assert pip == [sys.executable, "-m", "pip", "--python", inside]
+
+
+@pytest.mark.parametrize("version", [(), (20, 3)])
+def test_without_any_pip_the_error_says_what_to_install(made, monkeypatch, tmp_path, version):
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: False)
+    monkeypatch.setattr(environment, "pip_version", lambda pip: version)
+    with pytest.raises(Failure, match=r"expected ensurepip, or pip 22\.3 or newer, for .*, got ne"):
+        environment.make(tmp_path)
+    assert made == []
+
+
+def test_a_pip_that_does_not_run_has_no_version():
+    assert environment.pip_version([sys.executable, "-c", "raise SystemExit(1)"]) == ()
+    assert environment.pip_version(["no-such-program"]) == ()
+    assert environment.pip_version([sys.executable, "-c", "print('pip 24.1.2 from')"]) == (24, 1)
+
+
+def test_a_chosen_python_is_used_as_it_is(monkeypatch):
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    assert str(environment.ensure()) == sys.executable
+
+
+def test_the_stamp_changes_with_what_is_installed(monkeypatch):
+    before = environment.stamp()
+    assert before == environment.stamp()
+    monkeypatch.setattr(environment, "requirements", lambda: ["another"])
+    assert environment.stamp() != before
