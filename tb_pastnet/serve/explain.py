@@ -1,0 +1,59 @@
+"""A page of a few sentences, as the ES module that TensorBoard expects, without any build."""
+
+from __future__ import annotations
+
+import json
+
+# textContent and no HTML: what is explained may come from a log or from an exception.
+_MODULE = """\
+const LINES = %s;
+export function render() {
+  const dark = () => window.parent.document.body.classList.contains("dark-mode");
+  const body = document.body;
+  let isDark = false;
+  try { isDark = dark(); } catch { /* no parent that we may look at */ }
+  body.style.cssText = "margin:40px auto;max-width:42em;font:16px/1.5 Roboto,sans-serif;" +
+    (isDark ? "background:#303030;color:#e8eaed" : "background:#fff;color:#202124");
+  body.replaceChildren(...LINES.map((line, at) => {
+    const element = document.createElement(at ? "p" : "h1");
+    element.style.fontSize = at ? "16px" : "20px";
+    element.textContent = line;
+    return element;
+  }));
+}
+"""
+
+
+def explaining_module(title: str, *sentences: str) -> str:
+    r"""Writes a JavaScript module that shows a title and some sentences.
+
+    Args:
+        title: the heading.
+        sentences: a paragraph each. Any text is shown verbatim, markup included.
+
+    Returns:
+        The module's source, in ASCII; its `render` is what TensorBoard calls.
+
+    Example:
+        >>> "</script>" in explaining_module("A", "</script>")
+        False
+    """
+    lines = json.dumps([title, *sentences]).replace("<", "\\u003c")
+    return _MODULE % lines
+
+
+def for_reader(error: BaseException) -> str:
+    """Says what an exception was, without traceback and without absolute paths.
+
+    Example:
+        >>> for_reader(ModuleNotFoundError("No module named 'numpy'"))
+        "ModuleNotFoundError: No module named 'numpy'"
+        >>> for_reader(OSError(2, "No such file", "/home/me/secret"))
+        'FileNotFoundError: No such file'
+    """
+    name = type(error).__name__
+    if isinstance(error, OSError):
+        return f"{name}: {error.strerror}" if error.strerror else name
+    # An ImportError's text may name the file it came from: "... (/path/to/module.py)".
+    text = str(error).split(" (/")[0]
+    return f"{name}: {text}" if text and "/" not in text else name

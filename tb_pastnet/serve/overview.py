@@ -1,0 +1,129 @@
+"""All layers of a run on one time axis, in as many columns as the picture has."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import pooling, states
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.description import Variable
+from tb_pastnet.serve import container, csv_export, notes, views
+from tb_pastnet.serve.failures import SCHEMA
+from tb_pastnet.serve.notes import Notes
+from tb_pastnet.serve.runs import Run
+from tb_pastnet.serve.series import Series
+from tb_pastnet.serve.source import Caller
+from tb_pastnet.serve.store import Store
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_KERNEL = "kernel"
+
+
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """What the Network view shows of a run.
+
+    Attributes:
+        run: the run.
+        threshold: relative delta under which a channel is quiet.
+        first_steps: int64 (columns,), the first step of each column.
+        steps: int64 (columns,), the last one.
+        rows: one for each layer of the run, in its order.
+        accounts: likewise, of the variable that the layer is drawn by.
+        notes: what could not be read of any of them.
+    """
+
+    run: Run
+    threshold: float
+    first_steps: Integers
+    steps: Integers
+    rows: tuple[views.Row, ...]
+    accounts: tuple[Account, ...]
+    notes: Notes
+
+    def container(self) -> bytes:
+        """The answer of the route."""
+        header = {
+            "schema": SCHEMA,
+            "run": self.run.name,
+            "threshold": self.threshold,
+            "patience": states.PATIENCE,
+            "past": self.run.past,
+            "layers": [layer.id for layer in self.run.layers],
+            "accounts": [asdict(account) for account in self.accounts],
+            "notes": notes.listed(self.notes),
+        }
+        axis = self.run.axis
+        rates = _looked_up(axis.steps, axis.learning_rates, self.steps)
+        sections = {
+            "first_steps": self.first_steps.astype(np.float64),
+            "steps": self.steps.astype(np.float64),
+            "wall_times": _looked_up(axis.steps, axis.wall_times, self.steps),
+            "learning_rates": rates.astype(np.float32),
+            **views.stack(self.rows, len(self.steps)),
+        }
+        return container.pack(header, sections)
+
+    def table(self) -> str:
+        """The same as CSV."""
+        layers = [
+            (layer.id, self.run.variables[layer.main].channels, row)
+            for layer, row in zip(self.run.layers, self.rows, strict=True)
+        ]
+        return csv_export.table(csv_export.OVERVIEW, csv_export.overview_rows(self.steps, layers))
+
+
+def make_overview(
+    store: Store, caller: Caller, run: Run, threshold: float, most: int | None
+) -> Overview:
+    """Reads all layers of a run and pools them.
+
+    Args:
+        store: the records.
+        caller: on whose behalf.
+        run: from the catalog.
+        threshold: relative delta under which a channel is quiet.
+        most: columns at most; None: one for each record.
+    """
+    steps = _all_steps(store, caller, run)
+    starts = pooling.columns(steps, most or max(len(steps), 1))
+    ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
+    edges = steps[starts]
+    rows: list[views.Row] = []
+    accounts: list[Account] = []
+    found = Notes(run.notes)
+    for variable, series in store.each_series(caller, run, [one.main for one in run.layers]):
+        moves = movement_of(series, run.variables[variable], threshold)
+        rows.append(views.row(moves, series.steps, edges))
+        accounts.append(series.account)
+        found.update(series.notes)
+    return Overview(run, threshold, edges, steps[ends], tuple(rows), tuple(accounts), found)
+
+
+def movement_of(series: Series, variable: Variable, threshold: float) -> views.Movement:
+    """State and relative delta of a variable's records; zeros mean pruned in kernels only."""
+    return views.movement(series, measured=variable.role == _KERNEL, threshold=threshold)
+
+
+def _all_steps(store: Store, caller: Caller, run: Run) -> Integers:
+    """The run's steps, from its timeline; where a part of that is damaged, from a layer too."""
+    whole = len(run.axis.steps) and not any(one.damaged for one in run.lineages)
+    if whole or not run.layers:
+        return run.axis.steps
+    series = store.series(caller, run, run.layers[0].main)
+    return np.union1d(run.axis.steps, series.steps)
+
+
+def _looked_up(known: Integers, values: Floats, steps: Integers) -> Floats:
+    """The values at some steps, NaN where the axis doesn't know them."""
+    found = np.full(len(steps), np.nan)
+    if len(known):
+        at = np.minimum(np.searchsorted(known, steps), len(known) - 1)
+        hit = known[at] == steps
+        found[hit] = values[at[hit]]
+    return found

@@ -1,0 +1,111 @@
+"""The plugin: routes and the page's files, behind TensorBoard's interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensorboard import plugin_util
+from tensorboard.plugins import base_plugin
+from werkzeug import wrappers
+
+from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.serve.explain import explaining_module
+from tb_pastnet.serve.failures import not_found, shown
+from tb_pastnet.serve.routes import ROUTES
+from tb_pastnet.serve.source import Caller
+from tb_pastnet.serve.store import Store
+from tb_pastnet.serve.web import Answer, Route, WsgiApp, answer, application
+
+PAGE = "/index.js"
+STATIC = Path(__file__).parent / "static"
+
+# By hand: Windows takes .js for text/plain.
+_TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+    ".map": "application/json",
+}
+
+
+class PastNetPlugin(base_plugin.TBPlugin):
+    """Shows which channels of a network move, are frozen or are pruned.
+
+    Args:
+        context: TensorBoard's. Only the data provider is used: the fast loader has nothing else.
+        static: the directory of the built page.
+    """
+
+    plugin_name = PLUGIN
+
+    def __init__(self, context: base_plugin.TBContext, static: Path = STATIC) -> None:
+        self._store = Store(context.data_provider)
+        # Fixed now: a request chooses one of these and never makes a path.
+        self._files = _files(static)
+
+    def get_plugin_apps(self) -> dict[str, WsgiApp]:
+        """All routes, by path below `data/plugin/pastnet`."""
+        apps = {path: application(self._data_route(path)) for path in ROUTES}
+        files = {path: application(_file_route(file)) for path, file in self._files.items()}
+        missing = {} if PAGE in files else {PAGE: application(_missing_page)}
+        return {**files, **missing, **apps, "/*": application(_unknown)}
+
+    def is_active(self) -> bool:
+        """Always False: data lights the tab, through `data_plugin_names`, and at no cost."""
+        return False
+
+    def data_plugin_names(self) -> tuple[str, ...]:
+        """Whose data light the tab."""
+        return (PLUGIN,)
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The tab."""
+        return base_plugin.FrontendMetadata(es_module_path=PAGE, tab_name="PastNet")
+
+    def _data_route(self, path: str) -> Route:
+        route = ROUTES[path]
+
+        def serve(request: wrappers.Request) -> Answer:
+            caller = Caller(
+                plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
+            )
+            return route(self._store, caller, request.args)
+
+        return serve
+
+
+def _files(static: Path) -> dict[str, Path]:
+    if not static.is_dir():
+        return {}
+    return {
+        f"/{file.name}": file
+        for file in sorted(static.iterdir())
+        if file.suffix in _TYPES and file.is_file()
+    }
+
+
+def _file_route(file: Path) -> Route:
+    def serve(request: wrappers.Request) -> Answer:
+        del request
+        return answer(file.read_bytes(), _TYPES[file.suffix])
+
+    return serve
+
+
+def _missing_page(request: wrappers.Request) -> Answer:
+    del request
+    page = explaining_module(
+        "The page of PastNet is missing",
+        "This installation holds the data routes, and not the built page (serve/static/index.js).",
+        "Reinstall tb-pastnet, or build the page in a source checkout: python3 dev.py bundle",
+    )
+    return answer(page.encode("ascii"), _TYPES[".js"])
+
+
+def _unknown(request: wrappers.Request) -> Answer:
+    raise not_found(
+        f"Could not answer: expected one of {', '.join(sorted(ROUTES))}, got "
+        f"{shown(request.path.rpartition('/')[2])}. http_api.md describes them."
+    )

@@ -1,0 +1,193 @@
+"""The routes, without HTTP: each takes a store and arguments and gives an answer.
+
+They are documented in `http_api.md`, with a sample answer of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import asdict
+
+import numpy as np
+
+from tb_pastnet.core import states
+from tb_pastnet.core.description import Variable
+from tb_pastnet.core.quantize import PRECISION
+from tb_pastnet.serve import container, csv_export, notes, parameters, views
+from tb_pastnet.serve.failures import SCHEMA, bad_request
+from tb_pastnet.serve.index import index_of
+from tb_pastnet.serve.overview import make_overview, movement_of
+from tb_pastnet.serve.parameters import Arguments
+from tb_pastnet.serve.runs import Run
+from tb_pastnet.serve.source import Caller
+from tb_pastnet.serve.store import UNKEPT, Store
+from tb_pastnet.serve.strict_json import dumps
+from tb_pastnet.serve.web import BINARY, CSV, JSON, Answer, answer
+
+MOST_LINES = 1 << 20
+"""Lines of a CSV export; a larger one is refused."""
+
+_MOST_STEP = 10**15
+
+
+def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """All runs and their networks."""
+    del arguments
+    catalog = store.catalog(caller)
+    version = (
+        catalog.other_runs,
+        catalog.warnings,
+        tuple((name, run.version) for name, run in catalog.runs.items()),
+    )
+    complete = not any(notes.WITHHELD in run.notes for run in catalog.runs.values())
+    return _kept(
+        store,
+        ("index", caller.experiment),
+        version,
+        lambda: (answer(dumps(index_of(catalog)), JSON), complete),
+    )
+
+
+def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Every layer of a run in at most `cols` columns."""
+    run = parameters.run(arguments, store.catalog(caller))
+    threshold = parameters.threshold(arguments)
+    most = parameters.whole(
+        arguments, "cols", least=1, most=parameters.MOST_COLUMNS, default=parameters.COLUMNS
+    )
+
+    def make() -> tuple[Answer, bool]:
+        overview = make_overview(store, caller, run, threshold, most)
+        return answer(overview.container(), BINARY), notes.WITHHELD not in overview.notes
+
+    return _kept(
+        store, ("overview", caller.experiment, run.name, threshold, most), run.version, make
+    )
+
+
+def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """State and relative delta of each record and channel of one variable."""
+    run, variable, layer_id = _chosen(store, caller, arguments)
+    threshold = parameters.threshold(arguments)
+    since = parameters.whole(arguments, "since", least=-_MOST_STEP, most=_MOST_STEP)
+
+    def make() -> tuple[Answer, bool]:
+        series = store.series(caller, run, variable.id)
+        moves = movement_of(series, variable, threshold)
+        first = 0 if since is None else int(np.searchsorted(series.steps, since, side="right"))
+        header = {
+            "schema": SCHEMA,
+            "run": run.name,
+            "layer": layer_id,
+            "variable": variable.id,
+            "role": variable.role,
+            "shape": variable.shape,
+            "axis": variable.axis,
+            "verified": variable.verified,
+            "channels": variable.channels,
+            "elements": variable.elements,
+            "threshold": threshold,
+            "patience": states.PATIENCE,
+            "past": run.past,
+            "account": asdict(series.account),
+            "notes": notes.listed(series.notes),
+            "events": views.events(series),
+        }
+        sections = {
+            "steps": series.steps[first:].astype(np.float64),
+            "past_steps": series.past_steps[first:].astype(np.float64),
+            "wall_times": series.wall_times[first:],
+            "learning_rates": series.learning_rates[first:].astype(np.float32),
+            "state": moves.states[first:].T,
+            "delta": moves.delta[first:].T,
+        }
+        packed = answer(container.pack(header, sections), BINARY)
+        return packed, notes.WITHHELD not in series.notes
+
+    key = ("layer", caller.experiment, run.name, variable.id, threshold, since)
+    return _kept(store, key, run.version, make)
+
+
+def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Everything recorded of one channel."""
+    run, variable, layer_id = _chosen(store, caller, arguments)
+    index = parameters.channel(arguments, variable)
+    threshold = parameters.threshold(arguments)
+    series = store.series(caller, run, variable.id)
+    only = views.narrow(series, index)
+    body = {
+        "schema": SCHEMA,
+        "run": run.name,
+        "layer": layer_id,
+        "variable": variable.id,
+        "channel": index,
+        "precision": round(PRECISION, 3),
+        **views.channel(only, movement_of(only, variable, threshold), 0),
+    }
+    return answer(dumps(body), JSON)
+
+
+def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """What the pictures show, as CSV: of all layers, or of each channel of one."""
+    if "layer" in arguments:
+        text = _layer_csv(store, caller, arguments)
+    else:
+        run = parameters.run(arguments, store.catalog(caller))
+        _check_lines(len(run.axis.steps) * len(run.layers))
+        overview = make_overview(store, caller, run, parameters.threshold(arguments), None)
+        text = overview.table()
+    disposition = ("Content-Disposition", 'attachment; filename="pastnet.csv"')
+    return answer(text.encode("utf-8", "replace"), CSV, (disposition,))
+
+
+def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
+    run, variable, _ = _chosen(store, caller, arguments)
+    threshold = parameters.threshold(arguments)
+    since = parameters.whole(arguments, "since", least=-_MOST_STEP, most=_MOST_STEP)
+    series = store.series(caller, run, variable.id)
+    first = 0 if since is None else int(np.searchsorted(series.steps, since, side="right"))
+    channels = range(variable.channels)
+    if "channel" in arguments:
+        index = parameters.channel(arguments, variable)
+        channels = range(index, index + 1)
+    records = range(first, len(series.steps))
+    _check_lines(len(records) * len(channels))
+    moves = movement_of(series, variable, threshold)
+    lines = csv_export.layer_rows(series, moves, records, channels)
+    return csv_export.table(csv_export.LAYER, lines)
+
+
+def _check_lines(count: int) -> None:
+    if count > MOST_LINES:
+        raise bad_request(
+            f"Could not export: expected at most {MOST_LINES} lines, got {count}. "
+            "Ask for one layer, for one of its channels, or for the steps since one."
+        )
+
+
+def _chosen(store: Store, caller: Caller, arguments: Arguments) -> tuple[Run, Variable, str]:
+    run = parameters.run(arguments, store.catalog(caller))
+    layer = parameters.layer(arguments, run)
+    return run, parameters.variable(arguments, run, layer), layer.id
+
+
+def _kept(
+    store: Store, key: Hashable, version: Hashable, make: Callable[[], tuple[Answer, bool]]
+) -> Answer:
+    """An answer from the cache. One that TensorBoard withheld a part of is made anew each time."""
+
+    def sized() -> tuple[Answer, int]:
+        made, complete = make()
+        return made, len(made.body) if complete else UNKEPT
+
+    return store.kept(key, version, sized)
+
+
+ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer]] = {
+    "/index": index_impl,
+    "/overview": overview_impl,
+    "/layer": layer_impl,
+    "/channel": channel_impl,
+    "/export.csv": export_impl,
+}
+"""What is served below `data/plugin/pastnet/`."""
