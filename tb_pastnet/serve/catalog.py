@@ -22,12 +22,10 @@ class Catalog:
 
     Attributes:
         runs: by name, in the order of their names.
-        other_runs: how many runs of TensorBoard hold none of our data.
         warnings: what concerns no single run.
     """
 
     runs: Mapping[str, Run]
-    other_runs: int
     warnings: tuple[str, ...]
 
 
@@ -59,14 +57,16 @@ class Librarian:
                 listing[tb_run] = self._list_piecewise(caller, tb_run)
             joined = self._joined(caller, listing)
             own = self._own_writers(caller, listing)
-            everything = self._source.runs(caller)
         runs = {run.name: run for run in joined}
         for run in own:
             name = _free_name(run.name, runs)
             runs[name] = run if name == run.name else replace(run, name=name)
-        ours = {one for run in runs.values() for one in (run.name, *run.tb_runs)}
-        others = sum(one not in ours for one in everything)
-        return Catalog(dict(sorted(runs.items())), others, _warnings(listing))
+        return Catalog(dict(sorted(runs.items())), _warnings(listing))
+
+    def other_runs(self, caller: Caller, catalog: Catalog) -> int:
+        """How many of TensorBoard's runs hold none of our data."""
+        ours = {one for run in catalog.runs.values() for one in (run.name, *run.tb_runs)}
+        return sum(one not in ours for one in self._source.runs(caller))
 
     def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""

@@ -15,11 +15,12 @@ from tb_pastnet.serve.lineages import Lineage
 from tb_pastnet.serve.runs import Run
 
 
-def index_of(catalog: Catalog) -> dict[str, Any]:
+def index_of(catalog: Catalog, other_runs: int) -> dict[str, Any]:
     """Writes the catalog as JSON values.
 
     Args:
         catalog: all runs.
+        other_runs: how many of TensorBoard's runs hold none of our data.
     """
     networks: dict[tuple[Any, ...], int] = {}
     runs = [
@@ -34,7 +35,7 @@ def index_of(catalog: Catalog) -> dict[str, Any]:
         "patience": states.PATIENCE,
         "runs": runs,
         "networks": [_network(firsts[number]) for number in networks.values()],
-        "other_runs": catalog.other_runs,
+        "other_runs": other_runs,
         "warnings": list(catalog.warnings),
     }
 

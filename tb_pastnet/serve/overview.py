@@ -60,7 +60,7 @@ class Overview:
         }
         axis = self.run.axis
         rates = _looked_up(axis.steps, axis.learning_rates, self.steps)
-        sections = {
+        sections: dict[str, npt.NDArray[Any]] = {
             "first_steps": self.first_steps.astype(np.float64),
             "steps": self.steps.astype(np.float64),
             "wall_times": _looked_up(axis.steps, axis.wall_times, self.steps),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.core.description import Variable
@@ -34,8 +36,9 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     """All runs and their networks."""
     del arguments
     catalog = store.catalog(caller)
+    others = store.other_runs(caller, catalog)
     version = (
-        catalog.other_runs,
+        others,
         catalog.warnings,
         tuple((name, run.version) for name, run in catalog.runs.items()),
     )
@@ -44,7 +47,7 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
         store,
         ("index", caller.experiment),
         version,
-        lambda: (answer(dumps(index_of(catalog)), JSON), complete),
+        lambda: (answer(dumps(index_of(catalog, others)), JSON), complete),
     )
 
 
@@ -93,7 +96,7 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
             "notes": notes.listed(series.notes),
             "events": views.events(series),
         }
-        sections = {
+        sections: dict[str, npt.NDArray[Any]] = {
             "steps": series.steps[first:].astype(np.float64),
             "past_steps": series.past_steps[first:].astype(np.float64),
             "wall_times": series.wall_times[first:],

@@ -43,8 +43,12 @@ class Store:
         self._cache = Cache(ceiling)
 
     def catalog(self, caller: Caller) -> Catalog:
-        """All runs as of now. Two quick provider calls where nothing is new."""
+        """All runs as of now. One quick provider call where nothing is new."""
         return self._librarian.catalog(caller)
+
+    def other_runs(self, caller: Caller, catalog: Catalog) -> int:
+        """How many of TensorBoard's runs hold none of our data. One quick provider call."""
+        return self._librarian.other_runs(caller, catalog)
 
     def series(self, caller: Caller, run: Run, variable: str) -> Series:
         """The records of one variable.

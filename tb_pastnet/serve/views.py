@@ -105,7 +105,7 @@ def row(moves: Movement, steps: Integers, edges: Integers) -> Row:
     if filled.any() and channels:
         pooled = pooling.pool_states(moves.states, first[filled])
         delta = pooling.pool_delta(moves.delta, first[filled])
-        plain = pooled & states.STATE
+        plain = pooled & np.uint8(states.STATE)
         for code in range(len(states.NAMES)):
             counts[filled, code] = np.count_nonzero(plain == code, axis=1)
         violated[filled] = np.count_nonzero(pooled & states.VIOLATED, axis=1)
@@ -117,10 +117,10 @@ def row(moves: Movement, steps: Integers, edges: Integers) -> Row:
 def _mean_of_moving(plain: states.States, delta: Codes) -> npt.NDArray[np.float32]:
     shares = _SHARE_OF_CODE[delta.view(np.uint16)]
     counted = (plain == states.MOVING) & ~np.isnan(shares)
-    number = np.count_nonzero(counted, axis=1)
-    total = np.where(counted, shares, 0).sum(axis=1, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        return (total / np.where(number, number, np.nan)).astype(np.float32)
+    number = np.count_nonzero(counted, axis=1).astype(np.float64)
+    number[number == 0] = np.nan
+    total: Floats = np.where(counted, shares, 0).sum(axis=1, dtype=np.float64)
+    return (total / number).astype(np.float32)
 
 
 def events(series: Series) -> list[dict[str, Any]]:
@@ -230,11 +230,9 @@ def stack(rows: Sequence[Row], columns: int) -> dict[str, npt.NDArray[Any]]:
         rows: any number of them, 0 included.
         columns: how many columns each has.
     """
-    blank = Row(
-        np.zeros((columns, len(states.NAMES)), np.uint32),
-        *np.zeros((2, columns), np.uint32),
-        np.zeros(columns, np.float32),
-    )
+    none = np.zeros(columns, np.uint32)
+    counts = np.zeros((columns, len(states.NAMES)), np.uint32)
+    blank = Row(counts, none, none, np.zeros(columns, np.float32))
     # One row too many, taken off again: numpy can't stack nothing.
     return {
         field.name: np.stack([getattr(one, field.name) for one in (*rows, blank)])[:-1]

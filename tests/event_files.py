@@ -1,0 +1,243 @@
+"""Event files as the sink writes them, made without TensorFlow and without `tb_pastnet.train`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import google_crc32c
+import numpy as np
+from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
+
+from tb_pastnet.core.block import Block, encode_block
+from tb_pastnet.core.description import Description, Layer, Variable, encode_description
+from tb_pastnet.core.names import PLUGIN, TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
+from tb_pastnet.core.names import lineage_directory as directory_name
+from tb_pastnet.core.quantize import ZERO, quantize
+from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
+from tb_pastnet.core.timeline import Timeline, encode_timeline
+
+DT_UINT8 = 4
+CREATED = 1_700_000_000
+
+
+def frame(data: bytes) -> bytes:
+    """A TFRecord."""
+    head = struct.pack("<Q", len(data))
+    return head + _masked_crc(head) + data + _masked_crc(data)
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def event(
+    tag: str,
+    step: int,
+    message: bytes | None,
+    *,
+    wall_time: float = CREATED,
+    plugin: str = PLUGIN,
+    content: bytes = b"",
+    tensor: tensor_pb2.TensorProto | None = None,
+) -> bytes:
+    """An event of one value, serialised. With no message and no tensor it has metadata alone."""
+    value = summary_pb2.Summary.Value(
+        tag=tag,
+        metadata=summary_pb2.SummaryMetadata(
+            plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name=plugin, content=content),
+            data_class=summary_pb2.DATA_CLASS_TENSOR,
+        ),
+    )
+    if message is not None:
+        tensor = tensor_pb2.TensorProto(dtype=DT_UINT8, tensor_content=message)
+        tensor.tensor_shape.dim.add(size=len(message))
+    if tensor is not None:
+        value.tensor.CopyFrom(tensor)
+    summary = summary_pb2.Summary(value=[value])
+    return event_pb2.Event(step=step, wall_time=wall_time, summary=summary).SerializeToString()
+
+
+def scalar_event(tag: str, step: int, number: float) -> bytes:
+    """What the Scalars tab shows: a neighbour that must not suffer."""
+    tensor = tensor_pb2.TensorProto(dtype=1, float_val=[number])
+    value = summary_pb2.Summary.Value(tag=tag, tensor=tensor)
+    value.metadata.plugin_data.plugin_name = "scalars"
+    value.metadata.data_class = summary_pb2.DATA_CLASS_SCALAR
+    summary = summary_pb2.Summary(value=[value])
+    return event_pb2.Event(step=step, wall_time=CREATED, summary=summary).SerializeToString()
+
+
+def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
+    """int16 (8, records, channels): a training that calms down, every number a function of the step."""
+    step = np.asarray(steps, np.float64)[:, None]
+    index = np.arange(channels)[None, :]
+    rng = np.random.default_rng(seed)
+    size = rng.uniform(0.5, 2.0, (1, channels))
+    norm = size * (1 + 0.1 * np.sin(step / 50 + index))
+    past = size * (1 + 0.1 * np.sin((step - 1) / 50 + index))
+    delta = size * 10.0 ** -(1 + 4 * np.minimum(step, 2000) / 2000 * (index + 1) / channels)
+    one, zero = np.ones_like(norm), np.zeros_like(norm)
+    return quantize(np.stack([norm, past, delta, delta / 2, one, zero, one, one]))
+
+
+def freeze(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
+    """Holds channels: their trainable mask is 0 and nothing of them changes."""
+    array[TRAINABLE, records, channels] = ZERO
+    array[[2, 3, CHANGED], records, channels] = ZERO
+    return array
+
+
+def prune(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
+    """Holds channels at zero."""
+    freeze(array, records, channels)
+    array[[0, 1, KEPT], records, channels] = ZERO
+    return array
+
+
+def poison(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
+    """Puts two NaNs into channels."""
+    array[NONFINITE, records, channels] = quantize(2.0)
+    return array
+
+
+def variable(id_: str, channels: int, role: str = "kernel") -> Variable:
+    layer, _, name = id_.rpartition("/")
+    shape = (3, 3, 1, channels) if role == "kernel" else (channels,)
+    return Variable(id_, layer, name, role, shape, "float32", "-1", True, channels, 9)
+
+
+def network(layers: Mapping[str, int]) -> tuple[tuple[Layer, ...], tuple[Variable, ...]]:
+    """Conv2D layers of a kernel and a bias each, by id and number of channels."""
+    made, variables = [], []
+    for id_, channels in layers.items():
+        group, _, name = id_.rpartition("/")
+        kernel, bias = (
+            variable(f"{id_}/kernel", channels),
+            variable(f"{id_}/bias", channels, "bias"),
+        )
+        variables += [kernel, bias]
+        made.append(Layer(id_, group, name, "Conv2D", (kernel.id, bias.id), kernel.id))
+    return tuple(made), tuple(variables)
+
+
+@dataclass
+class LineageWriter:
+    """Writes one lineage's directory as the sink does, block by block."""
+
+    logdir: Path
+    run: str = "a"
+    ordinal: int = 1
+    lineage: int = 0x3F9A2C1B
+    layers: Mapping[str, int] = field(default_factory=lambda: {"conv1": 4, "block/conv2": 6})
+    origin: str = "9c1e"
+    past: str = "previous"
+    every: int = 1
+    first_step: int = 1
+    created: float = CREATED
+    block: int = 16
+    segment: int = 0
+    offered: int = 0
+    written: int = 0
+
+    @property
+    def directory(self) -> Path:
+        return self.logdir / self.run / directory_name(self.ordinal, self.lineage)
+
+    @property
+    def tb_run(self) -> str:
+        """TensorBoard's name of it."""
+        return str(self.directory.relative_to(self.logdir))
+
+    @property
+    def path(self) -> Path:
+        name = f"events.out.tfevents.{CREATED:010d}.{self.segment:06d}.pastnet"
+        return self.directory / name
+
+    def describe(self, step: int) -> None:
+        layers, variables = network(self.layers)
+        description = Description(
+            self.lineage,
+            self.ordinal,
+            self.origin,
+            self.every,
+            self.past,
+            self.first_step,
+            float(self.created),
+            {"tb_pastnet": "0.1.0"},
+            layers,
+            variables,
+            (("count", "dtype int32"),),
+        )
+        self.put(
+            TAG_DESCRIPTION, step, encode_description(description, tag=TAG_DESCRIPTION, step=step)
+        )
+
+    def put(self, tag: str, step: int, message: bytes | None, **more: object) -> None:
+        self.raw(event(tag, step, message, wall_time=self.created + self.written, **more))  # type: ignore[arg-type]
+
+    def raw(self, data: bytes) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            file.write(frame(data))
+        self.written += 1
+
+    def records(
+        self,
+        steps: Sequence[int],
+        values: Mapping[str, np.ndarray] | None = None,
+        **timeline: object,
+    ) -> None:
+        """Appends records of all variables and their timeline, in blocks.
+
+        Args:
+            steps: increasing.
+            values: codes (8, records, channels) by variable, `codes` for those left out.
+            timeline: fields of the timeline: thinned, dropped, notes, learning_rates (a list).
+        """
+        steps = np.asarray(steps, np.int64)
+        sequence = np.arange(self.offered, self.offered + len(steps))
+        rates = np.asarray(timeline.pop("learning_rates", [0.1] * len(steps)), np.float64)
+        extra = int(timeline.get("thinned", 0)) + int(timeline.get("dropped", 0))  # type: ignore[call-overload]
+        for at in range(0, len(steps), self.block):
+            some = slice(at, min(at + self.block, len(steps)))
+            last = int(steps[some][-1])
+            for one in network(self.layers)[1]:
+                array = (values or {}).get(one.id)
+                part = codes(steps[some], one.channels) if array is None else array[:, some]
+                block = Block(sequence[some], steps[some], steps[some] - 1, part)
+                tag = channels_tag(one.id)
+                self.put(tag, last, encode_block(block, tag=tag, lineage=self.lineage))
+            line = Timeline(
+                sequence[some],
+                steps[some],
+                self.created + steps[some].astype(np.float64),
+                rates[some],
+                offered=int(sequence[some][-1]) + 1 + extra,
+                **timeline,  # type: ignore[arg-type]
+            )
+            self.put(TAG_TIMELINE, last, self.sealed(line, last))
+        self.offered += len(steps)
+
+    def close(self, step: int, **timeline: object) -> None:
+        offered = self.offered + sum(int(timeline.get(x, 0)) for x in ("thinned", "dropped"))  # type: ignore[call-overload]
+        line = Timeline(offered=offered, closed=True, **timeline)  # type: ignore[arg-type]
+        self.put(TAG_TIMELINE, step + 1, self.sealed(line, step + 1))
+
+    def sealed(self, line: Timeline, step: int) -> bytes:
+        return encode_timeline(line, tag=TAG_TIMELINE, step=step, lineage=self.lineage)
+
+
+def write_run(
+    logdir: Path, run: str = "a", steps: Sequence[int] = range(1, 41), **more: object
+) -> LineageWriter:
+    """A whole run that ended in order."""
+    writer = LineageWriter(logdir, run, **more)  # type: ignore[arg-type]
+    writer.first_step = int(steps[0])
+    writer.describe(int(steps[0]) - 1)
+    writer.records(steps)
+    writer.close(int(steps[-1]))
+    return writer

@@ -1,0 +1,102 @@
+"""TensorBoard as it runs for users: default flags, either loader, all its standard tabs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tensorboard import default, program
+from tensorboard.backend import application
+from tensorboard.data import server_ingester
+from tensorboard.util import grpc_util
+from werkzeug.test import Client, TestResponse
+
+from tb_pastnet.serve.container import unpack
+from tb_pastnet.serve.loader import PastNetLoader
+
+LOADERS = ("slow", "fast")
+PREFIX = "/data/plugin/pastnet"
+
+
+@dataclass
+class Board:
+    """A running TensorBoard without a socket."""
+
+    app: Any
+    provider: Any
+    ingester: Any = None
+
+    @property
+    def client(self) -> Client:
+        return Client(self.app)
+
+    def get(self, route: str, headers: dict[str, str] | None = None, **query: Any) -> TestResponse:
+        return self.client.get(PREFIX + route, query_string=query, headers=headers)
+
+    def json(self, route: str, **query: Any) -> Any:
+        response = self.get(route, **query)
+        assert response.status_code == 200, response.get_data(as_text=True)
+        return strict_json(response.get_data())
+
+    def arrays(self, route: str, **query: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        response = self.get(route, **query)
+        assert response.status_code == 200, response.get_data(as_text=True)
+        return unpack(response.get_data())
+
+
+def strict_json(data: bytes) -> Any:
+    """Parses JSON as browsers do: without NaN and Infinity."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(data, parse_constant=refuse)
+
+
+def flags_for(logdir: Path | str, *arguments: str, loaders: Any = None) -> Any:
+    """TensorBoard's own flags, parsed and fixed by its own code."""
+    plugins = [PastNetLoader()] if loaders is None else loaders
+    board = program.TensorBoard(plugins=[*default.get_static_plugins(), *plugins])
+    board.configure(argv=["tensorboard", "--logdir", str(logdir), *arguments])
+    return board.flags
+
+
+@contextlib.contextmanager
+def board(logdir: Path | str, loader: str, *arguments: str, loaders: Any = None) -> Iterator[Board]:
+    """Starts TensorBoard on a log directory, reads it once, and stops it."""
+    flags = flags_for(logdir, "--reload_interval", "0", *arguments, loaders=loaders)
+    plugins = [PastNetLoader()] if loaders is None else loaders
+    multiplexer = None
+    if loader == "slow":
+        from tensorboard.backend.event_processing.data_ingester import LocalDataIngester
+
+        flags.reload_task = "blocking"
+        ingester: Any = LocalDataIngester(flags)
+        ingester.start()
+        multiplexer = ingester.deprecated_multiplexer
+    else:
+        ingester = server_ingester.SubprocessServerDataIngester(
+            server_ingester.get_server_binary(),
+            flags.logdir,
+            reload_interval=0,
+            channel_creds_type=grpc_util.ChannelCredsType.LOCAL,
+            samples_per_plugin=flags.samples_per_plugin,
+        )
+        ingester.start()
+    provider = ingester.data_provider
+    try:
+        app = application.TensorBoardWSGIApp(
+            flags,
+            [*default.get_static_plugins(), *plugins],
+            provider,
+            None,
+            multiplexer,
+        )
+        yield Board(app, provider, ingester)
+    finally:
+        if loader == "fast":
+            ingester._stdin_handle.close()
