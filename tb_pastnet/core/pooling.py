@@ -67,6 +67,8 @@ def pool_states(states: States, starts: Integers) -> States:
     best = np.zeros(last.shape, np.uint8)
     best_score = np.zeros(last.shape, np.int32)
     for state in range(len(NAMES)):
+        if not (plain == state).any():
+            continue
         # Twice the count plus one where it came last: larger wins, ties go to the latest.
         score = 2 * np.add.reduceat(plain == state, starts, axis=0, dtype=np.int32)
         score += last == state

@@ -88,17 +88,40 @@ def channel_states(
     pruned = masked | zero if measured else masked
     held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
     held = pruned | held_by_mask
-    quiet = finite & (relative_delta(codes) < _limit(threshold))
 
     state = np.full(held.shape, MOVING, np.uint8)
-    state[_all_of_last(quiet, patience)] = SETTLED
     state[_any_before(held, patience)] = REACTIVATED
     state[held_by_mask] = FROZEN
     state[pruned] = PRUNED
     state[~finite] |= NONFINITE
     moved = codes[statistics.CHANGED] != ZERO
     state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
-    return state
+    return settle(state, relative_delta(codes), threshold=threshold, patience=patience)
+
+
+def settle(
+    state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE
+) -> States:
+    """Tells settled from moving channels, the one thing that depends on the threshold.
+
+    Args:
+        state: uint8 (records, channels) as from `channel_states` with a threshold of 0.
+        delta: int16 (records, channels), codes of the relative delta.
+        threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
+        patience: records, at least 1.
+
+    Returns:
+        A new array in which moving channels that were quiet for `patience` records are settled.
+
+    Example:
+        >>> moving = np.full((3, 1), MOVING, np.uint8)
+        >>> settle(moving, np.full((3, 1), ZERO), threshold=1e-4, patience=2)[:, 0].tolist()
+        [1, 3, 3]
+    """
+    quiet = (delta < _limit(threshold)) & (state & np.uint8(NONFINITE) == 0)
+    settled = _all_of_last(quiet, patience) & (state & np.uint8(STATE) == MOVING)
+    # SETTLED - MOVING keeps the marks as they are.
+    return state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
 
 
 def _limit(threshold: float) -> int:

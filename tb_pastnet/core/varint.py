@@ -55,7 +55,10 @@ class Reader:
         """
         value = 0
         for shift in range(0, 70, 7):
-            byte = self.take(1)[0]
+            if self._at >= len(self._payload):
+                raise damaged("1 more bytes", "0")
+            byte = self._payload[self._at]
+            self._at += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value > most:
@@ -74,10 +77,20 @@ class Reader:
         Raises:
             DamagedRecord: a number does not fit.
         """
-        values = [self.signed() for _ in range(count)]
-        if any(abs(value) >= 1 << 62 for value in values):
-            raise damaged("numbers below 2**62", "a larger one")
-        return np.array(values, dtype=np.int64)
+        values = np.empty(count, np.int64)
+        for at in range(count):
+            # Differences are small: mostly all that is left fits in one byte each.
+            rest = self._payload[self._at : self._at + count - at]
+            if len(rest) == count - at and rest.isascii():
+                self._at += len(rest)
+                zigzag = np.frombuffer(rest, np.uint8).astype(np.int64)
+                values[at:] = (zigzag >> 1) ^ -(zigzag & 1)
+                break
+            value = self.signed()
+            if abs(value) >= 1 << 62:
+                raise damaged("numbers below 2**62", "a larger one")
+            values[at] = value
+        return values
 
     def take(self, count: int) -> bytes:
         """Reads `count` bytes.
