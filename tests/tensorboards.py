@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,6 @@ class Board:
 
     app: Any
     provider: Any
-    ingester: Any = None
 
     @property
     def client(self) -> Client:
@@ -65,38 +65,60 @@ def flags_for(logdir: Path | str, *arguments: str, loaders: Any = None) -> Any:
     return board.flags
 
 
+def _slow(flags: Any) -> Any:
+    from tensorboard.backend.event_processing.data_ingester import LocalDataIngester
+
+    flags.reload_task = "blocking"
+    ingester = LocalDataIngester(flags)
+    ingester.start()
+    return ingester
+
+
+def _fast(flags: Any) -> Any:
+    """Starts the data server and waits until it has read the whole log once."""
+    ingester = server_ingester.SubprocessServerDataIngester(
+        server_ingester.get_server_binary(),
+        flags.logdir,
+        reload_interval=0,
+        channel_creds_type=grpc_util.ChannelCredsType.LOCAL,
+        samples_per_plugin=flags.samples_per_plugin,
+        extra_flags=["--verbose"],
+    )
+    stderr = os.dup(2)
+    out, into = os.pipe()
+    os.dup2(into, 2)
+    try:
+        ingester.start()
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(into)
+    said = b""
+    while b"Finished load cycle" not in said:
+        more = os.read(out, 1 << 16)
+        assert more, f"the data server ended: {said!r}"
+        said += more
+    # The pipe stays open: the server would die of writing into a closed one.
+    ingester.said = out
+    return ingester
+
+
 @contextlib.contextmanager
 def board(logdir: Path | str, loader: str, *arguments: str, loaders: Any = None) -> Iterator[Board]:
     """Starts TensorBoard on a log directory, reads it once, and stops it."""
     flags = flags_for(logdir, "--reload_interval", "0", *arguments, loaders=loaders)
     plugins = [PastNetLoader()] if loaders is None else loaders
-    multiplexer = None
-    if loader == "slow":
-        from tensorboard.backend.event_processing.data_ingester import LocalDataIngester
-
-        flags.reload_task = "blocking"
-        ingester: Any = LocalDataIngester(flags)
-        ingester.start()
-        multiplexer = ingester.deprecated_multiplexer
-    else:
-        ingester = server_ingester.SubprocessServerDataIngester(
-            server_ingester.get_server_binary(),
-            flags.logdir,
-            reload_interval=0,
-            channel_creds_type=grpc_util.ChannelCredsType.LOCAL,
-            samples_per_plugin=flags.samples_per_plugin,
-        )
-        ingester.start()
-    provider = ingester.data_provider
+    ingester = _slow(flags) if loader == "slow" else _fast(flags)
     try:
         app = application.TensorBoardWSGIApp(
             flags,
             [*default.get_static_plugins(), *plugins],
-            provider,
+            ingester.data_provider,
             None,
-            multiplexer,
+            getattr(ingester, "deprecated_multiplexer", None),
         )
-        yield Board(app, provider, ingester)
+        yield Board(app, ingester.data_provider)
     finally:
         if loader == "fast":
             ingester._stdin_handle.close()
+            os.close(ingester.said)

@@ -120,7 +120,8 @@ def _mean_of_moving(plain: states.States, delta: Codes) -> npt.NDArray[np.float3
     number = np.count_nonzero(counted, axis=1).astype(np.float64)
     number[number == 0] = np.nan
     total: Floats = np.where(counted, shares, 0).sum(axis=1, dtype=np.float64)
-    return (total / number).astype(np.float32)
+    mean: npt.NDArray[np.float32] = (total / number).astype(np.float32)
+    return mean
 
 
 def events(series: Series) -> list[dict[str, Any]]:
