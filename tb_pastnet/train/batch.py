@@ -1,0 +1,207 @@
+"""From single records to the messages that are stored: quantised, thinned, packed in blocks.
+
+All of it runs on the sink's thread. A block holds some consecutive records of one variable; the
+blocks of all variables and the timeline of the same records are written together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import limits
+from tb_pastnet.core.block import Block, encode_block
+from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
+from tb_pastnet.core.quantize import ZERO, Codes
+from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistics
+from tb_pastnet.core.thinning import Thinning
+from tb_pastnet.core.timeline import Timeline, encode_timeline
+from tb_pastnet.train.events import Message
+
+BLOCK_RECORDS = 16
+"""Records in a block: more would be smaller on disk, and be lost together."""
+
+
+class Span(NamedTuple):
+    """Where a variable's channels lie among those of all variables.
+
+    Attributes:
+        variable: its id.
+        start: its first channel.
+        stop: one after its last.
+        kernel: whether a channel of zeros means that it is pruned.
+    """
+
+    variable: str
+    start: int
+    stop: int
+    kernel: bool
+
+
+class Offer(NamedTuple):
+    """One record of all variables, as it leaves the training thread.
+
+    Attributes:
+        sequence: its number in the lineage, from 0.
+        step: the step that it shows.
+        past_step: the step of the past values that it compares with.
+        wall_time: seconds since 1970.
+        learning_rate: NaN where it isn't known.
+        values: floats (8, channels of all variables), rows as in `core.statistics.STATISTICS`.
+    """
+
+    sequence: int
+    step: int
+    past_step: int
+    wall_time: float
+    learning_rate: float
+    values: npt.NDArray[np.floating]
+
+
+class Group(NamedTuple):
+    """Messages that are stored together or not at all.
+
+    Attributes:
+        messages: a block a variable, and the timeline of the same records.
+        records: how many they are.
+    """
+
+    messages: tuple[Message, ...]
+    records: int
+
+
+class _Kept(NamedTuple):
+    offer: Offer
+    codes: Codes
+
+
+class Batch:
+    """Collects records and packs them.
+
+    Args:
+        spans: the variables, in the order of the channels.
+        lineage: the writer's id.
+        thinning: decides which records are kept; None for the default.
+
+    Attributes:
+        thinned: records left out by the thinning rule so far.
+        packed: records handed out by `take` and not given up.
+    """
+
+    def __init__(
+        self, spans: Sequence[Span], lineage: int, thinning: Thinning | None = None
+    ) -> None:
+        self._spans = tuple(spans)
+        self._lineage = lineage
+        self._thinning = thinning or Thinning()
+        widest = max(span.stop - span.start for span in self._spans)
+        self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
+        kernels = [np.arange(s.start, s.stop) for s in self._spans if s.kernel]
+        self._kernels = np.concatenate(kernels) if kernels else np.zeros(0, np.int64)
+        self._pending: list[_Kept] = []
+        self._left_out: _Kept | None = None
+        self._previous: Codes | None = None
+        self._timeline_step = -1
+        self._seen = 0
+        self.thinned = 0
+        self.packed = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether a block is complete."""
+        return len(self._pending) >= self._capacity
+
+    @property
+    def empty(self) -> bool:
+        """Whether no kept record waits."""
+        return not self._pending
+
+    def add(self, offer: Offer) -> None:
+        """Takes the next record, and keeps it or leaves it out by the thinning rule.
+
+        Args:
+            offer: its step and sequence number are larger than those before.
+        """
+        record = _Kept(offer, quantize_statistics(offer.values))
+        self._seen = offer.sequence + 1
+        changed = self._mask_changed(record.codes)
+        self._previous = record.codes
+        if self._thinning.keep(changed):
+            self._left_out = None
+            self._pending.append(record)
+        else:
+            self._left_out = record
+            self.thinned += 1
+
+    def restore_last(self) -> None:
+        """Keeps the newest record even where it was left out: a log ends with its last one."""
+        if self._left_out is not None:
+            self._pending.append(self._left_out)
+            self._left_out = None
+            self.thinned -= 1
+
+    def take(
+        self, *, offered: int = 0, closed: bool = False, notes: Mapping[str, int] | None = None
+    ) -> Group:
+        """Packs what waits, and begins anew.
+
+        Args:
+            offered: records offered in all, where that is more than this batch has seen.
+            closed: whether the log ends here.
+            notes: what went wrong so far, and how often.
+
+        Returns:
+            A message a variable and the timeline, which comes last: it stands for them all.
+        """
+        records, self._pending = self._pending, []
+        messages = self._blocks(records) if records else []
+        self.packed += len(records)
+        offered = max(offered, self._seen)
+        timeline = Timeline(
+            np.array([r.offer.sequence for r in records], np.int64),
+            np.array([r.offer.step for r in records], np.int64),
+            np.array([r.offer.wall_time for r in records], np.float64),
+            np.array([r.offer.learning_rate for r in records], np.float64),
+            offered=offered,
+            thinned=self.thinned,
+            dropped=offered - self.packed - self.thinned,
+            closed=closed,
+            notes=dict(notes or {}),
+        )
+        # The steps of a tag must increase, also behind a closing timeline that was not the last.
+        last = records[-1].offer.step if records else -1
+        self._timeline_step = step = max(last, self._timeline_step + 1)
+        sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self._lineage)
+        return Group((*messages, Message(TAG_TIMELINE, step, sealed)), len(records))
+
+    def give_up(self, group: Group) -> None:
+        """Counts the records of a group that could not be stored as dropped."""
+        self.packed -= group.records
+
+    def _blocks(self, records: Sequence[_Kept]) -> list[Message]:
+        sequence = np.array([r.offer.sequence for r in records], np.int64)
+        steps = np.array([r.offer.step for r in records], np.int64)
+        past_steps = np.array([r.offer.past_step for r in records], np.int64)
+        messages = []
+        for span in self._spans:
+            codes = np.stack([r.codes[:, span.start : span.stop] for r in records], axis=1)
+            block = Block(sequence, steps, past_steps, codes)
+            tag = channels_tag(span.variable)
+            sealed = encode_block(block, tag=tag, lineage=self._lineage)
+            messages.append(Message(tag, int(steps[-1]), sealed))
+            # Gives the interpreter back to the training thread between two variables.
+            time.sleep(0)
+        return messages
+
+    def _mask_changed(self, codes: Codes) -> bool:
+        if self._previous is None:
+            return True
+        masks = [KEPT, TRAINABLE]
+        if not np.array_equal(codes[masks], self._previous[masks]):
+            return True
+        zero = codes[NORM, self._kernels] == ZERO
+        return not np.array_equal(zero, self._previous[NORM, self._kernels] == ZERO)

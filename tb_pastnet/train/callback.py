@@ -1,0 +1,152 @@
+"""Records a model while Keras's `fit` trains it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+
+from tb_pastnet.train.notes import Notes
+from tb_pastnet.train.recorder import Recorder
+from tb_pastnet.train.schedule import check
+from tb_pastnet.train.variables import AxisOverrides
+
+
+class PastNetCallback(keras.callbacks.Callback):
+    """Records per channel how far the model is from its past values, for the PastNet tab.
+
+    Losses and weights are bit-identical with and without it, also with `steps_per_execution`,
+    `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees every
+    k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes on where
+    it stopped. One callback may serve several calls of `fit`.
+
+    Args:
+        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        every: a record is due where `step // every` grows.
+        past: what it is compared with: "previous" (one step, or execution, before), "record" (the
+            last record), "epoch" (the last epoch's end), "initial" (the beginning of `fit`), or k
+            (k steps before).
+        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
+        learning_rate: what to record as such; None: the optimizer's.
+
+    Raises:
+        InvalidArgument: `every` or `past` can't be used. What concerns the model is checked, and
+            raises as in `Recorder`, when `fit` begins.
+
+    Example:
+        >>> import tempfile, numpy as np
+        >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> callback = PastNetCallback(tempfile.mkdtemp(), every=1)
+        >>> history = model.fit(np.ones((4, 2)), np.ones(4), verbose=0, callbacks=[callback])
+        >>> callback.recorder.last_step
+        1
+        >>> callback.close()
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[Any] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Any = None,
+    ) -> None:
+        super().__init__()
+        check(every, past)
+        self.recorder: Recorder | None = None
+        self._settings = {
+            "logdir": logdir,
+            "every": every,
+            "past": past,
+            "variables": variables,
+            "channel_axis": channel_axis,
+            "learning_rate": learning_rate,
+        }
+        self._recorded: Any = None
+        self._step = 0
+        self._begin = 0
+        self._notes = Notes()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begins a log, or goes on with that of the `fit` before."""
+        base = self._updates()
+        if self.recorder is not None and self._recorded is not self.model:
+            self.close()
+        if self.recorder is None:
+            self._step = base or 0
+            # A subclassed model may only be built by its first batch.
+            if self.model.built and self.model.weights:
+                self._start()
+        elif base is not None and base != self._whole_updates(self._step):
+            self._step = base
+            self.recorder.restart(base)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Remembers where an execution of several steps begins."""
+        self._begin = batch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Counts the steps made, and records where that is due."""
+        made = batch - self._begin + 1
+        if made > 1 and (updates := self._updates()) is not None:
+            # The last execution of an epoch may have made fewer than it says.
+            fewer = updates - self._whole_updates(self._step)
+            made = fewer if 0 < fewer < made else made
+        self._step += made
+        if self.recorder is None:
+            self._start_late()
+        else:
+            self.recorder.record(self._step)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Copies the past values where they are those of an epoch."""
+        if self.recorder is not None and self._settings["past"] == "epoch":
+            self.recorder.sync()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Writes what waits; another `fit` may go on."""
+        if self.recorder is not None:
+            self.recorder.flush(timeout=2.0, closed=True)
+
+    def close(self) -> None:
+        """Closes the log. It also closes when the program ends."""
+        if self.recorder is not None:
+            self.recorder.close()
+            self.recorder = None
+
+    def _start(self) -> None:
+        self._recorded = self.model
+        self.recorder = Recorder(
+            model=self.model, initial_step=self._step, **self._settings
+        )
+
+    def _start_late(self) -> None:
+        # Training runs, so that nothing may raise any more.
+        if self._recorded is self.model:
+            return
+        try:
+            self._start()
+        except Exception as error:
+            self._notes.add("Could not record the model", error)
+
+    def _updates(self) -> int | None:
+        """Batches that the optimizer has seen, in whole updates; None where it doesn't count."""
+        optimizer = getattr(self.model, "optimizer", None)
+        iterations = getattr(optimizer, "iterations", None)
+        if iterations is None:
+            return None
+        return int(keras.ops.convert_to_numpy(iterations)) * self._accumulation()
+
+    def _whole_updates(self, step: int) -> int:
+        return step - step % self._accumulation()
+
+    def _accumulation(self) -> int:
+        optimizer = getattr(self.model, "optimizer", None)
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        steps = getattr(inner, "gradient_accumulation_steps", None)
+        return int(steps or 1)

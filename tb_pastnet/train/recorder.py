@@ -1,0 +1,241 @@
+"""Records a model while a loop of the user's own trains it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tb_pastnet.core.names import RunName, lineage_directory
+from tb_pastnet.core.statistics import TRAINABLE
+from tb_pastnet.train.batch import Batch, Offer, Span
+from tb_pastnet.train.lineage import Describer, origin
+from tb_pastnet.train.notes import Notes
+from tb_pastnet.train.rates import rate_of
+from tb_pastnet.train.reduce import ChannelPass
+from tb_pastnet.train.schedule import Schedule
+from tb_pastnet.train.segments import Segments, create_lineage, join, unwritable
+from tb_pastnet.train.sink import CLOSE_SECONDS, Sink
+from tb_pastnet.train.variables import AxisOverrides, network
+
+
+class Recorder:
+    """Records per channel how far a model is from its past values, into a log for the PastNet tab.
+
+    After construction nothing here raises into training, waits for the disk, or changes a value:
+    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
+
+    A record at step s shows the state after the call `record(s)` was preceded by update s. Steps that
+    go back, as after restoring a checkpoint, start a new lineage, which replaces what was recorded
+    from there on.
+
+    Args:
+        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
+        every: a record is due where `step // every` grows.
+        past: what it is compared with: "previous" (one step before), "record" (the last record),
+            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
+        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
+        learning_rate: a number, a variable, an optimizer, a Keras schedule or a function. None:
+            the optimizer that the model was compiled with.
+        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
+            None: one less than the first step that is recorded.
+
+    Raises:
+        InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past` or an
+            axis can't be used.
+        UnknownName: a name fits no variable, or several.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+        UnwritableLog: the log directory can't be made or written.
+
+    Example:
+        >>> import tempfile, tensorflow as tf
+        >>> weight = tf.Variable([[1.0, 2.0]])
+        >>> with Recorder(tempfile.mkdtemp(), {"dense/kernel": weight}, every=1) as recorder:
+        ...     for step in range(3):
+        ...         _ = weight.assign_add([[0.1, 0.0]])
+        ...         recorder.record(step)
+        ...     recorder.flush()
+        True
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        model: Any,
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[Any] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Any = None,
+        initial_step: int | None = None,
+    ) -> None:
+        self._schedule = Schedule(every, past, initial_step)
+        self._network = network(model, variables, channel_axis)
+        self._rate = rate_of(learning_rate, model)
+        self._run = create_lineage(os.fspath(logdir))
+        self._segments = self._new_segments()
+        try:
+            self._segments.open()
+        except Exception as error:
+            raise unwritable(os.fspath(logdir), error) from error
+        records = self._network.variables
+        self._pass = ChannelPass(
+            [record.found.variable for record in records],
+            [record.axis for record in records],
+            self._schedule.copies,
+        )
+        self._widths = [record.axis.channels for record in records]
+        self._origin = origin(self._network)
+        self._notes = Notes()
+        self._sink: Sink | None = None
+        self._closed = False
+        self._pid = os.getpid()
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that was seen; None before the first."""
+        return self._schedule.last
+
+    def record(self, step: int) -> None:
+        """Tells that an update was made. Call it after each: it knows when a record is due.
+
+        Args:
+            step: the number of the update.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return
+        try:
+            self._advance(int(step))
+        except Exception as error:
+            self._notes.add("Could not make a record", error)
+
+    def sync(self) -> None:
+        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        try:
+            self._pass.copy(self._schedule.sync())
+        except Exception as error:
+            self._notes.add("Could not copy the past values", error)
+
+    def restart(self, initial_step: int) -> None:
+        """Begins a new lineage because training begins anew, or goes back to a checkpoint.
+
+        Args:
+            initial_step: the step of the values now.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return
+        try:
+            self._restart(initial_step)
+        except Exception as error:
+            self._notes.add("Could not begin a new lineage", error)
+
+    def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
+        """Waits until all records so far are written.
+
+        Args:
+            timeout: seconds to wait at most.
+            closed: whether training ends here, as far as it is known; the log may still go on.
+
+        Returns:
+            True where they are: they survive kill -9. False where they aren't yet, or the disk
+            takes nothing; they are then tried again.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return False
+        return True if self._sink is None else self._sink.flush(timeout, closed=closed)
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Writes what waits and the final account. Also runs when the program ends.
+
+        Args:
+            timeout: seconds to wait at most.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        if self._sink is None:
+            self._segments.close()
+        else:
+            self._sink.close(timeout)
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _advance(self, step: int) -> None:
+        if self._schedule.goes_back(step):
+            # The values that this step came from are unknown, so it has nothing to compare with.
+            self._restart(step)
+            return
+        if self._sink is None:
+            start = self._schedule.last
+            self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
+        action = self._schedule.advance(step)
+        if action.record:
+            self._offer(self._sink, step, action.compare, action.past_step)
+        if action.copy is not None:
+            self._pass.copy(action.copy)
+
+    def _offer(self, sink: Sink, step: int, compare: int, past_step: int) -> None:
+        def make(sequence: int) -> Offer:
+            values = self._pass.statistics(compare)
+            flags = [record.found.trainable() for record in self._network.variables]
+            values[TRAINABLE] = np.repeat(flags, self._widths)
+            return Offer(sequence, step, past_step, time.time(), self._learning_rate(step), values)
+
+        if not sink.offer(make):
+            self._notes.add("Could not keep up with the records: the queue was full")
+
+    def _learning_rate(self, step: int) -> float:
+        try:
+            return self._rate(step)
+        except Exception as error:
+            self._notes.add("Could not read the learning rate", error)
+            return float("nan")
+
+    def _restart(self, step: int) -> None:
+        if self._sink is not None:
+            # Its thread writes the rest; waiting for that would stop training.
+            self._sink.close(timeout=0.0)
+            self._run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
+            self._segments = self._new_segments()
+            self._sink = self._new_sink(resumed=step > 0)
+        copy = self._schedule.restart(step)
+        if copy is not None:
+            self._pass.copy(copy)
+
+    def _new_segments(self) -> Segments:
+        name = lineage_directory(self._run.ordinal, self._run.lineage)
+        return Segments(join(self._run.run, name), time.time())
+
+    def _new_sink(self, *, resumed: bool) -> Sink:
+        records = self._network.variables
+        spans = [
+            Span(record.text.id, start, stop, record.text.role == "kernel")
+            for record, (start, stop) in zip(records, self._pass.spans(), strict=True)
+        ]
+        describe = Describer(
+            self._run,
+            self._network,
+            every=self._schedule.every,
+            past=self._schedule.past,
+            own_origin=self._origin,
+            resumed=resumed,
+        )
+        return Sink(self._segments, Batch(spans, self._run.lineage), describe, self._notes)

@@ -1,0 +1,238 @@
+"""Walks a model: its layers in forward order, and the variables that belong to each.
+
+Names are the path of layer names below the root, numbered anew within each parent, so that they are
+the same in every process and after every load. `variable.path` is not: it changes on load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tb_pastnet.core.names import renumber
+from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+
+_SIDES = ("forward_", "backward_")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A variable where it was found.
+
+    Attributes:
+        layer: path of its layer; its own path for a variable of the root.
+        name: its name in that layer.
+        variable: the tf.Variable that holds it.
+        type: the layer's class.
+        types: names of the class and its bases for the table of channel axes.
+        parent_types: the same of the layer around it.
+        local_name: the layer's name in there.
+        equation: of an EinsumDense.
+        statistic: it isn't trained by gradients.
+        holders: whatever has a `trainable` flag that concerns it.
+    """
+
+    layer: str
+    name: str
+    variable: Any
+    type: str
+    types: tuple[str, ...] = ()
+    parent_types: tuple[str, ...] = ()
+    local_name: str = ""
+    equation: str | None = None
+    statistic: bool = False
+    holders: tuple[Any, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The variable's path below the root."""
+        return self.layer if self.layer == self.name else f"{self.layer}/{self.name}"
+
+    def trainable(self) -> bool:
+        """Whether updates may change it now. Statistics are not held by `trainable=False`."""
+        return self.statistic or all(holder.trainable for holder in self.holders)
+
+
+def find_variables(model: Any) -> list[Found]:
+    """Lists the variables of a model in forward order, each shared one once.
+
+    Args:
+        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
+
+    Returns:
+        All variables, also those that can't be recorded.
+
+    Raises:
+        InvalidArgument: the model isn't built, or is something else.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+    """
+    import keras
+    import tensorflow as tf
+
+    found: Iterator[Found]
+    if isinstance(model, keras.layers.Layer):
+        _check_backend(keras.backend.backend())
+        _check_built(model)
+        found = _of_layer(model, "", (), "")
+    elif isinstance(model, tf.Module):
+        found = _of_module(model, "")
+    elif isinstance(model, Mapping):
+        found = (_of_entry(str(name), value) for name, value in model.items())
+    else:
+        raise InvalidArgument(
+            f"Could not record {model!r:.80}: expected a keras.Model, a tf.Module or a mapping of "
+            f"names to variables, got {type(model).__name__}. Pass the model itself."
+        )
+    seen: set[int] = set()
+    unique = []
+    for entry in found:
+        if id(entry.variable) not in seen:
+            seen.add(id(entry.variable))
+            unique.append(entry)
+    return unique
+
+
+def tf_variable(variable: Any) -> Any:
+    """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
+    import tensorflow as tf
+
+    # Up to Keras 3.6 a keras.Variable can't be told by its class.
+    inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", None)
+    return inner if isinstance(inner, tf.Variable) else None
+
+
+def _check_backend(backend: str) -> None:
+    if backend != "tensorflow":
+        raise UnsupportedBackend(
+            f"Could not record a Keras model: expected the TensorFlow backend, got {backend!r}. "
+            f"Set KERAS_BACKEND=tensorflow before Keras is imported."
+        )
+
+
+def _check_built(model: Any) -> None:
+    if not model.built:
+        raise InvalidArgument(
+            f"Could not record model {model.name!r}: expected a built model, got one without "
+            f"weights. Call model.build(input_shape), or the model on one batch."
+        )
+
+
+def _parts(layer: Any) -> tuple[list[Any], list[Any], set[int]]:
+    """Sublayers, own variables, and which of these are no trainable ones by nature."""
+    # The only private access to Keras: `layers` exists on models alone, and the public lists of
+    # non-trainable weights also name those that `trainable=False` holds for now.
+    children = list(layer._flatten_layers(include_self=False, recursive=False))
+    statistics = {id(tf_variable(v)) for v in layer._non_trainable_variables}
+    inner = {id(w) for child in children for w in child.weights}
+    return children, [w for w in layer.weights if id(w) not in inner], statistics
+
+
+def _of_layer(
+    layer: Any, path: str, holders: tuple[Any, ...], local_name: str, parent: Any = None
+) -> Iterator[Found]:
+    import keras
+
+    children, own, statistics = _parts(layer)
+    holders = (*holders, layer)
+    if isinstance(layer, keras.layers.RNN) and not _parts(layer.cell)[0]:
+        # A cell is how an RNN is made: its variables are those of the layer.
+        children, own, statistics = [], *_parts(layer.cell)[1:]
+        holders, types = (*holders, layer.cell), _types(layer.cell)
+    else:
+        types = _types(layer)
+    names = renumber([("Variable", weight.name) for weight in own])
+    for weight, name in zip(own, names, strict=True):
+        variable = tf_variable(weight)
+        yield Found(
+            layer=path or name,
+            name=name,
+            variable=variable,
+            type=type(layer).__name__,
+            types=types,
+            parent_types=_types(parent) if parent is not None else (),
+            local_name=local_name,
+            equation=getattr(layer, "equation", None),
+            statistic=id(variable) in statistics,
+            holders=(*holders, weight),
+        )
+    for child, name in zip(children, _names(layer, children), strict=True):
+        yield from _of_layer(child, f"{path}/{name}" if path else name, holders, name, layer)
+
+
+def _names(parent: Any, children: Sequence[Any]) -> list[str]:
+    import keras
+
+    names = [child.name for child in children]
+    sides = [""] * len(names)
+    if isinstance(parent, keras.layers.Bidirectional):
+        # Its halves are named after the layer it was given: "forward_lstm_7".
+        sides = [next((s for s in _SIDES if name.startswith(s)), "") for name in names]
+        return [
+            side + renumber([(type(child).__name__, name[len(side) :])])[0]
+            for side, child, name in zip(sides, children, names, strict=True)
+        ]
+    return renumber([(type(child).__name__, child.name) for child in children])
+
+
+def _types(layer: Any) -> tuple[str, ...]:
+    # A user's class with the name of one of Keras works otherwise: it carries its module's name.
+    return tuple(
+        kind.__name__ if kind.__module__.partition(".")[0] == "keras" else _full_name(kind)
+        for kind in type(layer).__mro__
+    )
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _of_module(module: Any, path: str) -> Iterator[Found]:
+    for name, value in vars(module).items():
+        # TensorFlow's own bookkeeping, which names everything once more.
+        if not name.startswith("_self_"):
+            yield from _of_attribute(module, path, name, value)
+
+
+def _of_attribute(module: Any, path: str, name: str, value: Any) -> Iterator[Found]:
+    import keras
+    import tensorflow as tf
+
+    below = f"{path}/{name}" if path else name
+    if isinstance(value, keras.layers.Layer):
+        yield from _of_layer(value, below, (), name)
+    elif isinstance(value, tf.Module):
+        yield from _of_module(value, below)
+    elif (variable := tf_variable(value)) is not None:
+        yield _plain(path or name, name, variable, value, module)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _of_attribute(module, path, f"{name}/{key}", item)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from _of_attribute(module, path, f"{name}/{number}", item)
+
+
+def _of_entry(name: str, value: Any) -> Found:
+    variable = tf_variable(value)
+    if variable is None:
+        raise InvalidArgument(
+            f"Could not record {name!r}: expected a keras.Variable or a tf.Variable, got "
+            f"{type(value).__name__}. Map names to variables."
+        )
+    layer, _, own = name.strip("/").rpartition("/")
+    return _plain(layer or own, own, variable, value, None)
+
+
+def _plain(layer: str, name: str, variable: Any, holder: Any, module: Any) -> Found:
+    # A tf.Variable says at its creation whether it is trained, a Keras layer may change its mind.
+    fixed = holder is variable and not variable.trainable
+    return Found(
+        layer=layer,
+        name=name,
+        variable=variable,
+        type=type(holder if module is None else module).__name__,
+        types=() if module is None else (_full_name(type(module)),),
+        statistic=fixed or name.startswith("moving_"),
+        holders=(holder,),
+    )
