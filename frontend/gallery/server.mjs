@@ -1,0 +1,86 @@
+// The page on synthetic data, inside a stand-in for TensorBoard's frame. `node gallery/server.mjs [port]`, then
+// http://127.0.0.1:PORT/mock/ (or leak, one, unborn, empty, big, many, hostile; ?dark for the dark theme).
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { channelAnswer, index, layerAnswer, overview, scenarios } from "./data.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const bundle = process.env.PASTNET_BUNDLE ?? join(here, "../../tb_pastnet/serve/static/index.js");
+const port = Number(process.argv[2] ?? 8790);
+
+const FRAME_SCRIPT = `import("./index.js").then((m) => void m.render());`;
+const sha = (text) => createHash("sha256").update(text).digest("base64");
+// TensorBoard's policy, without its unsafe-eval.
+const policy = (script) =>
+  `default-src 'self';font-src 'self' data:;frame-src 'self';img-src 'self' data: blob:;object-src 'none';` +
+  `style-src 'self' https://www.gstatic.com data: 'unsafe-inline';connect-src 'self' data:;script-src 'self' 'sha256-${sha(script)}'`;
+
+const HOST_SCRIPT = `
+if (location.search.includes("dark")) document.body.classList.add("dark-mode");
+addEventListener("message", (e) => {
+  if (e.data !== "experimental.bootstrap") return;
+  const port = e.ports[0];
+  window.hostPort = port;
+  port.onmessage = async (m) => {
+    const { type, id, isReply } = JSON.parse(m.data);
+    if (isReply) return;
+    const runs = (await (await fetch("data/plugin/pastnet/index")).json()).runs.map((r) => r.name);
+    port.postMessage(JSON.stringify({ type, id, payload: type.endsWith("GetRuns") ? runs : {}, error: null, isReply: true }));
+  };
+});
+const frame = document.createElement("iframe");
+frame.src = "data/plugin_entry.html";
+document.querySelector("main").append(frame);`;
+
+const HOST = `<!doctype html><html lang="en"><head><title>Gallery</title><style>
+body{margin:0;height:100vh;display:flex;flex-direction:column;font-family:Roboto,sans-serif}
+header{height:64px;flex:none;background:#f57c00;color:#fff;display:flex;align-items:center;padding:0 26px;font-size:20px;gap:40px}
+.dark-mode header{background:#ef6c00} header small{font-size:14px} main{flex:1;min-height:0} iframe{border:0;width:100%;height:100%}
+</style></head><body><header>TensorBoard <small>PASTNET</small></header><main></main><script>${HOST_SCRIPT}</script></body></html>`;
+const FRAME = `<!DOCTYPE html><head><base href="plugin/pastnet/" /></head><body><script type="module">${FRAME_SCRIPT}</script></body>`;
+
+const made = new Map();
+const scenarioOf = (name) => {
+  if (!made.has(name) && Object.hasOwn(scenarios, name)) made.set(name, scenarios[name]());
+  return made.get(name);
+};
+
+function send(response, status, type, body, headers = {}) {
+  response.writeHead(status, { "Content-Type": type, "X-Content-Type-Options": "nosniff", ...headers });
+  response.end(body);
+}
+
+const fail = (response, status, message) =>
+  send(response, status, "application/json", JSON.stringify({ schema: 1, error: { code: "not_found", message } }));
+
+async function route(name, data, path, query, response) {
+  if (path === "index.js") return send(response, 200, "text/javascript", await readFile(bundle));
+  if (path === "index") return send(response, 200, "application/json", JSON.stringify(index(data)));
+  const run = data.runs.find((r) => r.name === query.get("run"));
+  if (!run) return fail(response, 404, `Could not find run '${query.get("run")}'.`);
+  const th = Number(query.get("th") ?? 1e-3);
+  if (path === "overview") return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
+  if (path === "export.csv") return send(response, 200, "text/csv", "step,layer\n");
+  const info = run.layers.find((l) => l.id === query.get("layer"));
+  if (!info) return fail(response, 404, `Could not find layer '${query.get("layer")}'.`);
+  if (path === "layer") return send(response, 200, "application/octet-stream", layerAnswer(name, run, info, th));
+  if (path === "channel") return send(response, 200, "application/json", JSON.stringify(channelAnswer(name, run, info, Number(query.get("channel")), th)));
+  return fail(response, 404, "Could not find the route.");
+}
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url, "http://localhost");
+  const [, name, ...rest] = url.pathname.split("/");
+  const data = scenarioOf(name);
+  const path = rest.join("/");
+  if (!data) return fail(response, 404, "Could not find the scenario.");
+  if (path === "") return send(response, 200, "text/html; charset=utf-8", HOST, { "Content-Security-Policy": policy(HOST_SCRIPT) });
+  if (path === "data/plugin_entry.html") return send(response, 200, "text/html; charset=utf-8", FRAME, { "Content-Security-Policy": policy(FRAME_SCRIPT) });
+  const prefix = "data/plugin/pastnet/";
+  if (!path.startsWith(prefix)) return fail(response, 404, "Could not find the page.");
+  route(name, data, path.slice(prefix.length), url.searchParams, response).catch((error) => fail(response, 500, String(error)));
+});
+server.listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mock/`));

@@ -1,0 +1,35 @@
+// Finds a Chromium: $CHROMIUM, then the names of Linux distributions on PATH, then the npm package @sparticuz/chromium.
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { chromium } from "playwright-core";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome"];
+const FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"];
+
+function onPath() {
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    for (const name of NAMES) {
+      const file = join(folder, name);
+      try {
+        accessSync(file, constants.X_OK);
+        return file;
+      } catch {
+        // not here
+      }
+    }
+  }
+  return null;
+}
+
+/** Starts a headless Chromium of whichever kind is there. */
+export async function launch() {
+  const executablePath = process.env.CHROMIUM || onPath();
+  if (executablePath) return chromium.launch({ executablePath, args: FLAGS });
+  const { default: packaged } = await import("@sparticuz/chromium");
+  return chromium.launch({ executablePath: await packaged.executablePath(), args: [...packaged.args, ...FLAGS] });
+}
+
+/** The frame of the page, once nothing is under way. */
+export async function idle(frame) {
+  await frame.waitForFunction(() => document.documentElement.dataset.pastnetIdle === "true", null, { timeout: 60_000 });
+}

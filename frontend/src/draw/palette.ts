@@ -1,0 +1,96 @@
+/** The colours of the two themes, as hex text and as packed pixels. */
+
+import { LEVELS } from "../model/delta";
+import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "../model/states";
+
+export interface Theme {
+  dark: boolean;
+  /** Low, middle and high end of the movement scale. */
+  movement: [string, string, string];
+  /** Flat colours by state code; the empty string for no data. */
+  states: string[];
+  hatch: string;
+  violated: string;
+  panel: string;
+  text: string;
+  muted: string;
+  line: string;
+  dot: string;
+}
+
+export const LIGHT: Theme = {
+  dark: false,
+  movement: ["#ffdc9c", "#f2902f", "#b8380a"],
+  states: ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1"],
+  hatch: "#d3d7dc",
+  violated: "#d500f9",
+  panel: "#ffffff",
+  text: "#202124",
+  muted: "#5f6368",
+  line: "#e0e0e0",
+  dot: "#c3c7cc",
+};
+
+export const DARK: Theme = {
+  dark: true,
+  movement: ["#85481a", "#e07d22", "#ffc65e"],
+  states: ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043"],
+  hatch: "#55585c",
+  violated: "#ff4dff",
+  panel: "#303030",
+  text: "#ffffff",
+  muted: "#bdbdbd",
+  line: "#4c4c4c",
+  dot: "#6b6e72",
+};
+
+/** A run's colour, as TensorBoard's Time Series takes it from the index of the run. */
+export function runColor(index: number, dark: boolean): string {
+  const colors = ["#425066", "#12b5cb", "#e52592", "#f9ab00", "#9334e6", "#7cb342", "#e8710a"];
+  return index % 7 === 0 && dark ? "#8e98a3" : colors[index % 7];
+}
+
+const channels = (hex: string): number[] => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+
+/** A pixel of an ImageData seen as little-endian u32. */
+export function pack(hex: string): number {
+  const [r, g, b] = channels(hex);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+export interface Pixels {
+  movement: Uint32Array;
+  /** By state code; 0 is transparent. */
+  states: Uint32Array;
+  hatch: number;
+  dot: number;
+  violated: number;
+}
+
+/** The movement scale as hex at a position from 0 to 1. */
+export function movementColor(theme: Theme, position: number): string {
+  const [low, middle, high] = theme.movement.map(channels);
+  const [a, b, t] = position < 0.5 ? [low, middle, position * 2] : [middle, high, position * 2 - 1];
+  return `#${a.map((v, i) => Math.round(v + (b[i] - v) * t).toString(16).padStart(2, "0")).join("")}`;
+}
+
+const cache = new Map<Theme, Pixels>();
+
+/** The theme as pixels, made once. */
+export function pixelsOf(theme: Theme): Pixels {
+  let pixels = cache.get(theme);
+  if (!pixels) {
+    pixels = {
+      movement: Uint32Array.from({ length: LEVELS }, (_, i) => pack(movementColor(theme, i / (LEVELS - 1)))),
+      states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
+      hatch: pack(theme.hatch),
+      dot: pack(theme.dot),
+      violated: pack(theme.violated),
+    };
+    cache.set(theme, pixels);
+  }
+  return pixels;
+}
+
+/** States that a reader must be able to tell apart, for the test of distances. */
+export const TOLD_APART = [MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED] as const;

@@ -1,0 +1,47 @@
+/** A canvas as one array of packed pixels. */
+
+import type { Pixels } from "./palette";
+import { NO_DATA, PRUNED } from "../model/states";
+
+export interface Raster {
+  data: Uint32Array;
+  width: number;
+  height: number;
+  /** Device pixels per CSS pixel, rounded up: the pitch of hatch and lines. */
+  ratio: number;
+}
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export function makeRaster(width: number, height: number, ratio: number): Raster {
+  return { data: new Uint32Array(width * height), width, height, ratio: Math.max(1, Math.round(ratio)) };
+}
+
+/** Puts the raster at the canvas's origin; transparent pixels replace what was there. */
+export function putRaster(context: CanvasRenderingContext2D, raster: Raster, x = 0, y = 0): void {
+  if (raster.width === 0 || raster.height === 0) return;
+  const bytes = new Uint8ClampedArray(raster.data.buffer as ArrayBuffer);
+  context.putImageData(new ImageData(bytes, raster.width, raster.height), x, y);
+}
+
+/** The pixel of a state that isn't tinted: pruned is hatched, no data dotted, both by position. */
+export function statePixel(pixels: Pixels, state: number, x: number, y: number, ratio: number): number {
+  if (state === PRUNED) {
+    return (x + y) % (5 * ratio) < ratio ? pixels.hatch : pixels.states[PRUNED];
+  }
+  if (state === NO_DATA) return x % (4 * ratio) < ratio && y % (4 * ratio) < ratio ? pixels.dot : 0;
+  return pixels.states[state];
+}
+
+export function fillBox(raster: Raster, box: Box, pixel: number): void {
+  const right = Math.min(raster.width, box.x + box.width);
+  const bottom = Math.min(raster.height, box.y + box.height);
+  for (let y = Math.max(0, box.y); y < bottom; y++) {
+    raster.data.fill(pixel, y * raster.width + Math.max(0, box.x), y * raster.width + right);
+  }
+}

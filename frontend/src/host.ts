@@ -1,0 +1,148 @@
+/** The only module that touches TensorBoard's page around the frame. Without a parent the page works alone. */
+
+type Listener = () => void;
+
+const parentWindow: Window | null = (() => {
+  try {
+    return window.parent !== window && window.parent.document ? window.parent : null;
+  } catch {
+    return null; // a foreign parent (a notebook's proxy): work alone
+  }
+})();
+
+const outer: Window = parentWindow ?? window;
+
+/** Calls back now and at each change with whether the page is dark. */
+export function watchTheme(listener: (dark: boolean) => void): void {
+  if (!parentWindow) {
+    const query = window.matchMedia("(prefers-color-scheme: dark)");
+    query.addEventListener("change", () => listener(query.matches));
+    listener(query.matches);
+    return;
+  }
+  const body = parentWindow.document.body;
+  const tell = () => listener(body.classList.contains("dark-mode"));
+  new MutationObserver(tell).observe(body, { attributes: true, attributeFilter: ["class"] });
+  tell();
+}
+
+/** Calls back with TensorBoard's run names in its own order (which gives their colours), and when data may be new. */
+export function watchHost(onRuns: (names: string[]) => void, onReload: Listener): void {
+  if (!parentWindow) return;
+  const { port1, port2 } = new MessageChannel();
+  let nextId = 0;
+  const waiting = new Map<number, (payload: unknown) => void>();
+  const send = (message: object) => port1.postMessage(JSON.stringify(message));
+  const ask = (type: string): Promise<unknown> => {
+    const id = nextId++;
+    send({ type, id, payload: null, error: null, isReply: false });
+    return new Promise((resolve) => waiting.set(id, resolve));
+  };
+  const take = (payload: unknown) => {
+    if (Array.isArray(payload)) onRuns(payload.filter((name): name is string => typeof name === "string"));
+  };
+  port1.onmessage = (event: MessageEvent<string>) => {
+    const message = JSON.parse(event.data) as { type: string; id: number; payload: unknown; isReply: boolean };
+    if (message.isReply) {
+      waiting.get(message.id)?.(message.payload);
+      waiting.delete(message.id);
+      return;
+    }
+    send({ type: message.type, id: message.id, payload: null, error: null, isReply: true });
+    if (message.type === "experimental.RunsChanged") {
+      take(message.payload);
+      onReload();
+    } else if (message.type === "experimental.DataReloaded") {
+      onReload();
+    }
+  };
+  parentWindow.postMessage("experimental.bootstrap", window.location.origin, [port2]);
+  void ask("experimental.GetRuns").then(take);
+}
+
+/** Calls back when the frame comes into sight or leaves it; TensorBoard's hidden tabs still report themselves visible. */
+export function watchVisible(listener: (visible: boolean) => void): void {
+  new IntersectionObserver((entries) => listener(entries[entries.length - 1].isIntersecting)).observe(
+    document.documentElement,
+  );
+}
+
+const PREFIX = "p.pastnet.";
+const PLUGIN = "pastnet";
+
+/** Our part of the outer page's hash, as decoded pairs. */
+export function readHash(): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const part of outer.location.hash.slice(1).split("&")) {
+    if (!part.startsWith(PREFIX)) continue;
+    const equals = part.indexOf("=");
+    if (equals < 0) continue;
+    try {
+      found.set(part.slice(PREFIX.length, equals), decodeURIComponent(part.slice(equals + 1)));
+    } catch {
+      // A damaged escape in a hand-edited URL: that part falls back to its default.
+    }
+  }
+  return found;
+}
+
+/** The outer URL with our pairs in place of those that it has; TensorBoard's own parts stay. */
+export function hashUrl(pairs: Map<string, string>): string {
+  const others = outer.location.hash
+    .slice(1)
+    .split("&")
+    .filter((part) => part !== "" && !part.startsWith(PREFIX));
+  if (others.length === 0) others.push(PLUGIN);
+  const ours = [...pairs].map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(value)}`);
+  return `${outer.location.href.split("#")[0]}#${[...others, ...ours].join("&")}`;
+}
+
+/** Writes our pairs; `push` makes a step for Back. Does nothing while another tab of TensorBoard is shown. */
+export function writeHash(pairs: Map<string, string>, push: boolean): void {
+  const url = hashUrl(pairs);
+  const plugin = outer.location.hash.slice(1).split("&")[0];
+  if ((plugin !== "" && plugin !== PLUGIN) || url === outer.location.href) return;
+  if (push) outer.history.pushState(outer.history.state, "", url);
+  else outer.history.replaceState(outer.history.state, "", url);
+}
+
+/** Calls back after Back, Forward or an edit of the address. */
+export function watchHash(listener: Listener): void {
+  outer.addEventListener("popstate", listener);
+  outer.addEventListener("hashchange", listener);
+  // The outer page outlives a frame that TensorBoard removes.
+  window.addEventListener("pagehide", () => {
+    outer.removeEventListener("popstate", listener);
+    outer.removeEventListener("hashchange", listener);
+  });
+}
+
+/** Copies text; true when it worked. The clipboard API is absent on plain http hosts, so there is a second way. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.className = "offscreen";
+    area.setAttribute("aria-hidden", "true");
+    document.body.append(area);
+    area.select();
+    const copied = document.execCommand("copy");
+    area.remove();
+    return copied;
+  }
+}
+
+/** Saves a blob or an URL under a file name. */
+export function saveAs(source: Blob | string, name: string): void {
+  const url = typeof source === "string" ? source : URL.createObjectURL(source);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  if (typeof source !== "string") setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

@@ -1,0 +1,46 @@
+/** The entry that TensorBoard's frame imports: `render()` is called once. */
+
+import { createElement, render as mount } from "preact";
+import { watchHost, watchTheme, watchVisible } from "./host";
+import { App } from "./view/app";
+import { listenToKeys } from "./view/keys";
+import { version } from "./view/resource";
+import { dark, followUrl, hostRuns } from "./view/store";
+import css from "./view/style.css";
+
+export function render(): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(css);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  const root = document.documentElement;
+  root.lang = "en";
+  document.title = "PastNet";
+  // The background first: TensorBoard's frame is white, also in its dark mode.
+  watchTheme((isDark) => {
+    dark.value = isDark;
+    root.classList.toggle("dark", isDark);
+  });
+  followUrl();
+  let visible = true;
+  let stale = false;
+  watchVisible((now) => {
+    visible = now;
+    if (now && stale) {
+      stale = false;
+      version.value++;
+    }
+  });
+  watchHost(
+    (names) => {
+      hostRuns.value = names;
+    },
+    () => {
+      if (visible) version.value++;
+      else stale = true;
+    },
+  );
+  listenToKeys();
+  const place = document.createElement("div");
+  document.body.append(place);
+  mount(createElement(App, null), place);
+}

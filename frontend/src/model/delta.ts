@@ -1,0 +1,36 @@
+/** Relative deltas on the wire: value = 2 ** (code / 16), with exact zero and infinity. */
+
+export const DELTA_ZERO = -32768;
+export const DELTA_INFINITE = 32767;
+export const DELTA_NAN = 32766;
+const CODES_AN_OCTAVE = 16;
+/** Colour steps of the movement scale. */
+export const LEVELS = 256;
+
+export function deltaOf(code: number): number {
+  if (code === DELTA_ZERO) return 0;
+  if (code === DELTA_INFINITE) return Number.POSITIVE_INFINITY;
+  if (code === DELTA_NAN) return Number.NaN;
+  return 2 ** (code / CODES_AN_OCTAVE);
+}
+
+/** Position of a relative delta on the colour scale, 0 to LEVELS - 1: logarithmic from the threshold to 1. */
+export function levelOf(delta: number, threshold: number): number {
+  if (!(delta > threshold)) return 0;
+  if (delta >= 1) return LEVELS - 1;
+  return Math.round((1 - Math.log(delta) / Math.log(threshold)) * (LEVELS - 1));
+}
+
+const tables = new Map<number, Uint8Array>();
+
+/** levelOf for each code, indexed by code + 32768; one table per threshold, the latest few kept. */
+export function levelTable(threshold: number): Uint8Array {
+  let table = tables.get(threshold);
+  if (!table) {
+    table = new Uint8Array(65536);
+    for (let code = -32768; code < 32768; code++) table[code + 32768] = levelOf(deltaOf(code), threshold);
+    if (tables.size > 8) tables.clear();
+    tables.set(threshold, table);
+  }
+  return table;
+}

@@ -1,0 +1,114 @@
+/** The state of the page that lives in the URL, and its short text form with defaults left out. */
+
+import { ORDERS, type Order } from "./sort";
+
+export const MODES = ["state", "both", "delta"] as const;
+export type Mode = (typeof MODES)[number];
+export const MEASURES = ["moving", "settled", "frozen", "pruned", "reactivated", "violated", "delta"] as const;
+export type Measure = (typeof MEASURES)[number];
+
+export interface PageState {
+  view: "network" | "layer";
+  layer: string | null;
+  run: string | null;
+  variable: string | null;
+  channel: number | null;
+  /** null stays at the last record */
+  step: number | null;
+  /** null is the server's default */
+  threshold: number | null;
+  mode: Mode;
+  order: Order;
+  measure: Measure;
+  hidden: string[];
+  closed: string[];
+  runFilter: string;
+  layerFilter: string;
+  zoom: [number, number] | null;
+}
+
+export const DEFAULTS: PageState = {
+  view: "network",
+  layer: null,
+  run: null,
+  variable: null,
+  channel: null,
+  step: null,
+  threshold: null,
+  mode: "both",
+  order: "moved",
+  measure: "moving",
+  hidden: [],
+  closed: [],
+  runFilter: "",
+  layerFilter: "",
+  zoom: null,
+};
+
+const list = (names: string[]): string => names.map(encodeURIComponent).join(",");
+
+function unlist(text: string | undefined): string[] {
+  if (!text) return [];
+  try {
+    return text.split(",").map(decodeURIComponent);
+  } catch {
+    return [];
+  }
+}
+
+/** The pairs to write, without those that have their default. */
+export function toPairs(state: PageState): Map<string, string> {
+  const pairs = new Map<string, string>();
+  const put = (key: string, value: string | number | null, unless: string | null = null) => {
+    if (value !== null && value !== "" && String(value) !== unless) pairs.set(key, String(value));
+  };
+  put("v", state.view, DEFAULTS.view);
+  put("l", state.layer);
+  put("r", state.run);
+  put("w", state.variable);
+  put("c", state.channel);
+  put("s", state.step);
+  put("th", state.threshold);
+  put("m", state.mode, DEFAULTS.mode);
+  put("o", state.order, DEFAULTS.order);
+  put("d", state.measure, DEFAULTS.measure);
+  put("x", list(state.hidden));
+  put("g", list(state.closed));
+  put("fr", state.runFilter);
+  put("fl", state.layerFilter);
+  put("z", state.zoom ? state.zoom.join("~") : null);
+  return pairs;
+}
+
+const oneOf = <T extends string>(allowed: readonly T[], text: string | undefined, fallback: T): T =>
+  allowed.find((value) => value === text) ?? fallback;
+
+function finite(text: string | undefined, low: number, high = Number.MAX_SAFE_INTEGER): number | null {
+  if (text === undefined || text.trim() === "") return null;
+  const value = Number(text);
+  return Number.isFinite(value) && value >= low && value <= high ? value : null;
+}
+
+/** The state of a URL; whatever can't be read falls back to its default. */
+export function fromPairs(pairs: ReadonlyMap<string, string>): PageState {
+  const channel = finite(pairs.get("c"), 0);
+  const zoom = (pairs.get("z") ?? "").split("~").map((part) => finite(part, 0));
+  const [from, to] = zoom;
+  return {
+    view: oneOf(["network", "layer"] as const, pairs.get("v"), DEFAULTS.view),
+    layer: pairs.get("l") ?? null,
+    run: pairs.get("r") ?? null,
+    variable: pairs.get("w") ?? null,
+    channel: channel === null ? null : Math.floor(channel),
+    step: finite(pairs.get("s"), 0),
+    threshold: finite(pairs.get("th"), 1e-12, 1),
+    mode: oneOf(MODES, pairs.get("m"), DEFAULTS.mode),
+    order: oneOf(ORDERS, pairs.get("o"), DEFAULTS.order),
+    measure: oneOf(MEASURES, pairs.get("d"), DEFAULTS.measure),
+    hidden: unlist(pairs.get("x")),
+    closed: unlist(pairs.get("g")),
+    runFilter: pairs.get("fr") ?? "",
+    layerFilter: pairs.get("fl") ?? "",
+    zoom: from != null && to != null && to > from ? [from, to] : null,
+  };
+}

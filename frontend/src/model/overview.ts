@@ -1,0 +1,80 @@
+/** The overview of one run: a series per layer, and sums over groups on demand. */
+
+import { type Container, section } from "../wire/container";
+import type { Account, Note, OverviewHeader } from "../wire/types";
+import { addSeries, axisEnd, type Series } from "./series";
+import { STATES } from "./states";
+
+export interface Overview {
+  run: string;
+  threshold: number;
+  patience: number;
+  past: string;
+  layers: string[];
+  accounts: Map<string, Account>;
+  notes: Note[];
+  series: Map<string, Series>;
+  starts: Float64Array;
+  ends: Float64Array;
+  end: number;
+  learningRates: Float32Array;
+  wallTimes: Float64Array;
+}
+
+export function readOverview(container: Container<OverviewHeader>): Overview {
+  const { header } = container;
+  const starts = section(container, "first_steps", Float64Array);
+  const ends = section(container, "steps", Float64Array);
+  const counts = section(container, "counts", Uint32Array);
+  const violated = section(container, "violated", Uint32Array);
+  const nonfinite = section(container, "nonfinite", Uint32Array);
+  const meanDelta = section(container, "mean_delta", Float32Array);
+  const k = starts.length;
+  const end = axisEnd(starts, ends);
+  const series = new Map<string, Series>();
+  header.layers.forEach((layer, l) => {
+    const own = Float64Array.from(counts.subarray(l * k * STATES, (l + 1) * k * STATES));
+    series.set(layer, {
+      starts,
+      ends,
+      end,
+      counts: own,
+      violated: Float64Array.from(violated.subarray(l * k, (l + 1) * k)),
+      nonfinite: Float64Array.from(nonfinite.subarray(l * k, (l + 1) * k)),
+      meanDelta: Float64Array.from(meanDelta.subarray(l * k, (l + 1) * k)),
+      channels: k > 0 ? own.subarray(0, STATES).reduce((sum, count) => sum + count, 0) : 0,
+    });
+  });
+  return {
+    run: header.run,
+    threshold: header.threshold,
+    patience: header.patience,
+    past: header.past,
+    layers: header.layers,
+    accounts: new Map(header.layers.map((layer, l) => [layer, header.accounts[l]])),
+    notes: header.notes,
+    series,
+    starts,
+    ends,
+    end,
+    learningRates: section(container, "learning_rates", Float32Array),
+    wallTimes: section(container, "wall_times", Float64Array),
+  };
+}
+
+const sums = new WeakMap<Overview, Map<string, Series | null>>();
+
+/** The sum over those of `layers` that the run has, or null where it has none; kept per overview. */
+export function sumOf(overview: Overview, layers: readonly string[]): Series | null {
+  if (layers.length === 1) return overview.series.get(layers[0]) ?? null;
+  let kept = sums.get(overview);
+  if (!kept) sums.set(overview, (kept = new Map()));
+  const key = layers.join("\n");
+  let sum = kept.get(key);
+  if (sum === undefined) {
+    const parts = layers.map((layer) => overview.series.get(layer)).filter((part) => part !== undefined);
+    sum = parts.length > 0 ? addSeries(parts) : null;
+    kept.set(key, sum);
+  }
+  return sum;
+}

@@ -1,0 +1,53 @@
+/** Steps to pixels and back, and ticks at round numbers. */
+
+export interface Scale {
+  /** First step shown, and the end of the last one (exclusive). */
+  from: number;
+  to: number;
+  width: number;
+}
+
+export const toPixel = (scale: Scale, step: number): number =>
+  ((step - scale.from) / (scale.to - scale.from)) * scale.width;
+
+export const toStep = (scale: Scale, pixel: number): number =>
+  scale.from + (pixel / scale.width) * (scale.to - scale.from);
+
+/** Round values in [from, to], about `count` of them and at whole steps. */
+export function stepTicks(from: number, to: number, count: number): number[] {
+  if (!(to > from) || count < 1) return [];
+  const raw = (to - from) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const unit = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw) ?? raw;
+  const gap = Math.max(1, Math.round(unit));
+  const ticks: number[] = [];
+  for (let tick = Math.ceil(from / gap) * gap; tick <= to; tick += gap) ticks.push(tick);
+  return ticks;
+}
+
+/** For each pixel of the scale the half-open range of columns under it; a pixel with no record repeats the one before. */
+export function pixelColumns(
+  starts: Float64Array,
+  end: number,
+  scale: Scale,
+): { from: Int32Array; to: Int32Array } {
+  const width = Math.round(scale.width);
+  const from = new Int32Array(width).fill(-1);
+  const to = new Int32Array(width).fill(-1);
+  let column = 0;
+  for (let x = 0; x < width; x++) {
+    const s0 = toStep(scale, x);
+    const s1 = toStep(scale, x + 1);
+    while (column < starts.length && starts[column] < s0) column++;
+    let next = column;
+    while (next < starts.length && starts[next] < s1) next++;
+    if (next > column) {
+      from[x] = column;
+      to[x] = next;
+    } else if (column > 0 && s0 < end) {
+      from[x] = column - 1;
+      to[x] = column;
+    }
+  }
+  return { from, to };
+}

@@ -1,0 +1,53 @@
+/** Orders of the rows of a heatmap, and the segments that its gutter names. */
+
+import type { Summary } from "./cells";
+import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED } from "./states";
+
+export const ORDERS = ["moved", "index", "held", "delta"] as const;
+export type Order = (typeof ORDERS)[number];
+export const ORDER_TITLES: Record<Order, string> = {
+  moved: "last moved",
+  index: "channel index",
+  held: "first frozen or pruned",
+  delta: "final Δ",
+};
+
+const RANKS: number[] = [];
+[MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, NO_DATA].forEach((state, rank) => {
+  RANKS[state] = rank;
+});
+
+/** Channels in drawing order, top first. Ties keep the channel's index, so an order is always the same. */
+export function orderRows(summary: Summary, order: Order): Uint32Array {
+  const rows = Uint32Array.from(summary.final, (_, c) => c);
+  if (order === "index") return rows;
+  const compare: Record<Exclude<Order, "index">, (a: number, b: number) => number> = {
+    moved: (a, b) =>
+      RANKS[summary.final[a]] - RANKS[summary.final[b]] ||
+      summary.lastMoved[b] - summary.lastMoved[a] ||
+      summary.firstHeld[b] - summary.firstHeld[a],
+    held: (a, b) => summary.firstHeld[a] - summary.firstHeld[b],
+    delta: (a, b) => summary.finalDelta[b] - summary.finalDelta[a],
+  };
+  const by = compare[order];
+  return rows.sort((a, b) => by(a, b) || a - b);
+}
+
+export interface Segment {
+  state: number;
+  from: number;
+  to: number;
+}
+
+/** Runs of rows with the same final state; null unless the order groups by it. */
+export function segmentsOf(summary: Summary, rows: Uint32Array, order: Order): Segment[] {
+  if (order !== "moved") return [];
+  const segments: Segment[] = [];
+  rows.forEach((channel, i) => {
+    const state = summary.final[channel];
+    const last = segments[segments.length - 1];
+    if (last?.state === state) last.to = i + 1;
+    else segments.push({ state, from: i, to: i + 1 });
+  });
+  return segments;
+}

@@ -1,0 +1,88 @@
+/** What buttons and keys do. */
+
+import { columnAt, violations } from "../model/series";
+import { activeLayer, activeRun, layers, listedLayers, overviewOf, rows, shownRuns } from "./data";
+import { closed, drill, focusRow, hover, page, seekViolation, update, view } from "./store";
+
+/** Opens a layer, in a run or in the one that is chosen. */
+export function openLayer(layer: string, run: string | null): void {
+  hover.value = null;
+  drill({ view: "layer", layer, run: run ?? page.peek().run, channel: null, variable: null });
+}
+
+/** The Layer view from the toolbar: the row that the keyboard is on, or the layer last seen. */
+export function showLayerView(): void {
+  const focused = layers.value.find((layer) => layer.id === focusRow.value);
+  drill({ view: "layer", layer: focused?.id ?? activeLayer.value?.id ?? null });
+}
+
+export function showNetworkView(): void {
+  hover.value = null;
+  focusRow.value = activeLayer.value?.id ?? null;
+  drill({ view: "network", channel: null, variable: null });
+}
+
+/** Leads to the first violated channel among the layers of a run. */
+export function openViolation(run: string, among: readonly string[]): void {
+  const overview = overviewOf(run).value;
+  if (!overview) return;
+  for (const layer of among) {
+    const series = overview.series.get(layer);
+    const found = series && violations(series);
+    if (!series || !found) continue;
+    const column = columnAt(series, found.firstStep);
+    seekViolation.value = true;
+    hover.value = null;
+    drill({ view: "layer", layer, run, variable: null, channel: null, step: series.starts[column] });
+    return;
+  }
+}
+
+export function toggleGroup(id: string): void {
+  const now = closed.peek();
+  update({ closed: now.includes(id) ? now.filter((other) => other !== id) : [...now, id] });
+}
+
+/** J and K: the next layer in the Layer view, the next row in the Network view. */
+export function moveLayer(by: number): void {
+  if (view.value === "layer") {
+    const list = listedLayers.value.length > 0 ? listedLayers.value : layers.value;
+    const at = list.findIndex((layer) => layer.id === activeLayer.value?.id);
+    const next = list[Math.min(list.length - 1, Math.max(0, at + by))];
+    if (next && next.id !== activeLayer.value?.id) update({ layer: next.id, channel: null, variable: null });
+    return;
+  }
+  const walk = rows.value.filter((row) => row.kind !== "total");
+  const at = walk.findIndex((row) => row.id === focusRow.value);
+  const next = walk[Math.min(walk.length - 1, Math.max(0, at + by))];
+  if (next) focusRow.value = next.id;
+}
+
+/** [ and ]: the next run. */
+export function moveRun(by: number): void {
+  const list = shownRuns.value;
+  const current = view.value === "layer" ? activeRun.value?.name : page.peek().run;
+  const at = list.findIndex((run) => run.name === current);
+  const next = list[(Math.max(0, at) + by + list.length) % list.length];
+  if (next) update({ run: next.name });
+}
+
+/** Enter: a level down. */
+export function goDown(): void {
+  if (view.value !== "network" || focusRow.value === null) return;
+  const row = rows.value.find((other) => other.kind !== "total" && other.id === focusRow.value);
+  if (row?.kind === "group") toggleGroup(row.id);
+  else if (row?.kind === "layer") openLayer(row.id, null);
+}
+
+/** Esc: a level up. */
+export function goUp(): void {
+  if (view.value === "network") focusRow.value = null;
+  else if (page.peek().channel !== null) update({ channel: null });
+  else showNetworkView();
+}
+
+export function toggleRun(name: string): void {
+  const now = page.peek().hidden;
+  update({ hidden: now.includes(name) ? now.filter((other) => other !== name) : [...now, name] });
+}

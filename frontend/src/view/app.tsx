@@ -1,0 +1,85 @@
+/** The whole page. */
+
+import { useEffect } from "preact/hooks";
+import { formatCount } from "../model/format";
+import { sumOf } from "../model/overview";
+import { readAt } from "../model/series";
+import { Failure, Skeleton } from "./bits";
+import { cursor } from "./cursor";
+import { activeLayer, activeRun, cellSeries, cellsOf, indexOf, overviewOf, rows, shownRuns } from "./data";
+import { Empty } from "./empty";
+import { Help } from "./help";
+import { pending, touch } from "./idle";
+import { LayerView } from "./layer";
+import { NetworkView } from "./network";
+import { Sidebar } from "./sidebar";
+import { page, spoken, step, tables, theme, view } from "./store";
+import { Toolbar } from "./toolbar";
+import { Tooltip } from "./tooltip";
+import { sharesText } from "./words";
+
+/** The shares at the cursor, read out after the keys have come to rest. */
+function Spoken() {
+  const at = step.value;
+  const layer = view.value === "layer" ? activeLayer.value?.id : undefined;
+  useEffect(() => {
+    if (at === null) return;
+    const timer = setTimeout(() => {
+      const run = view.peek() === "layer" ? activeRun.peek() : shownRuns.peek()[0];
+      if (!run) return;
+      const cells = layer !== undefined ? cellsOf(run.name, layer).value : null;
+      const overview = overviewOf(run.name).value;
+      const series = cells ? cellSeries(cells) : overview && sumOf(overview, rows.peek()[0]?.layers ?? []);
+      if (series) spoken.value = `Step ${formatCount(at)}, ${run.name}: ${sharesText(readAt(series, cursor.peek()))}`;
+    }, 400);
+    return () => clearTimeout(timer);
+  }, [at, layer]);
+  return (
+    <div class="offscreen" role="status" aria-live="polite">
+      {spoken.value}
+    </div>
+  );
+}
+
+function Content() {
+  const { value: index, error } = indexOf();
+  if (!index) return error ? <Failure text={error} /> : <FirstLoad />;
+  if (index.runs.length === 0) return <Empty otherRuns={index.other_runs} warnings={index.warnings} />;
+  return (
+    <>
+      {error ? <Failure text={error} /> : null}
+      {view.value === "layer" ? <LayerView /> : <NetworkView />}
+    </>
+  );
+}
+
+function FirstLoad() {
+  return (
+    <div class="panel first-load" aria-busy="true" aria-label="Loading">
+      {[1, 2, 3, 4, 5, 6].map((line) => (
+        <Skeleton key={line} height={line === 1 ? 60 : 34} />
+      ))}
+    </div>
+  );
+}
+
+export function App() {
+  const { value: index } = indexOf();
+  // Whatever renders next, tests wait for its paint.
+  useEffect(touch, [page.value, theme.value, tables.value, index]);
+  return (
+    <div class={`page ${theme.value.dark ? "dark" : "light"}`}>
+      {pending.value > 0 && index ? <div class="progress" role="presentation" /> : null}
+      {!index || index.runs.length > 0 ? <Sidebar /> : null}
+      <div class="right">
+        {!index || index.runs.length > 0 ? <Toolbar /> : null}
+        <main>
+          <Content />
+        </main>
+      </div>
+      <Tooltip />
+      <Help />
+      <Spoken />
+    </div>
+  );
+}

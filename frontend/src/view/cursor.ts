@@ -1,0 +1,45 @@
+/** The linked step cursor: which step all panels read at, and how keys move it. */
+
+import { computed } from "@preact/signals";
+import { lastAtOrBefore } from "../model/series";
+import { activeLayer, activeRun, cellsOf, overviewOf, range, shownRuns } from "./data";
+import { hover, step, update, view } from "./store";
+
+/** The step of the cursor: the chosen one, or the last step of any shown run. */
+export const cursor = computed(() => {
+  if (step.value !== null) return step.value;
+  return Math.max(0, ...shownRuns.value.map((run) => run.last_step ?? 0));
+});
+
+/** The step that panels read at: under the pointer while it hovers, else the cursor. */
+export const readStep = computed(() => hover.value?.step ?? cursor.value);
+
+/** The steps that ← and → walk: those of the records drawn. */
+function recordSteps(): number[] {
+  const steps = new Set<number>();
+  if (view.value === "layer" && activeRun.value && activeLayer.value) {
+    for (const s of cellsOf(activeRun.value.name, activeLayer.value.id).value?.steps ?? []) steps.add(s);
+  } else {
+    for (const run of shownRuns.value) for (const s of overviewOf(run.name).value?.starts ?? []) steps.add(s);
+    for (const run of shownRuns.value) if (run.last_step !== null) steps.add(run.last_step);
+  }
+  return [...steps].filter((s) => s >= range.value[0] && s < range.value[1]).sort((a, b) => a - b);
+}
+
+export function moveCursor(records: number): void {
+  const steps = recordSteps();
+  if (steps.length === 0) return;
+  const here = lastAtOrBefore(steps, cursor.value);
+  const exact = here >= 0 && steps[here] === cursor.value;
+  const target = records < 0 && !exact ? here + 1 + records : here + records;
+  setStep(steps[Math.min(steps.length - 1, Math.max(0, target))]);
+}
+
+export function moveCursorTo(end: "first" | "last"): void {
+  const steps = recordSteps();
+  if (steps.length > 0) setStep(end === "first" ? steps[0] : steps[steps.length - 1]);
+}
+
+export function setStep(value: number): void {
+  update({ step: Math.round(value) });
+}

@@ -1,0 +1,139 @@
+/** What the views show, from the server's answers and the page's state. */
+
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { runColor } from "../draw/palette";
+import { SHAPES } from "../draw/marker";
+import { type Cells, readCells, type Summary, seriesOf, summarise } from "../model/cells";
+import { type Overview, readOverview } from "../model/overview";
+import type { Scale } from "../model/scale";
+import type { Series } from "../model/series";
+import { mergeLayers, treeRows } from "../model/tree";
+import { fetchChannel, fetchIndex, fetchLayer, fetchOverview } from "../wire/client";
+import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo } from "../wire/types";
+import { type Resource, resource } from "./resource";
+import { closed, dark, hidden, hostRuns, layerFilter, layerId, page, runFilter, runName, variableId, zoom } from "./store";
+
+export interface Run extends RunInfo {
+  color: string;
+  shape: number;
+  shown: boolean;
+}
+
+export const indexOf = (): Resource<IndexAnswer> => resource("index", "", fetchIndex).value;
+
+const indexValue = computed(() => indexOf().value);
+
+/** The threshold as the slider shows it; the page's own follows after a pause. */
+export const draftThreshold = signal<number | null>(null);
+export const threshold = computed(() => page.value.threshold ?? indexValue.value?.threshold ?? 1e-4);
+export const patience = computed(() => indexValue.value?.patience ?? 5);
+
+/** All runs, with the colours of TensorBoard's Time Series. */
+export const runs: ReadonlySignal<Run[]> = computed(() => {
+  const hiddenNames = new Set(hidden.value);
+  return (indexValue.value?.runs ?? []).map((run, i) => {
+    const index = [run.name, ...run.tb_runs].map((name) => hostRuns.value.indexOf(name)).find((at) => at >= 0) ?? i;
+    return { ...run, color: runColor(index, dark.value), shape: i % SHAPES, shown: !hiddenNames.has(run.name) };
+  });
+});
+
+/** Runs that pass the filter, ticked or not. */
+export const listedRuns = computed(() => {
+  const { pattern } = runFilter.value;
+  return runs.value.filter((run) => !pattern || pattern.test(run.name));
+});
+
+/** Runs that the views draw. */
+export const shownRuns = computed(() => listedRuns.value.filter((run) => run.shown && run.records > 0));
+
+const networkOf = (run: RunInfo) => indexValue.value?.networks[run.network];
+
+/** The layers of all shown runs in forward order. */
+export const layers = computed<LayerInfo[]>(() => {
+  const networks = [...new Set(shownRuns.value.map((run) => run.network))];
+  return mergeLayers(networks.map((at) => indexValue.value?.networks[at]).filter((network) => network !== undefined));
+});
+
+export const rows = computed(() => treeRows(layers.value, new Set(closed.value), layerFilter.value.pattern));
+
+/** Layers that pass the filter: those that J and K walk. */
+export const listedLayers = computed(() => {
+  const { pattern } = layerFilter.value;
+  return layers.value.filter((layer) => !pattern || pattern.test(layer.id));
+});
+
+/** The layer of the Layer view as the given run has it. */
+export function layerIn(run: RunInfo, id: string): LayerInfo | undefined {
+  return networkOf(run)?.layers.find((layer) => layer.id === id);
+}
+
+export const activeLayer = computed<LayerInfo | null>(
+  () => layers.value.find((layer) => layer.id === layerId.value) ?? listedLayers.value[0] ?? layers.value[0] ?? null,
+);
+
+/** The run of the Layer view: the chosen one, or the first shown that has the layer. */
+export const activeRun = computed<Run | null>(() => {
+  const id = activeLayer.value?.id;
+  const having = shownRuns.value.filter((run) => id !== undefined && layerIn(run, id) !== undefined);
+  return having.find((run) => run.name === runName.value) ?? having[0] ?? null;
+});
+
+export function overviewOf(run: string): Resource<Overview> {
+  const cols = zoom.value ? 2048 : 256;
+  return resource(
+    `overview ${run}`,
+    `${threshold.value} ${cols}`,
+    async (signal) => readOverview(await fetchOverview({ run, cols, th: threshold.peek() }, signal)),
+    (overview) => overview.layers.length * overview.starts.length * 72,
+  ).value;
+}
+
+export const variableOf = (layer: string): string | null => (layer === activeLayer.value?.id ? variableId.value : null);
+
+export function cellsOf(run: string, layer: string): Resource<Cells> {
+  const variable = variableOf(layer);
+  return resource(
+    `layer ${run} ${layer} ${variable ?? ""}`,
+    String(threshold.value),
+    async (signal) => readCells(await fetchLayer({ run, layer, variable, th: threshold.peek() }, signal)),
+    (cells) => cells.state.length * 3,
+  ).value;
+}
+
+export function channelOf(run: string, layer: string, channel: number): Resource<ChannelAnswer> {
+  const variable = variableOf(layer);
+  return resource(
+    `channel ${run} ${layer} ${variable ?? ""} ${channel}`,
+    String(threshold.value),
+    (signal) => fetchChannel({ run, layer, variable, channel, th: threshold.peek() }, signal),
+    (answer) => answer.steps.length * 120,
+  ).value;
+}
+
+function perCells<T>(make: (cells: Cells) => T): (cells: Cells) => T {
+  const kept = new WeakMap<Cells, T>();
+  return (cells) => {
+    let value = kept.get(cells);
+    if (value === undefined) kept.set(cells, (value = make(cells)));
+    return value;
+  };
+}
+
+export const cellSeries: (cells: Cells) => Series = perCells(seriesOf);
+export const cellSummary: (cells: Cells) => Summary = perCells(summarise);
+
+/** The steps of all shown runs: one axis for every panel. */
+export const fullRange = computed<[number, number]>(() => {
+  const found = shownRuns.value.filter((run) => run.first_step !== null && run.last_step !== null);
+  if (found.length === 0) return [0, 1];
+  const from = Math.min(...found.map((run) => run.first_step!));
+  const ends = found.map((run) => {
+    const gap = run.records > 1 ? (run.last_step! - run.first_step!) / (run.records - 1) : 1;
+    return run.last_step! + Math.max(1, Math.round(gap));
+  });
+  return [from, Math.max(from + 1, ...ends)];
+});
+
+export const range = computed<[number, number]>(() => zoom.value ?? fullRange.value);
+
+export const scaleOf = (width: number): Scale => ({ from: range.value[0], to: range.value[1], width });

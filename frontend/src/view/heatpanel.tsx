@@ -1,0 +1,260 @@
+/** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
+
+import { useMemo, useRef } from "preact/hooks";
+import { drawBars } from "../draw/bars";
+import { drawCells } from "../draw/heatmap";
+import { pixelsOf } from "../draw/palette";
+import { makeRaster, putRaster } from "../draw/raster";
+import { drawStrip } from "../draw/strip";
+import type { Cells } from "../model/cells";
+import { formatCount } from "../model/format";
+import { toPixel, toStep } from "../model/scale";
+import { lastAtOrBefore, readAt } from "../model/series";
+import { segmentsOf } from "../model/sort";
+import { STATE_NAMES } from "../model/states";
+import { Canvas, useSize } from "./canvas";
+import { cursor, readStep, setStep } from "./cursor";
+import { cellSeries, cellSummary, range, type Run, scaleOf, threshold } from "./data";
+import { startDrag, ZoomBox } from "./drag";
+import { Flags } from "./flags";
+import { Axis } from "./nethead";
+import { hover, mode, order, theme, update } from "./store";
+import { sharesText } from "./words";
+import { Icon } from "./bits";
+
+export interface HeatProps {
+  run: Run;
+  cells: Cells;
+  rows: Uint32Array;
+  selected: number | null;
+}
+
+interface Sized extends HeatProps {
+  width: number;
+  height: number;
+}
+
+/** The record that is in force at a step, or -1. */
+export const recordAt = (cells: Cells, step: number): number =>
+  step >= cells.end ? -1 : lastAtOrBefore(cells.steps, step);
+
+function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: number }) {
+  const series = cellSeries(cells);
+  const label = `${run.name}, all channels at step ${formatCount(cursor.value)}: ${sharesText(readAt(series, cursor.value))}`;
+  return (
+    <Canvas
+      label={label}
+      width={width}
+      height={58}
+      inputs={[cells, theme.value, ...range.value]}
+      draw={(context, w, h, ratio) => {
+        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
+        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
+        drawStrip(raster, box, series, scaleOf(w), cells.header.threshold, pixelsOf(theme.value));
+        putRaster(context, raster);
+      }}
+    />
+  );
+}
+
+function HeatCanvas({ run, cells, rows, width, height }: Sized) {
+  const record = recordAt(cells, cursor.value);
+  const label =
+    `${run.name}: ${formatCount(cells.channels)} channels over ${formatCount(cells.records)} records. ` +
+    `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(readAt(cellSeries(cells), cursor.value))}`;
+  return (
+    <Canvas
+      label={label}
+      width={width}
+      height={height}
+      inputs={[cells, rows, mode.value, theme.value, ...range.value]}
+      draw={(context, w, h, ratio) => {
+        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
+        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
+        const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+        drawCells(raster, box, cells, rows, scaleOf(w), style);
+        putRaster(context, raster);
+      }}
+    />
+  );
+}
+
+function BarsCanvas({ cells, rows, width, height }: Sized) {
+  const step = readStep.value;
+  const record = recordAt(cells, step);
+  return (
+    <Canvas
+      label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold to 1`}
+      width={width}
+      height={height}
+      inputs={[cells, rows, record, theme.value]}
+      draw={(context, w, h, ratio) => {
+        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
+        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
+        drawBars(raster, box, cells, rows, record, cells.header.threshold, pixelsOf(theme.value));
+        putRaster(context, raster);
+      }}
+    />
+  );
+}
+
+/** What the segments of rows are, on the left of the heatmap. */
+function Gutter({ cells, rows, height }: { cells: Cells; rows: Uint32Array; height: number }) {
+  const summary = cellSummary(cells);
+  const segments = useMemo(() => segmentsOf(summary, rows, order.value), [summary, rows, order.value]);
+  const at = (row: number) => (row / rows.length) * height;
+  if (segments.length === 0) {
+    return order.value === "index" ? (
+      <>
+        <span class="gutter-label" style={{ top: "8px" }}>
+          0
+        </span>
+        <span class="gutter-label" style={{ top: `${height - 8}px` }}>
+          {formatCount(rows.length - 1)}
+        </span>
+      </>
+    ) : null;
+  }
+  return (
+    <>
+      {segments.map((segment) => (
+        <div key={segment.from}>
+          {segment.from > 0 ? <i class="gutter-tick" style={{ top: `${at(segment.from)}px` }} /> : null}
+          {at(segment.to) - at(segment.from) >= 26 ? (
+            <span class="gutter-label" style={{ top: `${(at(segment.from) + at(segment.to)) / 2}px` }}>
+              {formatCount(segment.to - segment.from)}
+              <br />
+              {STATE_NAMES[segment.state]}
+            </span>
+          ) : null}
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** Crosshair over strip and heatmap, the line of the channel, and its pill. */
+function Cross({ rows, width, height, top, selected }: Sized & { top: number }) {
+  const x = toPixel(scaleOf(width), readStep.value);
+  const own = hover.value?.channel ?? selected;
+  const row = own === null ? -1 : rows.indexOf(own);
+  const y = top + ((row + 0.5) / rows.length) * height;
+  return (
+    <>
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      {row >= 0 ? (
+        <>
+          <div class="row-line" style={{ top: `${y}px` }} />
+          <span class="row-pill" style={{ top: `${y}px` }}>
+            #{own}
+          </span>
+        </>
+      ) : null}
+    </>
+  );
+}
+
+/** A mark beside each violated row, as far as they don't cover each other. */
+function Violations({ cells, rows, height }: { cells: Cells; rows: Uint32Array; height: number }) {
+  const { firstViolated } = cellSummary(cells);
+  const marks = useMemo(() => {
+    const found: { y: number; channel: number }[] = [];
+    rows.forEach((c, i) => {
+      const y = ((i + 0.5) / rows.length) * height;
+      if (firstViolated[c] >= 0 && y - (found[found.length - 1]?.y ?? -20) >= 12) found.push({ y, channel: c });
+    });
+    return found;
+  }, [firstViolated, rows, height]);
+  return (
+    <>
+      {marks.map((mark) => (
+        <button
+          key={mark.channel}
+          type="button"
+          class="violation-mark"
+          style={{ top: `${mark.y}px` }}
+          aria-label={`Channel ${mark.channel} moved although held, first at step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
+          title={`Channel ${mark.channel} moved although held, first at step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
+          onClick={() => update({ channel: mark.channel, step: cells.steps[firstViolated[mark.channel]] })}
+        >
+          <Icon name="warning" size={12} />
+        </button>
+      ))}
+    </>
+  );
+}
+
+const GUTTER = 48;
+const STRIP = 58;
+const SPACE = 6;
+const BARS = 54;
+
+export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const plot = useRef<HTMLDivElement>(null);
+  const width = Math.max(0, size.width - GUTTER - BARS - 10);
+  const height = Math.max(0, size.height - 16 - STRIP - SPACE - 26);
+  const sized = { run, cells, rows, selected, width, height };
+  const where = (event: MouseEvent) => {
+    const box = plot.current!.getBoundingClientRect();
+    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
+    const y = event.clientY - box.top - STRIP - SPACE;
+    const row = Math.min(rows.length - 1, Math.floor((y / height) * rows.length));
+    return { step: Math.floor(toStep(scaleOf(width), x)), channel: y >= 0 && y < height ? rows[row] : null };
+  };
+  return (
+    <div class="heat" ref={ref}>
+      {width > 0 ? (
+        <>
+          <div class="heat-gutter" style={{ height: `${size.height}px` }}>
+            <div class="share-axis" style={{ top: "16px", height: `${STRIP}px` }} aria-hidden="true">
+              <span>100%</span>
+              <span>50</span>
+              <span>0</span>
+            </div>
+            <div class="gutter-rows" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
+              <Gutter cells={cells} rows={rows} height={height} />
+            </div>
+          </div>
+          <div class="heat-middle">
+            <Flags cells={cells} width={width} />
+            <div
+              ref={plot}
+              class="heat-plot"
+              style={{ width: `${width}px`, height: `${STRIP + SPACE + height}px` }}
+              onPointerMove={(event) => {
+                const { step, channel } = where(event);
+                hover.value = { step, run: run.name, row: null, channel, x: event.clientX, y: event.clientY };
+              }}
+              onPointerLeave={() => (hover.value = null)}
+              onPointerDown={(event) => startDrag(event, width)}
+              onClick={(event) => {
+                const { step, channel } = where(event);
+                setStep(step);
+                if (channel !== null) update({ channel });
+              }}
+            >
+              <StripCanvas run={run} cells={cells} width={width} />
+              <div style={{ height: `${SPACE}px` }} />
+              <HeatCanvas {...sized} />
+              <Cross {...sized} top={STRIP + SPACE} />
+              <ZoomBox width={width} />
+            </div>
+            <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
+          </div>
+          <div class="heat-bars">
+            <span class="bars-title" style={{ top: `${16 + STRIP - 14}px` }}>
+              Δ now
+            </span>
+            <div class="bars-plot" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
+              <BarsCanvas {...sized} width={BARS - 14} />
+              <Violations cells={cells} rows={rows} height={height} />
+            </div>
+          </div>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+export const headerThreshold = (cells: Cells | null): number => cells?.header.threshold ?? threshold.value;

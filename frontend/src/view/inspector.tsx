@@ -1,0 +1,210 @@
+/** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
+
+import type { Cells } from "../model/cells";
+import { deltaOf } from "../model/delta";
+import { formatCount, formatNumber, formatShare } from "../model/format";
+import { lastAtOrBefore } from "../model/series";
+import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../model/states";
+import type { ChannelAnswer } from "../wire/types";
+import { Barcodes, DeltaLines } from "./across";
+import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "./bits";
+import { readStep, setStep } from "./cursor";
+import { cellSummary, channelOf, type Run, shownRuns } from "./data";
+import { recordAt } from "./heatpanel";
+import { tables, update } from "./store";
+
+interface Props {
+  run: Run;
+  layer: string;
+  cells: Cells | null;
+  channel: number | null;
+  chosen: boolean;
+}
+
+function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
+  return (
+    <div class="metric">
+      <dt>{title}</dt>
+      <dd>
+        {children}
+        {detail ? <span class="sub"> {detail}</span> : null}
+      </dd>
+    </div>
+  );
+}
+
+/** A share of elements; it reads 0 % or 100 % only where it is exactly that. */
+const share = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "–" : formatShare(value, 1);
+
+function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
+  const record = recordAt(cells, readStep.value);
+  const at = channel * cells.records + record;
+  const own = answer ? lastAtOrBefore(answer.steps, readStep.value) : -1;
+  const i = record < 0 ? -1 : own;
+  const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
+  const elements = cells.channels > 0 ? Math.round(cells.header.elements / cells.channels) : 0;
+  const moved = cellSummary(cells).lastMoved[channel];
+  return (
+    <dl class="metrics">
+      <Metric title={`Δ to past (−${formatCount(lag)} ${lag === 1 ? "step" : "steps"})`}>
+        {record < 0 ? "–" : formatNumber(deltaOf(cells.delta[at]))}
+      </Metric>
+      <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
+        {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}
+      </Metric>
+      <Metric title="‖w‖ past · ‖Δ‖" detail={answer && i >= 0 ? `· ${formatNumber(answer.delta_norm[i])}` : undefined}>
+        {answer && i >= 0 ? formatNumber(answer.past_norm[i]) : "–"}
+      </Metric>
+      <Metric title="Last moved">{moved < 0 ? "never" : formatCount(cells.steps[moved])}</Metric>
+      <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+        {share(i >= 0 ? answer?.trainable[i] : null)}
+      </Metric>
+      <Metric title="Kept" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+        {share(i >= 0 ? answer?.kept[i] : null)}
+      </Metric>
+      <Metric title="Elements changed">{share(i >= 0 ? answer?.changed[i] : null)}</Metric>
+      <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
+      {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
+        <Metric title="Not finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
+      ) : null}
+    </dl>
+  );
+}
+
+function Violation({ cells, channel }: { cells: Cells; channel: number }) {
+  const first = cellSummary(cells).firstViolated[channel];
+  if (first < 0) return null;
+  let count = 0;
+  let most = 0;
+  for (let t = 0; t < cells.records; t++) {
+    if (!(cells.state[channel * cells.records + t] & VIOLATED)) continue;
+    count++;
+    most = Math.max(most, deltaOf(cells.delta[channel * cells.records + t]));
+  }
+  const state = STATE_NAMES[cells.state[channel * cells.records + first] & STATE_BITS];
+  return (
+    <div class="violation" role="note">
+      <Icon name="warning" size={16} />
+      <p>
+        <b>Moved although {state}</b>
+        in {formatCount(count)} of {formatCount(cells.records)} records, first at{" "}
+        <button type="button" class="plain linked" onClick={() => setStep(cells.steps[first])}>
+          step {formatCount(cells.steps[first])}
+        </button>
+        , by a relative Δ of up to {formatNumber(most)}.
+      </p>
+    </div>
+  );
+}
+
+function Changes({ answer }: { answer: ChannelAnswer | null }) {
+  if (!answer) return null;
+  if (answer.changes.length === 0) return <p class="sub">No change of state.</p>;
+  return (
+    <ol class="changes">
+      {answer.changes.map((change) => (
+        <li key={`${change.step} ${change.to}`}>
+          <button type="button" class="plain" onClick={() => setStep(change.step)}>
+            <span class="at">{formatCount(change.step)}</span> {STATE_NAMES[stateCode(change.from)]} →{" "}
+            <b>{STATE_NAMES[stateCode(change.to)]}</b>
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function ChannelTable({ answer }: { answer: ChannelAnswer }) {
+  const titles = ["Step", "Past", "State", "Violated", "Relative Δ", "‖w‖", "‖Δ‖", "Largest |Δ|", "Changed", "Kept", "Trainable", "Not finite"];
+  return (
+    <DataTable
+      caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
+      columns={titles.map((title) => ({ title, text: title === "State" || title === "Violated" }))}
+      rows={answer.steps.map((step, i) => [
+        formatCount(step),
+        formatCount(answer.past_steps[i]),
+        STATE_NAMES[stateCode(answer.state[i])],
+        answer.violated[i] ? "violated" : "",
+        answer.relative_delta[i] === null ? "∞" : formatNumber(answer.relative_delta[i]),
+        formatNumber(answer.norm[i]),
+        formatNumber(answer.delta_norm[i]),
+        formatNumber(answer.delta_max[i]),
+        share(answer.changed[i]),
+        share(answer.kept[i]),
+        share(answer.trainable[i]),
+        formatCount(answer.nonfinite[i] ?? 0),
+      ])}
+    />
+  );
+}
+
+function Badge({ cells, channel }: { cells: Cells; channel: number }) {
+  const record = recordAt(cells, readStep.value);
+  if (record < 0) return null;
+  const byte = cells.state[channel * cells.records + record];
+  const state = byte & STATE_BITS;
+  return (
+    <>
+      <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
+      {byte & VIOLATED ? (
+        <span class="badge">
+          <Icon name="warning" size={12} /> moved
+        </span>
+      ) : null}
+      {byte & NONFINITE ? <span class="state-badge">not finite</span> : null}
+    </>
+  );
+}
+
+export function Inspector({ run, layer, cells, channel, chosen }: Props) {
+  const asTable = tables.value.has("channel");
+  const known = cells !== null && channel !== null && cells.records > 0;
+  const found = known ? channelOf(run.name, layer, channel) : null;
+  const answer = found?.value ?? null;
+  const foreign = shownRuns.value.filter((other) => other.origin !== run.origin);
+  return (
+    <section class="panel inspector" aria-label="Channel inspector">
+      {known ? (
+        <>
+          <header>
+            <h2>Channel {channel}</h2>
+            <Badge cells={cells} channel={channel} />
+            <span class="spring" />
+            <TableButton panel="channel" what="the channel" />
+            {chosen ? (
+              <Button class="small" label="Close the channel (Esc)" onClick={() => update({ channel: null })}>
+                <Icon name="close" size={16} />
+              </Button>
+            ) : null}
+          </header>
+          <p class="where">
+            <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step {formatCount(readStep.value)}
+            {chosen ? "" : " · first row; click a row for its channel"}
+          </p>
+          {found?.error ? <Failure text={found.error} /> : null}
+          {asTable && answer ? (
+            <ChannelTable answer={answer} />
+          ) : (
+            <>
+              <Metrics answer={answer} cells={cells} channel={channel} />
+              <Violation cells={cells} channel={channel} />
+              <Barcodes layer={layer} channel={channel} run={run} />
+              {foreign.length > 0 ? (
+                <p class="note">
+                  Not from the same initial weights as {run.name}: {foreign.map((other) => other.name).join(", ")}. Their
+                  channel {channel} is another one; compare shares per layer instead.
+                </p>
+              ) : null}
+              <DeltaLines layer={layer} channel={channel} run={run} />
+              <h3>State changes</h3>
+              <Changes answer={answer} />
+            </>
+          )}
+        </>
+      ) : (
+        <Skeleton height={300} />
+      )}
+    </section>
+  );
+}

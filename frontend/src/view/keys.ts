@@ -1,0 +1,57 @@
+/** Keys of the whole page. */
+
+import { orderRows } from "../model/sort";
+import { goDown, goUp, moveLayer, moveRun } from "./actions";
+import { moveCursor, moveCursorTo } from "./cursor";
+import { activeLayer, activeRun, cellSummary, cellsOf } from "./data";
+import { channel, helpOpen, order, update, view } from "./store";
+
+/** ↑ and ↓: the next channel in drawing order. */
+function moveChannel(by: number): void {
+  const run = activeRun.value;
+  const layer = activeLayer.value;
+  const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
+  if (!cells || cells.channels === 0) return;
+  const rows = orderRows(cellSummary(cells), order.value);
+  const at = channel.value === null ? -1 : rows.indexOf(channel.value);
+  update({ channel: rows[Math.min(rows.length - 1, Math.max(0, at + by))] });
+}
+
+const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
+  ArrowLeft: (event) => moveCursor(event.shiftKey ? -10 : -1),
+  ArrowRight: (event) => moveCursor(event.shiftKey ? 10 : 1),
+  ArrowUp: () => (view.value === "layer" ? moveChannel(-1) : moveLayer(-1)),
+  ArrowDown: () => (view.value === "layer" ? moveChannel(1) : moveLayer(1)),
+  Home: () => moveCursorTo("first"),
+  End: () => moveCursorTo("last"),
+  j: () => moveLayer(1),
+  k: () => moveLayer(-1),
+  "[": () => moveRun(-1),
+  "]": () => moveRun(1),
+  Enter: () => goDown(),
+  Escape: () => goUp(),
+  "0": () => update({ zoom: null }),
+  "/": () => document.getElementById("layer-filter")?.focus(),
+  "?": () => {
+    helpOpen.value = true;
+  },
+};
+
+const typing = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && target.closest("input:not([type=checkbox]), select, textarea, dialog") !== null;
+
+/** A focused button or summary keeps its own Enter. */
+const activates = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && target.closest("button, summary, a") !== null;
+
+export function listenToKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.key === "Enter" && activates(event.target)) return;
+    if (event.target instanceof HTMLElement && event.target.closest(".table-scroll")) return;
+    const action = ACTIONS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!action) return;
+    event.preventDefault();
+    action(event);
+  });
+}

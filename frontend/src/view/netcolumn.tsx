@@ -1,0 +1,129 @@
+/** One run's column of strips, with its crosshair, outline and pointer. */
+
+import { useRef } from "preact/hooks";
+import { pixelsOf } from "../draw/palette";
+import { fillBox, makeRaster, putRaster, type Raster } from "../draw/raster";
+import { drawStrip } from "../draw/strip";
+import { formatCount } from "../model/format";
+import { type Overview, sumOf } from "../model/overview";
+import { type Scale, toPixel, toStep } from "../model/scale";
+import { readAt, violations } from "../model/series";
+import { openLayer } from "./actions";
+import { Failure } from "./bits";
+import { Canvas } from "./canvas";
+import { cursor, readStep, setStep } from "./cursor";
+import { overviewOf, range, type Run, scaleOf } from "./data";
+import { type Layout, type Place, placeAt, type Window } from "./geometry";
+import { startDrag, ZoomBox } from "./drag";
+import { focusRow, hover, runName, theme, update } from "./store";
+import { sharesText } from "./words";
+
+interface Props {
+  run: Run;
+  layout: Layout;
+  window: Window;
+  width: number;
+  first: boolean;
+}
+
+function paint(raster: Raster, place: Place, overview: Overview, window: Window, scale: Scale, ratio: number): void {
+  const pixels = pixelsOf(theme.value);
+  const top = Math.round((place.stripTop - window.top) * ratio);
+  const bottom = Math.round((place.stripTop + place.stripHeight - window.top) * ratio);
+  const box = { x: 0, y: Math.max(0, top), width: raster.width, height: Math.min(bottom, raster.height) - Math.max(0, top) };
+  if (box.height <= 0) return;
+  const series = sumOf(overview, place.row.layers);
+  drawStrip(raster, box, series, scale, overview.threshold, pixels);
+  if (!series || !violations(series)) return;
+  const line = raster.ratio;
+  fillBox(raster, { ...box, height: line }, pixels.violated);
+  fillBox(raster, { ...box, y: box.y + box.height - line, height: line }, pixels.violated);
+  fillBox(raster, { ...box, width: line }, pixels.violated);
+  fillBox(raster, { ...box, x: raster.width - line, width: line }, pixels.violated);
+}
+
+function Strips({ run, window, width }: Props) {
+  const { value: overview, error } = overviewOf(run.name);
+  const scale = scaleOf(width);
+  if (!overview) return error ? <Failure text={error} /> : null;
+  const total = sumOf(overview, overview.layers);
+  const label = `${run.name} at step ${formatCount(cursor.value)}: ${sharesText(total ? readAt(total, cursor.value) : null)}`;
+  return (
+    <Canvas
+      class="strips"
+      label={label}
+      width={width}
+      height={window.bottom - window.top}
+      style={{ top: `${window.top}px` }}
+      inputs={[overview, window, theme.value, range.value[0], range.value[1]]}
+      draw={(context, w, h, ratio) => {
+        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
+        for (const place of window.places) paint(raster, place, overview, window, scale, ratio);
+        putRaster(context, raster);
+      }}
+    />
+  );
+}
+
+function Overlay({ run, layout, width }: Props) {
+  const scale = scaleOf(width);
+  const x = toPixel(scale, readStep.value);
+  const hovered = hover.value?.run === run.name ? hover.value.row : null;
+  const chosen = (runName.value === run.name || hovered !== null) && (hovered ?? focusRow.value);
+  const place =
+    chosen === false || chosen === null
+      ? null
+      : layout.places.find((p) => p.row.id === chosen && (p.row.kind === "total") === (chosen === ""));
+  return (
+    <>
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      {place ? (
+        <div
+          class="outline"
+          style={{ top: `${place.stripTop - 2}px`, height: `${place.stripHeight + 4}px`, width: `${width + 4}px` }}
+        />
+      ) : null}
+    </>
+  );
+}
+
+export function RunColumn(props: Props) {
+  const { run, layout, width } = props;
+  const ref = useRef<HTMLDivElement>(null);
+  const scale = scaleOf(width);
+  const where = (event: MouseEvent) => {
+    const box = ref.current!.getBoundingClientRect();
+    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
+    return { x, step: Math.floor(toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
+  };
+  return (
+    <div
+      ref={ref}
+      class="run-column"
+      onPointerMove={(event) => {
+        const { step, place } = where(event);
+        hover.value = place
+          ? { step, run: run.name, row: place.row.id, channel: null, x: event.clientX, y: event.clientY }
+          : null;
+      }}
+      onPointerLeave={() => (hover.value = null)}
+      onPointerDown={(event) => startDrag(event, width)}
+      onClick={(event) => {
+        const { step, place } = where(event);
+        setStep(step);
+        if (place && place.row.kind !== "total") {
+          focusRow.value = place.row.id;
+          update({ run: run.name });
+        }
+      }}
+      onDblClick={(event) => {
+        const { place } = where(event);
+        if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
+      }}
+    >
+      <Strips {...props} />
+      <Overlay {...props} />
+      <ZoomBox width={width} />
+    </div>
+  );
+}

@@ -1,0 +1,152 @@
+/** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
+
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { formatCount, formatShare } from "../model/format";
+import { sumOf } from "../model/overview";
+import { readAt } from "../model/series";
+import { LEGEND, STATE_TITLES } from "../model/states";
+import { DataTable, Skeleton, TableButton } from "./bits";
+import { useSize } from "./canvas";
+import { cursor } from "./cursor";
+import { overviewOf, type Run, rows, runs, shownRuns } from "./data";
+import { DOTS_WIDTH, drawnWindow, GAP, type Layout, MIN_COLUMN, NAME_WIDTH, placeRows } from "./geometry";
+import { DotsColumn, DotsHead } from "./netdots";
+import { RunHead } from "./nethead";
+import { Names } from "./netnames";
+import { RunColumn } from "./netcolumn";
+import { focusRow, hover, layerFilter, tables } from "./store";
+import { pastText } from "./words";
+
+const HEAD_HEIGHT = 98;
+
+function Body({ layout, scroll, height, column }: { layout: Layout; scroll: number; height: number; column: number }) {
+  const window = useMemo(() => drawnWindow(layout, scroll, height), [layout, scroll, height]);
+  const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
+  return (
+    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
+      <Names window={window} />
+      {shownRuns.value.map((run, i) => (
+        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} first={i === 0} />
+      ))}
+      <DotsColumn window={window} width={DOTS_WIDTH} />
+    </div>
+  );
+}
+
+/** What differs between the runs' past, said once for all of them. */
+function PastNote() {
+  const pasts = new Map<string, string[]>();
+  for (const run of shownRuns.value) pasts.set(run.past, [...(pasts.get(run.past) ?? []), run.name]);
+  if (pasts.size < 2) return null;
+  const text = [...pasts].map(([past, names]) => `${names.join(", ")}: ${pastText(past)}`).join("; ");
+  return <p class="note">The runs compare with different pasts, so their Δ can't be compared: {text}.</p>;
+}
+
+function NetworkTable() {
+  const columns = [
+    { title: "Layer", text: true },
+    { title: "Run", text: true },
+    { title: "Channels" },
+    ...LEGEND.map((state) => ({ title: STATE_TITLES[state] })),
+    { title: "Violated" },
+    { title: "Non-finite" },
+  ];
+  const lines = rows.value.flatMap((row) =>
+    shownRuns.value.map((run) => {
+      const overview = overviewOf(run.name).value;
+      const series = overview && sumOf(overview, row.layers);
+      const readout = series ? readAt(series, cursor.value) : null;
+      const states = LEGEND.map((state) =>
+        readout ? `${formatCount(readout.counts[state])} (${formatShare(readout.counts[state], readout.total)})` : "–",
+      );
+      return [
+        row.kind === "layer" ? row.layer.id : row.kind === "group" ? `${row.id}/` : row.label,
+        run.name,
+        series ? formatCount(series.channels) : "–",
+        ...states,
+        readout ? formatCount(readout.violated) : "–",
+        readout ? formatCount(readout.nonfinite) : "–",
+      ];
+    }),
+  );
+  return (
+    <DataTable
+      caption={`Channels in each state at step ${formatCount(cursor.value)}`}
+      columns={columns}
+      rows={lines}
+    />
+  );
+}
+
+function Message() {
+  const reason =
+    runs.value.every((run) => run.records === 0) && runs.value.length > 0
+      ? "The runs have no records yet. They appear here with the first flush of the recorder."
+      : shownRuns.value.length === 0
+        ? "No run is shown. Tick a run on the left, or change the filter for runs."
+        : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
+  return <p class="message">{reason}</p>;
+}
+
+export function NetworkView() {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const [scroll, setScroll] = useState(0);
+  const shown: Run[] = shownRuns.value;
+  const list = rows.value;
+  const room = size.width - NAME_WIDTH - DOTS_WIDTH - 16;
+  const column = Math.max(MIN_COLUMN, Math.floor(room / Math.max(1, shown.length)));
+  const layout = useMemo(() => placeRows(list, size.height - HEAD_HEIGHT - 8), [list, size.height]);
+  const empty = shown.length === 0 || list.length === 0;
+  const asTable = tables.value.has("network");
+  const first = shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+
+  // The keyboard's row stays in sight.
+  useLayoutEffect(() => {
+    const scroller = ref.current;
+    const place = layout.places.find((p) => p.row.kind !== "total" && p.row.id === focusRow.value);
+    if (!scroller || !place) return;
+    const visible = scroller.clientHeight - HEAD_HEIGHT;
+    if (place.top < scroller.scrollTop) scroller.scrollTop = place.top;
+    else if (place.top + place.height > scroller.scrollTop + visible) {
+      scroller.scrollTop = place.top + place.height - visible;
+    }
+  }, [focusRow.value]);
+
+  return (
+    <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
+      <PastNote />
+      {asTable && !empty ? (
+        <div class="panel-top">
+          <h1>Is it still learning?</h1>
+          <TableButton panel="network" what="the network" />
+        </div>
+      ) : null}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
+      <div class="net" ref={ref} role="region" aria-label="Layers by runs" tabIndex={0} onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onPointerLeave={() => (hover.value = null)}>
+        {empty ? <Message /> : null}
+        {!empty && asTable ? <NetworkTable /> : null}
+        {!empty && !asTable ? (
+          <div class="net-inner" style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}>
+            <div
+              class="net-head"
+              style={{ gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px` }}
+            >
+              <div class="net-title">
+                <div class="net-title-line">
+                  <h1>Is it still learning?</h1>
+                  <TableButton panel="network" what="the network" />
+                </div>
+                <p>Share of channels in each state, by layer (input at top)</p>
+              </div>
+              {shown.map((run, i) => (
+                <RunHead key={run.name} run={run} width={column - GAP} first={i === 0} />
+              ))}
+              <DotsHead />
+            </div>
+            {first ? <Skeleton height={420} /> : <Body layout={layout} scroll={scroll} height={size.height} column={column} />}
+          </div>
+        ) : null}
+      </div>
+    </section>
+  );
+}

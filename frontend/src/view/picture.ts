@@ -1,0 +1,95 @@
+/** A panel as a PNG: its canvases, and its texts where they stand. */
+
+/** Paints the visible part of a panel. Text nodes, filled boxes and canvases are drawn; null where the browser refuses. */
+export function panelPicture(panel: HTMLElement): Promise<Blob | null> {
+  const ratio = Math.max(2, window.devicePixelRatio || 1);
+  const frame = panel.getBoundingClientRect();
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(frame.width * ratio);
+  canvas.height = Math.round(frame.height * ratio);
+  const context = canvas.getContext("2d");
+  if (!context) return Promise.resolve(null);
+  context.scale(ratio, ratio);
+  context.translate(-frame.left, -frame.top);
+  context.beginPath();
+  context.rect(frame.left, frame.top, frame.width, frame.height);
+  context.clip();
+  context.fillStyle = getComputedStyle(panel).backgroundColor;
+  context.fillRect(frame.left, frame.top, frame.width, frame.height);
+  paint(panel, context);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function paint(element: Element, context: CanvasRenderingContext2D): void {
+  for (const child of element.childNodes) {
+    if (child.nodeType === Node.TEXT_NODE) paintText(child as Text, context);
+    if (!(child instanceof Element)) continue;
+    const style = getComputedStyle(child);
+    if (style.visibility === "hidden" || style.display === "none" || child.classList.contains("offscreen")) continue;
+    const box = child.getBoundingClientRect();
+    const clipped = child instanceof HTMLElement && style.overflowX !== "visible" && style.overflowX !== "";
+    context.save();
+    if (clipped) {
+      context.beginPath();
+      context.rect(box.left, box.top, box.width, box.height);
+      context.clip();
+    }
+    if (child instanceof HTMLElement) paintBox(box, style, context);
+    if (child instanceof HTMLCanvasElement) context.drawImage(child, box.left, box.top, box.width, box.height);
+    else if (child instanceof SVGElement) paintMarker(child, box, context);
+    else paint(child, context);
+    context.restore();
+  }
+}
+
+function paintBox(box: DOMRect, style: CSSStyleDeclaration, context: CanvasRenderingContext2D): void {
+  if (style.backgroundColor !== "rgba(0, 0, 0, 0)") {
+    context.fillStyle = style.backgroundColor;
+    context.fillRect(box.left, box.top, box.width, box.height);
+  }
+  const width = Number.parseFloat(style.borderTopWidth);
+  if (width > 0 && style.borderTopStyle !== "none") {
+    context.fillStyle = style.borderTopColor;
+    context.fillRect(box.left, box.top, box.width, width);
+  }
+  const side = Number.parseFloat(style.borderLeftWidth);
+  if (side > 0 && style.borderLeftStyle !== "none") {
+    context.fillStyle = style.borderLeftColor;
+    context.fillRect(box.left, box.top, side, box.height);
+  }
+}
+
+function paintText(node: Text, context: CanvasRenderingContext2D): void {
+  const text = node.data.trim();
+  const parent = node.parentElement;
+  if (text === "" || !parent || parent.closest("select, option")) return;
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const box = range.getClientRects()[0];
+  if (!box || box.width === 0) return;
+  const style = getComputedStyle(parent);
+  context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  context.fillStyle = style.color;
+  context.textBaseline = "middle";
+  context.direction = style.direction as CanvasDirection;
+  const shown = style.textTransform === "uppercase" ? text.toUpperCase() : text;
+  const left = style.direction === "rtl" ? box.right : box.left;
+  context.fillText(shown, left, box.top + box.height / 2);
+}
+
+/** Icons and markers are one path, circle or polygon each, in their colour. */
+function paintMarker(svg: SVGElement, box: DOMRect, context: CanvasRenderingContext2D): void {
+  const shape = svg.querySelector("path, circle, polygon");
+  if (!(svg instanceof SVGSVGElement) || !shape) return;
+  const view = svg.viewBox.baseVal;
+  context.translate(box.left, box.top);
+  context.scale(box.width / view.width, box.height / view.height);
+  context.translate(-view.x, -view.y);
+  const fill = shape.getAttribute("fill");
+  context.fillStyle = !fill || fill === "currentColor" ? getComputedStyle(svg).color : fill;
+  const radius = shape.getAttribute("r");
+  const points = shape.getAttribute("points");
+  const path = new Path2D(shape.getAttribute("d") ?? (points ? `M${points.replaceAll(" ", "L")}Z` : ""));
+  if (radius) path.arc(0, 0, Number(radius), 0, 2 * Math.PI);
+  context.fill(path);
+}

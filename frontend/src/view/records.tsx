@@ -1,0 +1,109 @@
+/** The account of records, notes and warnings. */
+
+import { formatCount } from "../model/format";
+import type { Account } from "../wire/types";
+import { indexOf, listedRuns, layers, type Run } from "./data";
+import { Icon, Marker } from "./bits";
+
+const PARTS: [keyof Account, string, string][] = [
+  ["offered", "offered", "steps at which a record was due"],
+  ["shown", "shown", "in these pictures"],
+  ["superseded", "superseded", "replaced by a restart that went back"],
+  ["thinned", "thinned", "left out by our rule, to bound the size"],
+  ["dropped", "dropped", "given up under pressure"],
+  ["unreadable", "unreadable", "written but damaged, or of a newer version"],
+];
+
+function RunAccount({ run }: { run: Run }) {
+  return (
+    <tr>
+      <th scope="row" title={run.name}>
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi class="name">{run.name}</bdi>
+      </th>
+      {PARTS.map(([part]) => (
+        <td key={part} class={part !== "offered" && part !== "shown" && run.account[part] > 0 ? "some" : ""}>
+          {run.source === "summary" && part !== "shown" ? "–" : formatCount(run.account[part])}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+/** Everything that was said about the runs, as lines of text. */
+function messages(): string[] {
+  const lines = [...(indexOf().value?.warnings ?? [])];
+  for (const run of listedRuns.value) {
+    for (const note of run.notes) lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
+    for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
+    if (run.source === "summary") {
+      lines.push(`${run.name}: written by a summary writer of your own, so lost records can't be counted.`);
+    }
+  }
+  const guessed = layers.value.filter((layer) => !layer.verified);
+  if (guessed.length > 0) {
+    const names = guessed.slice(0, 3).map((layer) => layer.id).join(", ");
+    lines.push(
+      `The channel axis of ${names}${guessed.length > 3 ? ` and ${guessed.length - 3} more` : ""} is a guess: set channel_axis= where it is wrong.`,
+    );
+  }
+  return lines;
+}
+
+export function Records() {
+  const list = listedRuns.value;
+  if (list.length === 0) return null;
+  const sum = (part: keyof Account) => list.reduce((total, run) => total + run.account[part], 0);
+  const lost = sum("dropped") + sum("unreadable");
+  const lines = messages();
+  return (
+    <section class="side-block records" aria-label="Account of records">
+      <details open={lost > 0}>
+        <summary>
+          <h2>
+            Records{" "}
+            <span class="sub">
+              {formatCount(sum("shown"))} of {formatCount(sum("offered"))} shown
+            </span>
+          </h2>
+        </summary>
+        <div class="table-scroll" role="region" aria-label="Account of records by run" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col" class="text">
+                  Run
+                </th>
+                {PARTS.map(([part, title, hint]) => (
+                  <th key={part} scope="col" title={hint}>
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {list.map((run) => (
+                <RunAccount key={run.name} run={run} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+      {lines.length > 0 ? (
+        <details open={lines.length <= 3}>
+          <summary>
+            <h2>
+              Notes <span class="sub">{formatCount(lines.length)}</span>
+            </h2>
+          </summary>
+          <ul class="notes">
+            {lines.map((line) => (
+              <li key={line}>
+                <Icon name="warning" size={12} /> <bdi>{line}</bdi>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
+    </section>
+  );
+}

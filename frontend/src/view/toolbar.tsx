@@ -1,0 +1,118 @@
+/** The bar on top: layer filter, views, copy link, download. */
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { copyText, hashUrl, saveAs } from "../host";
+import { toPairs } from "../model/hash";
+import { routeUrl } from "../wire/client";
+import { showLayerView, showNetworkView } from "./actions";
+import { Button, Icon } from "./bits";
+import { activeLayer, activeRun, shownRuns, threshold } from "./data";
+import { FilterBox } from "./filterbox";
+import { layerFilter, page, spoken, update, variableId, view } from "./store";
+import { panelPicture } from "./picture";
+
+const copied = signal<"" | "copied" | "failed">("");
+const menuOpen = signal(false);
+
+async function copyLink(): Promise<void> {
+  const worked = await copyText(hashUrl(toPairs(page.peek())));
+  copied.value = worked ? "copied" : "failed";
+  spoken.value = worked ? "Link copied" : "The browser didn't allow copying; take the address from the address bar";
+  setTimeout(() => (copied.value = ""), 2000);
+}
+
+const fileName = (...parts: string[]): string => parts.join("-").replace(/[^\p{L}\p{N}._-]+/gu, "_");
+
+async function savePicture(): Promise<void> {
+  menuOpen.value = false;
+  const panel = document.querySelector<HTMLElement>("main .panel");
+  const blob = panel ? await panelPicture(panel) : null;
+  const what = view.value === "layer" ? (activeLayer.value?.id ?? "layer") : "network";
+  if (blob) saveAs(blob, `${fileName("pastnet", what)}.png`);
+}
+
+function saveCsv(run: string): void {
+  menuOpen.value = false;
+  const layer = view.value === "layer" ? activeLayer.value?.id : null;
+  const url = routeUrl("export.csv", { run, layer, variable: layer ? variableId.value : null, th: threshold.value });
+  saveAs(url, `${fileName("pastnet", run, ...(layer ? [layer] : []))}.csv`);
+}
+
+function Menu() {
+  const ref = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!menuOpen.value) return;
+    const away = (event: PointerEvent) => {
+      if (!ref.current?.contains(event.target as Node)) menuOpen.value = false;
+    };
+    document.addEventListener("pointerdown", away);
+    ref.current?.querySelector<HTMLElement>(".menu button")?.focus();
+    return () => document.removeEventListener("pointerdown", away);
+  }, [menuOpen.value]);
+  const own = view.value === "layer" ? activeRun.value?.name : null;
+  const list = own ? [own, ...shownRuns.value.map((run) => run.name).filter((name) => name !== own)] : shownRuns.value.map((run) => run.name);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
+    <div
+      class="download"
+      ref={ref}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !menuOpen.value) return;
+        event.stopPropagation();
+        menuOpen.value = false;
+        ref.current?.querySelector<HTMLElement>("button")?.focus();
+      }}
+    >
+      <button
+        type="button"
+        class="button"
+        aria-expanded={menuOpen.value}
+        disabled={list.length === 0}
+        onClick={() => (menuOpen.value = !menuOpen.value)}
+      >
+        <Icon name="download" /> Download
+      </button>
+      {menuOpen.value ? (
+        <div class="menu" role="group" aria-label="Download">
+          <button type="button" onClick={() => void savePicture()}>
+            PNG of the picture
+          </button>
+          {list.map((name) => (
+            <button key={name} type="button" onClick={() => saveCsv(name)}>
+              CSV of <bdi>{name}</bdi>
+              {view.value === "layer" ? ", this layer" : ", all layers"}
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+export function Toolbar() {
+  const layered = activeLayer.value !== null;
+  return (
+    <div class="toolbar">
+      <FilterBox
+        id="layer-filter"
+        label="Filter layers (regex)"
+        filter={layerFilter.value}
+        onText={(text) => update({ layerFilter: text })}
+      />
+      <div class="joined" role="group" aria-label="View">
+        <Button class={view.value === "network" ? "under" : ""} pressed={view.value === "network"} onClick={() => view.value !== "network" && showNetworkView()}>
+          Network
+        </Button>
+        <Button class={view.value === "layer" ? "under" : ""} pressed={view.value === "layer"} disabled={!layered} onClick={() => view.value !== "layer" && showLayerView()}>
+          Layer
+        </Button>
+      </div>
+      <Button onClick={() => void copyLink()}>
+        <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
+        {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}
+      </Button>
+      <Menu />
+    </div>
+  );
+}

@@ -1,0 +1,152 @@
+/** The readout at the pointer. */
+
+import { deltaOf } from "../model/delta";
+import { formatCount, formatNumber, formatShare } from "../model/format";
+import { sumOf } from "../model/overview";
+import { readAt } from "../model/series";
+import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../model/states";
+import type { Readout } from "../model/series";
+import { Icon, Marker } from "./bits";
+import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "./data";
+import { recordAt } from "./heatpanel";
+import { type Hover, hover } from "./store";
+
+const ROOM = { width: 252, height: 250 };
+
+function Shares({ readout }: { readout: Readout }) {
+  return (
+    <>
+      {LEGEND.map((state) => {
+        const count = readout.counts[state];
+        return (
+          <div key={state} class={`tip-row ${count === 0 ? "none" : ""}`}>
+            <i class={`swatch fill-${STATE_NAMES[state]}`} />
+            <span>{STATE_TITLES[state]}</span>
+            <span class="number">{formatCount(count)}</span>
+            <b class="number">{formatShare(count, readout.total)}</b>
+          </div>
+        );
+      })}
+      {readout.counts[NO_DATA] > 0 ? (
+        <div class="tip-row">
+          <i class="swatch" />
+          <span>No data</span>
+          <span class="number">{formatCount(readout.counts[NO_DATA])}</span>
+        </div>
+      ) : null}
+      {readout.violated > 0 ? (
+        <div class="tip-row warn">
+          <Icon name="warning" size={14} />
+          <span>Moved although held</span>
+          <span class="number">{formatCount(readout.violated)}</span>
+          <b class="number">{formatShare(readout.violated, readout.total)}</b>
+        </div>
+      ) : null}
+      {readout.nonfinite > 0 ? (
+        <div class="tip-row">
+          <i class="swatch" />
+          <span>Not finite</span>
+          <span class="number">{formatCount(readout.nonfinite)}</span>
+        </div>
+      ) : null}
+      <div class="tip-foot">
+        <span>mean Δ of moving</span>
+        <b>{formatNumber(readout.meanDelta)}</b>
+      </div>
+    </>
+  );
+}
+
+function Steps({ readout, step }: { readout: Readout | null; step: number }) {
+  if (!readout || readout.firstStep === readout.lastStep) {
+    return <> · step {formatCount(readout ? readout.firstStep : step)}</>;
+  }
+  return (
+    <>
+      {" "}
+      · steps {formatCount(readout.firstStep)} to {formatCount(readout.lastStep)}
+    </>
+  );
+}
+
+function RowTip({ at, run }: { at: Hover; run: Run }) {
+  const row = rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === ""));
+  const overview = overviewOf(run.name).value;
+  if (!row || !overview) return null;
+  const series = sumOf(overview, row.layers);
+  const readout = series ? readAt(series, at.step) : null;
+  return (
+    <>
+      <div class="tip-title">{row.kind === "total" ? row.label : row.id}</div>
+      <div class="tip-run">
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+        <Steps readout={readout} step={at.step} />
+        {series ? ` · ${formatCount(series.channels)} channels` : ""}
+      </div>
+      {readout ? <Shares readout={readout} /> : <p>{series ? "No record at this step." : "This run has no such layer."}</p>}
+    </>
+  );
+}
+
+function CellTip({ at, run }: { at: Hover; run: Run }) {
+  const layer = activeLayer.value;
+  const cells = layer ? cellsOf(run.name, layer.id).value : null;
+  if (!layer || !cells) return null;
+  const record = recordAt(cells, at.step);
+  if (at.channel === null) {
+    const readout = readAt(cellSeries(cells), at.step);
+    return (
+      <>
+        <div class="tip-title">All channels</div>
+        <div class="tip-run">
+          <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+          <Steps readout={readout} step={at.step} />
+        </div>
+        {readout ? <Shares readout={readout} /> : <p>No record at this step.</p>}
+      </>
+    );
+  }
+  const byte = record < 0 ? 0 : cells.state[at.channel * cells.records + record];
+  return (
+    <>
+      <div class="tip-title">Channel {at.channel}</div>
+      <div class="tip-run">
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+        {record < 0 ? " · no record here" : ` · step ${formatCount(cells.steps[record])}`}
+      </div>
+      {record < 0 ? null : (
+        <>
+          <div class="tip-row">
+            <i class={`swatch fill-${STATE_NAMES[byte & STATE_BITS].replace(" ", "-")}`} />
+            <span>{STATE_TITLES[byte & STATE_BITS]}</span>
+          </div>
+          {byte & VIOLATED ? (
+            <div class="tip-row warn">
+              <Icon name="warning" size={14} />
+              <span>Moved although held</span>
+            </div>
+          ) : null}
+          {byte & NONFINITE ? <div class="tip-row">Values that aren't finite</div> : null}
+          <div class="tip-foot">
+            <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
+            <b>{formatNumber(deltaOf(cells.delta[at.channel * cells.records + record]))}</b>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+export function Tooltip() {
+  const at = hover.value;
+  const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
+  if (!at || !run) return null;
+  const right = at.x + 18 + ROOM.width < window.innerWidth;
+  const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
+  const style = { top: `${top}px`, left: `${right ? at.x + 18 : at.x - ROOM.width - 18}px`, width: `${ROOM.width}px` };
+  return (
+    <div class="tooltip" style={style} aria-hidden="true">
+      {at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+/** Numbers of a readout as sentences. */
+
+import { formatCount, formatNumber, formatShare, plural } from "../model/format";
+import type { Readout } from "../model/series";
+import { LEGEND, STATE_NAMES } from "../model/states";
+
+/** The two largest states, for the header of a run. */
+export function largest(readout: Readout): { state: number; count: number }[] {
+  return LEGEND.map((state) => ({ state, count: readout.counts[state] }))
+    .sort((a, b) => b.count - a.count)
+    .slice(0, 2)
+    .filter((entry, i) => i === 0 || entry.count > 0);
+}
+
+/** "93% moving, 6.5% settled, 2 channels violated" */
+export function sharesText(readout: Readout | null): string {
+  if (!readout || readout.total === 0) return "no record";
+  const parts = LEGEND.filter((state) => readout.counts[state] > 0).map(
+    (state) => `${formatShare(readout.counts[state], readout.total)} ${STATE_NAMES[state]}`,
+  );
+  if (readout.violated > 0) parts.push(`${plural(readout.violated, "channel")} moved although held`);
+  if (readout.nonfinite > 0) parts.push(`${plural(readout.nonfinite, "channel")} with values that aren't finite`);
+  return parts.join(", ");
+}
+
+export const stepText = (step: number): string => `step ${formatCount(step)}`;
+
+/** "changed by 2.1×10⁻³ of its norm" */
+export const deltaText = (delta: number): string =>
+  Number.isFinite(delta) ? `relative delta ${formatNumber(delta)}` : "moved away from zero";
+
+/** The past that a run was recorded against, in words. */
+export function pastText(past: string): string {
+  if (past === "previous") return "the step before";
+  if (past === "record") return "the last record";
+  if (past === "epoch") return "the end of the last epoch";
+  if (past === "initial") return "the initial weights";
+  return /^\d+$/.test(past) ? `${formatCount(Number(past))} steps before` : past;
+}

@@ -1,0 +1,67 @@
+/** The binary container: u32 header length, JSON header, then 8-byte-aligned little-endian sections. */
+
+export type Section = Uint8Array | Int16Array | Uint32Array | Float32Array | Float64Array;
+
+interface SectionInfo {
+  name: string;
+  dtype: string;
+  shape: number[];
+  offset: number;
+}
+
+export interface Container<H> {
+  header: H;
+  sections: Map<string, Section>;
+}
+
+const KINDS = {
+  u1: Uint8Array,
+  i2: Int16Array,
+  u4: Uint32Array,
+  f4: Float32Array,
+  f8: Float64Array,
+} as const;
+
+const align = (offset: number): number => Math.ceil(offset / 8) * 8;
+
+function fail(expected: string, got: string): never {
+  throw new Error(`Could not read the server's answer: expected ${expected}, got ${got}. Reload TensorBoard's page.`);
+}
+
+/**
+ * Parses a container. Sections are views into `buffer`, without a copy.
+ *
+ * @throws Error where a length, a type or an offset doesn't fit the buffer.
+ */
+export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
+  if (buffer.byteLength < 4) fail("a header length", `${buffer.byteLength} bytes`);
+  const length = new DataView(buffer).getUint32(0, true);
+  if (4 + length > buffer.byteLength) fail(`a header of ${length} bytes`, `${buffer.byteLength - 4}`);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as H & {
+    sections?: SectionInfo[];
+  };
+  const start = align(4 + length);
+  const sections = new Map<string, Section>();
+  for (const info of header.sections ?? []) {
+    const Kind = KINDS[info.dtype as keyof typeof KINDS];
+    if (!Kind) fail("a known section type", info.dtype);
+    const count = info.shape.reduce((product, size) => product * size, 1);
+    const at = start + info.offset;
+    if (count > 0 && at + count * Kind.BYTES_PER_ELEMENT > buffer.byteLength) {
+      fail(`${count} numbers in section '${info.name}'`, `${buffer.byteLength - at} bytes`);
+    }
+    sections.set(info.name, count > 0 ? new Kind(buffer, at, count) : new Kind(0));
+  }
+  return { header, sections };
+}
+
+/** The section by name, of the type that the reader expects. */
+export function section<S extends Section>(
+  container: Container<unknown>,
+  name: string,
+  Kind: new (length: number) => S,
+): S {
+  const found = container.sections.get(name);
+  if (!(found instanceof Kind)) fail(`section '${name}' as ${Kind.name}`, found ? found.constructor.name : "none");
+  return found;
+}

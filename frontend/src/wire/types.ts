@@ -1,0 +1,130 @@
+/** The shapes of the HTTP answers, schema 1. Field names are the server's. */
+
+export const SCHEMA = 1;
+
+export interface Account {
+  offered: number;
+  shown: number;
+  superseded: number;
+  thinned: number;
+  dropped: number;
+  unreadable: number;
+}
+
+export interface Note {
+  text: string;
+  count: number;
+}
+
+export interface RunInfo {
+  name: string;
+  tb_runs: string[];
+  network: number;
+  origin: string;
+  past: string;
+  every: number;
+  first_step: number | null;
+  last_step: number | null;
+  records: number;
+  closed: boolean;
+  wall_time: [number, number] | null;
+  lineages: { id: string; ordinal: number; first_step: number | null; last_step: number | null; closed: boolean }[];
+  account: Account;
+  notes: Note[];
+  skipped: { name: string; reason: string }[];
+  source: "sink" | "summary";
+}
+
+export interface VariableInfo {
+  id: string;
+  role: string;
+  shape: number[];
+  axis: string;
+  verified: boolean;
+  channels: number;
+}
+
+export interface LayerInfo {
+  id: string;
+  group: string;
+  name: string;
+  type: string;
+  variable: string;
+  role: string;
+  shape: number[];
+  axis: string;
+  verified: boolean;
+  channels: number;
+  weights: number;
+  variables: VariableInfo[];
+}
+
+export interface IndexAnswer {
+  schema: number;
+  threshold: number;
+  patience: number;
+  runs: RunInfo[];
+  networks: { layers: LayerInfo[] }[];
+  other_runs: number;
+  warnings: string[];
+}
+
+export interface OverviewHeader {
+  schema: number;
+  run: string;
+  threshold: number;
+  patience: number;
+  past: string;
+  layers: string[];
+  accounts: Account[];
+  notes: Note[];
+}
+
+export interface LayerEvent {
+  step: number;
+  kind: "trainable" | "learning_rate" | "restart";
+  text: string;
+}
+
+export interface LayerHeader {
+  schema: number;
+  run: string;
+  layer: string;
+  variable: string;
+  role: string;
+  shape: number[];
+  axis: string;
+  verified: boolean;
+  channels: number;
+  elements: number;
+  threshold: number;
+  patience: number;
+  past: string;
+  account: Account;
+  events: LayerEvent[];
+}
+
+type Numbers = (number | null)[];
+
+export interface ChannelAnswer {
+  schema: number;
+  run: string;
+  layer: string;
+  variable: string;
+  channel: number;
+  precision: number;
+  steps: number[];
+  past_steps: number[];
+  state: string[];
+  violated: boolean[];
+  relative_delta: Numbers;
+  norm: Numbers;
+  past_norm: Numbers;
+  delta_norm: Numbers;
+  delta_max: Numbers;
+  changed: Numbers;
+  nonfinite: Numbers;
+  kept: Numbers;
+  trainable: Numbers;
+  changes: { step: number; from: string; to: string }[];
+}
