@@ -44,6 +44,12 @@ class Cache:
         """Bytes that are held now."""
         return self._held
 
+    def holds(self, key: Hashable, version: Hashable) -> bool:
+        """Whether the value of a key is there in this version."""
+        with self._lock:
+            entry = self._values.get(key)
+            return entry is not None and bool(entry[0] == version)
+
     def get(self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]) -> Value:
         """Gives the value of a key, made anew where there is none of this version.
 

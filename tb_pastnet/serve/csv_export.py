@@ -15,7 +15,7 @@ from tb_pastnet.core import states
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.serve.series import Series
-from tb_pastnet.serve.views import Movement, Row
+from tb_pastnet.serve.views import Row
 
 OVERVIEW = (
     "step", "layer", "channels", "moving", "reactivated", "settled", "frozen", "pruned",
@@ -70,21 +70,21 @@ def overview_rows(
 
 
 def layer_rows(
-    series: Series, moves: Movement, records: Sequence[int], channels: Sequence[int]
+    series: Series, told: states.States, records: Sequence[int], channels: Sequence[int]
 ) -> Iterator[list[Any]]:
     """A line for each record and channel, as in `LAYER`.
 
     Args:
         series: the records.
-        moves: their states and relative deltas.
+        told: uint8 (records, channels), their states.
         records: which records.
         channels: which channels.
     """
     for at in records:
         values = dequantize(series.codes[:, at])
-        delta = dequantize(moves.delta[at])
+        delta = dequantize(states.relative_delta(series.codes[:, at]))
         for index in channels:
-            state = int(moves.states[at, index])
+            state = int(told[at, index])
             yield [
                 int(series.steps[at]),
                 int(series.past_steps[at]),

@@ -10,19 +10,15 @@ import numpy.typing as npt
 
 from tb_pastnet.core import pooling, states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.description import Variable
 from tb_pastnet.serve import container, csv_export, notes, views
 from tb_pastnet.serve.failures import SCHEMA
 from tb_pastnet.serve.notes import Notes
 from tb_pastnet.serve.runs import Run
-from tb_pastnet.serve.series import Series
 from tb_pastnet.serve.source import Caller
 from tb_pastnet.serve.store import Store
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-_KERNEL = "kernel"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +94,11 @@ def make_overview(
     rows: list[views.Row] = []
     accounts: list[Account] = []
     found = Notes(run.notes)
-    for variable, series in store.each_series(caller, run, [one.main for one in run.layers]):
-        moves = movement_of(series, run.variables[variable], threshold)
-        rows.append(views.row(moves, series.steps, edges))
-        accounts.append(series.account)
-        found.update(series.notes)
+    for moves in store.each_movement(caller, run, [one.main for one in run.layers]):
+        rows.append(views.row(moves.told(threshold), moves.delta, moves.steps, edges))
+        accounts.append(moves.account)
+        found.update(moves.notes)
     return Overview(run, threshold, edges, steps[ends], tuple(rows), tuple(accounts), found)
-
-
-def movement_of(series: Series, variable: Variable, threshold: float) -> views.Movement:
-    """State and relative delta of a variable's records; zeros mean pruned in kernels only."""
-    return views.movement(series, measured=variable.role == _KERNEL, threshold=threshold)
 
 
 def _all_steps(store: Store, caller: Caller, run: Run) -> Integers:
@@ -116,8 +106,8 @@ def _all_steps(store: Store, caller: Caller, run: Run) -> Integers:
     whole = len(run.axis.steps) and not any(one.damaged for one in run.lineages)
     if whole or not run.layers:
         return run.axis.steps
-    series = store.series(caller, run, run.layers[0].main)
-    return np.union1d(run.axis.steps, series.steps)
+    first = store.movement(caller, run, run.layers[0].main)
+    return np.union1d(run.axis.steps, first.steps)
 
 
 def _looked_up(known: Integers, values: Floats, steps: Integers) -> Floats:

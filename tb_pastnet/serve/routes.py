@@ -6,7 +6,7 @@ They are documented in `http_api.md`, with a sample answer of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from tb_pastnet.core.quantize import PRECISION
 from tb_pastnet.serve import container, csv_export, notes, parameters, views
 from tb_pastnet.serve.failures import SCHEMA, bad_request
 from tb_pastnet.serve.index import index_of
-from tb_pastnet.serve.overview import make_overview, movement_of
+from tb_pastnet.serve.movement import make_movement
+from tb_pastnet.serve.overview import make_overview
 from tb_pastnet.serve.parameters import Arguments
 from tb_pastnet.serve.runs import Run
 from tb_pastnet.serve.source import Caller
@@ -75,9 +76,8 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     since = parameters.whole(arguments, "since", least=-_MOST_STEP, most=_MOST_STEP)
 
     def make() -> tuple[Answer, bool]:
-        series = store.series(caller, run, variable.id)
-        moves = movement_of(series, variable, threshold)
-        first = 0 if since is None else int(np.searchsorted(series.steps, since, side="right"))
+        moves = store.movement(caller, run, variable.id)
+        first = _first_after(moves.steps, since)
         header = {
             "schema": SCHEMA,
             "run": run.name,
@@ -92,20 +92,20 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
             "threshold": threshold,
             "patience": states.PATIENCE,
             "past": run.past,
-            "account": asdict(series.account),
-            "notes": notes.listed(series.notes),
-            "events": views.events(series),
+            "account": asdict(moves.account),
+            "notes": notes.listed(moves.notes),
+            "events": moves.events,
         }
         sections: dict[str, npt.NDArray[Any]] = {
-            "steps": series.steps[first:].astype(np.float64),
-            "past_steps": series.past_steps[first:].astype(np.float64),
-            "wall_times": series.wall_times[first:],
-            "learning_rates": series.learning_rates[first:].astype(np.float32),
-            "state": moves.states[first:].T,
+            "steps": moves.steps[first:].astype(np.float64),
+            "past_steps": moves.past_steps[first:].astype(np.float64),
+            "wall_times": moves.wall_times[first:],
+            "learning_rates": moves.learning_rates[first:].astype(np.float32),
+            "state": moves.told(threshold)[first:].T,
             "delta": moves.delta[first:].T,
         }
         packed = answer(container.pack(header, sections), BINARY)
-        return packed, notes.WITHHELD not in series.notes
+        return packed, notes.WITHHELD not in moves.notes
 
     key = ("layer", caller.experiment, run.name, variable.id, threshold, since)
     return _kept(store, key, run.version, make)
@@ -117,7 +117,8 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     index = parameters.channel(arguments, variable)
     threshold = parameters.threshold(arguments)
     series = store.series(caller, run, variable.id)
-    only = views.narrow(series, index)
+    only = replace(series, codes=series.codes[:, :, index : index + 1])
+    told = make_movement(only, variable).told(threshold)
     body = {
         "schema": SCHEMA,
         "run": run.name,
@@ -125,7 +126,7 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
         "variable": variable.id,
         "channel": index,
         "precision": round(PRECISION, 3),
-        **views.channel(only, movement_of(only, variable, threshold), 0),
+        **views.channel(only, told[:, 0], 0),
     }
     return answer(dumps(body), JSON)
 
@@ -148,16 +149,20 @@ def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
     threshold = parameters.threshold(arguments)
     since = parameters.whole(arguments, "since", least=-_MOST_STEP, most=_MOST_STEP)
     series = store.series(caller, run, variable.id)
-    first = 0 if since is None else int(np.searchsorted(series.steps, since, side="right"))
+    first = _first_after(series.steps, since)
     channels = range(variable.channels)
     if "channel" in arguments:
         index = parameters.channel(arguments, variable)
         channels = range(index, index + 1)
     records = range(first, len(series.steps))
     _check_lines(len(records) * len(channels))
-    moves = movement_of(series, variable, threshold)
-    lines = csv_export.layer_rows(series, moves, records, channels)
+    told = make_movement(series, variable).told(threshold)
+    lines = csv_export.layer_rows(series, told, records, channels)
     return csv_export.table(csv_export.LAYER, lines)
+
+
+def _first_after(steps: npt.NDArray[np.int64], since: int | None) -> int:
+    return 0 if since is None else int(np.searchsorted(steps, since, side="right"))
 
 
 def _check_lines(count: int) -> None:

@@ -10,6 +10,7 @@ from tensorboard.data import provider as tb_provider
 from tb_pastnet.serve import notes
 from tb_pastnet.serve.cache import Cache
 from tb_pastnet.serve.catalog import Catalog, Librarian
+from tb_pastnet.serve.movement import Movement, make_movement
 from tb_pastnet.serve.runs import Run
 from tb_pastnet.serve.series import Series, make_series
 from tb_pastnet.serve.shelf import MOST_CELLS
@@ -63,12 +64,22 @@ class Store:
             found = self._read(caller, run, [variable])[variable]
             return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
-        return self._cache.get(_key(caller, run, variable), run.version, make)
+        return self._cache.get(_key("series", caller, run, variable), run.version, make)
 
-    def each_series(
+    def movement(self, caller: Caller, run: Run, variable: str) -> Movement:
+        """State and relative delta of one variable; a fifth of the size of its records.
+
+        Args:
+            caller: on whose behalf.
+            run: from the catalog.
+            variable: an id that the run has.
+        """
+        return next(self.each_movement(caller, run, [variable]))
+
+    def each_movement(
         self, caller: Caller, run: Run, variables: Sequence[str]
-    ) -> Iterator[tuple[str, Series]]:
-        """The records of many variables, read in few calls; only some are held at a time.
+    ) -> Iterator[Movement]:
+        """State and relative delta of many variables, read in few calls, a few at a time.
 
         Args:
             caller: on whose behalf.
@@ -76,15 +87,25 @@ class Store:
             variables: ids that the run has.
 
         Yields:
-            Each variable with its records, in the order given.
+            One for each variable, in the order given.
         """
         for some in _calls(run, variables):
-            if len(some) == 1:
-                yield some[0], self.series(caller, run, some[0])
-                continue
-            found = self._read(caller, run, some)
+            missing = [one for one in some if not self._holds(caller, run, one)]
+            found = self._read(caller, run, missing) if missing else {}
             for variable in some:
-                yield variable, found.pop(variable)
+                yield self._movement(caller, run, variable, found.pop(variable, None))
+
+    def _holds(self, caller: Caller, run: Run, variable: str) -> bool:
+        return self._cache.holds(_key("movement", caller, run, variable), run.version)
+
+    def _movement(self, caller: Caller, run: Run, variable: str, series: Series | None) -> Movement:
+        def make() -> tuple[Movement, int]:
+            # None: it was held a moment ago and had to make room since.
+            records = series or self._read(caller, run, [variable])[variable]
+            made = make_movement(records, run.variables[variable])
+            return made, UNKEPT if notes.WITHHELD in made.notes else made.size
+
+        return self._cache.get(_key("movement", caller, run, variable), run.version, make)
 
     def kept(
         self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]
@@ -109,8 +130,8 @@ class Store:
         }
 
 
-def _key(caller: Caller, run: Run, variable: str) -> Hashable:
-    return "series", caller.experiment, run.name, variable
+def _key(kind: str, caller: Caller, run: Run, variable: str) -> Hashable:
+    return kind, caller.experiment, run.name, variable
 
 
 def _cells(run: Run, variable: str) -> int:
