@@ -18,9 +18,9 @@ class PastNetCallback(keras.callbacks.Callback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 
     Losses and weights are bit-identical with and without it, also with `steps_per_execution`,
-    `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees every
-    k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes on where
-    it stopped. One callback may serve several calls of `fit`.
+    `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees
+    every k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes
+    on where it stopped. One callback may serve several calls of `fit`.
 
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
@@ -121,9 +121,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     def _start(self) -> None:
         self._recorded = self.model
-        self.recorder = Recorder(
-            model=self.model, initial_step=self._step, **self._settings
-        )
+        self.recorder = Recorder(model=self.model, initial_step=self._step, **self._settings)
 
     def _start_late(self) -> None:
         # Training runs, so that nothing may raise any more.

@@ -1,4 +1,4 @@
-"""The beginning of a log: its directory, what it says of itself, and where its weights come from."""
+"""The beginning of a log: what it says of itself, and where its weights come from."""
 
 from __future__ import annotations
 

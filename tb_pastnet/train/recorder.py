@@ -30,9 +30,9 @@ class Recorder:
     After construction nothing here raises into training, waits for the disk, or changes a value:
     what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
 
-    A record at step s shows the state after the call `record(s)` was preceded by update s. Steps that
-    go back, as after restoring a checkpoint, start a new lineage, which replaces what was recorded
-    from there on.
+    A record at step s shows the state in which `record(s)` found the model. Steps that go back, as
+    after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
+    on.
 
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.

@@ -1,12 +1,12 @@
 """The statistics of all channels in one TensorFlow function; weights stay on their device.
 
-It computes what `core.statistics.channel_statistics` defines. float32 squares vanish below 1e-19 and
-overflow above 1e19, so the function also says for which channels its result can't be trusted: those
-few, and all with NaN or infinity, are computed again by the definition itself.
+It computes what `core.statistics.channel_statistics` defines. float32 squares vanish below 1e-19
+and overflow above 1e19, so the function also says for which channels its result can't be trusted:
+those few, and all with NaN or infinity, are computed again by the definition itself.
 
-Small variables of one shape are stacked and reduced together, which halves the cost of networks with
-many of them. Measured against sums of squares, matrix products, float64 and XLA on 2 cores:
-`EuclideanNorm` on plain graphs was the fastest that doesn't first compile for seconds.
+Small variables of one shape are stacked and reduced together, which halves the cost of networks
+with many of them. Of sums of squares, matrix products, float64, XLA and `EuclideanNorm`, measured
+on 2 cores, the last was the fastest that doesn't first compile for seconds.
 """
 
 from __future__ import annotations

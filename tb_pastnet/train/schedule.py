@@ -1,4 +1,4 @@
-"""When a record is due, and which past values it is compared with. Pure: no TensorFlow, no clock."""
+"""When a record is due, and which past values it is compared with. No TensorFlow, no clock."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ TensorFlow's file systems.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Callable
@@ -88,10 +89,9 @@ class Segments:
         """Closes the current segment; an error in that costs nothing that was acknowledged."""
         file, self._file = self._file, None
         if file is not None:
-            try:
+            # Remote file systems raise classes of their own.
+            with contextlib.suppress(Exception):
                 file.close()
-            except Exception:  # noqa: S110  remote file systems raise classes of their own
-                pass
 
     def _put(self, data: bytes) -> None:
         if self._file is None:

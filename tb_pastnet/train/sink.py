@@ -210,9 +210,12 @@ class Sink:
         now = time.time()
         # The description has a tag of its own, whose steps must not decrease either.
         step = group.messages[0].step
+        first = self._first
+        if first is None:
+            return True
         try:
             self._segments.write(
-                lambda: message_event(self._describe(self._first, step), now),
+                lambda: message_event(self._describe(first, step), now),
                 b"".join(message_event(message, now) for message in group.messages),
             )
         except Exception as error:
