@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from tb_pastnet.train.notes import Notes
 from tb_pastnet.train.recorder import Recorder
@@ -138,7 +139,7 @@ class PastNetCallback(keras.callbacks.Callback):
         iterations = getattr(optimizer, "iterations", None)
         if iterations is None:
             return None
-        return int(keras.ops.convert_to_numpy(iterations)) * self._accumulation()
+        return int(tf.convert_to_tensor(iterations)) * self._accumulation()
 
     def _whole_updates(self, step: int) -> int:
         return step - step % self._accumulation()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 Rate = Callable[[int], float]
 
 
@@ -47,4 +45,4 @@ def _number(value: Any) -> float:
         return float(value)
     import tensorflow as tf
 
-    return float(np.asarray(tf.convert_to_tensor(value)))
+    return float(tf.convert_to_tensor(value))
