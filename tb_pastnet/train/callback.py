@@ -21,7 +21,8 @@ class PastNetCallback(keras.callbacks.Callback):
     Losses and weights are bit-identical with and without it, also with `steps_per_execution`,
     `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees
     every k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes
-    on where it stopped. One callback may serve several calls of `fit`.
+    on where it stopped. One callback may serve several calls of `fit`; steps also go on after a new
+    `compile` in between, as after changing what is trainable.
 
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
@@ -70,14 +71,17 @@ class PastNetCallback(keras.callbacks.Callback):
         }
         self._recorded: Any = None
         self._step = 0
+        self._optimizer: Any = None
+        self._counted = 0  # steps made with the optimizers before the last `compile`
         self._begin = 0
         self._notes = Notes()
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begins a log, or goes on with that of the `fit` before."""
-        base = self._updates()
         if self.recorder is not None and self._recorded is not self.model:
             self.close()
+        self._follow_compile()
+        base = self._updates()
         if self.recorder is None:
             self._step = base or 0
             # A subclassed model may only be built by its first batch.
@@ -133,16 +137,26 @@ class PastNetCallback(keras.callbacks.Callback):
         except Exception as error:
             self._notes.add("Could not record the model", error)
 
+    def _follow_compile(self) -> None:
+        """Lets the steps go on where the same weights have a new optimizer, which counts from 0."""
+        optimizer = getattr(self.model, "optimizer", None)
+        same, self._optimizer = optimizer is self._optimizer, optimizer
+        if not same:
+            self._counted = 0
+            if self.recorder is not None and self._updates() == 0:
+                self._counted = self._step
+
     def _updates(self) -> int | None:
-        """Batches that the optimizer has seen, in whole updates; None where it doesn't count."""
+        """Batches that the optimizers have seen, in whole updates; None where they don't count."""
         optimizer = getattr(self.model, "optimizer", None)
         iterations = getattr(optimizer, "iterations", None)
         if iterations is None:
             return None
-        return int(tf.convert_to_tensor(iterations)) * self._accumulation()
+        made = int(tf.convert_to_tensor(iterations)) * self._accumulation()
+        return self._counted + made
 
     def _whole_updates(self, step: int) -> int:
-        return step - step % self._accumulation()
+        return step - (step - self._counted) % self._accumulation()
 
     def _accumulation(self) -> int:
         optimizer = getattr(self.model, "optimizer", None)
