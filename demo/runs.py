@@ -19,7 +19,7 @@ RATES = (
     (36, 6e-5),
 )  # from this epoch on, this learning rate
 FREEZE = (6, 11, 16, 21)  # at these epochs one more layer, from the input on
-THAW = 30  # at this epoch the last of them trains again
+THAW = 28  # at this epoch the last of them trains again
 PRUNE = (4, 7, 10, 13, 16)  # at these epochs one more step
 LEAK = 12  # from this epoch on the gradients are masked
 
