@@ -23,8 +23,17 @@ function layer(id, type, shape, channels) {
   const weights = shape.reduce((a, b) => a * b, 1);
   const kernel = { id: `${id}/kernel`, role: "kernel", shape, axis: "-1", verified: true, channels };
   return {
-    id, group: at < 0 ? "" : id.slice(0, at), name: id.slice(at + 1), type, variable: kernel.id, role: "kernel", shape,
-    axis: "-1", verified: true, channels, weights,
+    id,
+    group: at < 0 ? "" : id.slice(0, at),
+    name: id.slice(at + 1),
+    type,
+    variable: kernel.id,
+    role: "kernel",
+    shape,
+    axis: "-1",
+    verified: true,
+    channels,
+    weights,
     variables: [kernel, { id: `${id}/bias`, role: "bias", shape: [channels], axis: "0", verified: true, channels }],
   };
 }
@@ -33,9 +42,19 @@ function resnet() {
   const layers = [layer("conv1", "Conv2D", [7, 7, 3, 64], 64)];
   let before = 64;
   for (const [g, width] of [64, 128, 256, 512].entries()) {
-    const names = g === 0 ? ["0.conv1", "0.conv2", "1.conv1", "1.conv2"] : ["0.conv1", "0.conv2", "0.downsample", "1.conv1", "1.conv2"];
+    const names =
+      g === 0
+        ? ["0.conv1", "0.conv2", "1.conv1", "1.conv2"]
+        : ["0.conv1", "0.conv2", "0.downsample", "1.conv1", "1.conv2"];
     for (const name of names) {
-      layers.push(layer(`layer${g + 1}/${name}`, "Conv2D", name === "0.downsample" ? [1, 1, before, width] : [3, 3, width, width], width));
+      layers.push(
+        layer(
+          `layer${g + 1}/${name}`,
+          "Conv2D",
+          name === "0.downsample" ? [1, 1, before, width] : [3, 3, width, width],
+          width,
+        ),
+      );
     }
     before = width;
   }
@@ -53,7 +72,16 @@ function makeCells(kind, info, depth, steps, last, seed, patience = 5) {
   for (let c = 0; c < C; c++) {
     const rank = next();
     const stop = kind === "freeze" ? 2 : 0.3 + 0.75 * rank + 0.25 * depth;
-    const pruneAt = kind === "prune" ? (rank < 0.68 ? 0.08 + 0.5 * (rank / 0.68) ** 1.6 : 2) : kind === "lottery" ? (rank < 0.53 ? -1 : 2) : 2;
+    const pruneAt =
+      kind === "prune"
+        ? rank < 0.68
+          ? 0.08 + 0.5 * (rank / 0.68) ** 1.6
+          : 2
+        : kind === "lottery"
+          ? rank < 0.53
+            ? -1
+            : 2
+          : 2;
     const freezeAt = kind === "freeze" || kind === "leak" ? 0.2 + 0.55 * depth : 2;
     let regrow = kind === "rigl" ? next() * 0.6 : -1;
     const awayAt = kind === "rigl" && rank < 0.55 ? next() * 0.4 - 0.15 : 2;
@@ -67,11 +95,22 @@ function makeCells(kind, info, depth, steps, last, seed, patience = 5) {
       const value = Math.min(1.2, 0.4 * 10 ** (walk - 1.4 * f - 0.6 * decay - 0.4 * rank));
       let code = codes.moving;
       let rel = value;
-      if (f >= pruneAt) { code = codes.pruned; rel = 0; }
-      else if (f >= freezeAt) { code = codes.frozen; rel = kind === "leak" ? 4e-4 : 0; if (kind === "leak") code |= VIOLATED; }
-      else if (f >= awayAt && (regrow < 0 || f < Math.max(regrow, awayAt + 0.1))) { code = codes.pruned; rel = 0; }
-      else if (regrow >= 0 && f >= awayAt && f < Math.max(regrow, awayAt + 0.1) + (patience * 1.0) / T) code = codes.reactivated;
-      else if (f >= stop) { code = codes.settled; rel = value * 1e-3; }
+      if (f >= pruneAt) {
+        code = codes.pruned;
+        rel = 0;
+      } else if (f >= freezeAt) {
+        code = codes.frozen;
+        rel = kind === "leak" ? 4e-4 : 0;
+        if (kind === "leak") code |= VIOLATED;
+      } else if (f >= awayAt && (regrow < 0 || f < Math.max(regrow, awayAt + 0.1))) {
+        code = codes.pruned;
+        rel = 0;
+      } else if (regrow >= 0 && f >= awayAt && f < Math.max(regrow, awayAt + 0.1) + (patience * 1.0) / T)
+        code = codes.reactivated;
+      else if (f >= stop) {
+        code = codes.settled;
+        rel = value * 1e-3;
+      }
       state[at] = code;
       delta[at] = rel === 0 ? -32768 : Math.round(16 * Math.log2(rel));
     }
@@ -80,7 +119,18 @@ function makeCells(kind, info, depth, steps, last, seed, patience = 5) {
 }
 
 function run(name, kind, layers, steps, extra = {}) {
-  return { name, kind, layers, steps: Float64Array.from(steps), network: 0, origin: "9c1e5512", past: "previous", closed: true, every: 250, ...extra };
+  return {
+    name,
+    kind,
+    layers,
+    steps: Float64Array.from(steps),
+    network: 0,
+    origin: "9c1e5512",
+    past: "previous",
+    closed: true,
+    every: 250,
+    ...extra,
+  };
 }
 
 const range = (n, unit, first = 0) => Array.from({ length: n }, (_, i) => first + i * unit);
@@ -90,16 +140,30 @@ export const scenarios = {
     const layers = resnet();
     const steps = range(161, 250);
     return {
-      runs: [run("dense", "dense", layers, steps), run("freeze_early", "freeze", layers, steps), run("lottery_s0", "lottery", layers, steps),
-        run("prune_grad", "prune", layers, steps), run("set_rigl", "rigl", layers, steps, { closed: false })],
+      runs: [
+        run("dense", "dense", layers, steps),
+        run("freeze_early", "freeze", layers, steps),
+        run("lottery_s0", "lottery", layers, steps),
+        run("prune_grad", "prune", layers, steps),
+        run("set_rigl", "rigl", layers, steps, { closed: false }),
+      ],
     };
   },
   leak() {
-    const layers = [layer("conv1", "Conv2D", [3, 3, 1, 16], 16), layer("conv2", "Conv2D", [3, 3, 16, 32], 32), layer("dense", "Dense", [512, 64], 64), layer("logits", "Dense", [64, 10], 10)];
+    const layers = [
+      layer("conv1", "Conv2D", [3, 3, 1, 16], 16),
+      layer("conv2", "Conv2D", [3, 3, 16, 32], 32),
+      layer("dense", "Dense", [512, 64], 64),
+      layer("logits", "Dense", [64, 10], 10),
+    ];
     const steps = range(300, 1, 1);
     return {
-      runs: [run("dense", "dense", layers, steps, { every: 1 }), run("frozen", "freeze", layers, steps, { every: 1 }), run("frozen_leaky", "leak", layers, steps, { every: 1 }),
-        run("other_seed", "prune", layers, range(90, 2, 1), { every: 2, origin: "aaaa0000", past: "epoch" })],
+      runs: [
+        run("dense", "dense", layers, steps, { every: 1 }),
+        run("frozen", "freeze", layers, steps, { every: 1 }),
+        run("frozen_leaky", "leak", layers, steps, { every: 1 }),
+        run("other_seed", "prune", layers, range(90, 2, 1), { every: 2, origin: "aaaa0000", past: "epoch" }),
+      ],
     };
   },
   one() {
@@ -112,17 +176,35 @@ export const scenarios = {
     return { runs: [], other: 3 };
   },
   big() {
-    return { runs: [run("wide", "prune", [layer("wide", "Dense", [512, 4096], 4096)], range(1000, 10), { every: 10 })] };
+    return {
+      runs: [run("wide", "prune", [layer("wide", "Dense", [512, 4096], 4096)], range(1000, 10), { every: 10 })],
+    };
   },
   many() {
-    const layers = Array.from({ length: 300 }, (_, i) => layer(`stage${Math.floor(i / 30)}/block${Math.floor(i / 6) % 5}/conv${i % 6}`, "Conv2D", [3, 3, 8, 8], 8));
+    const layers = Array.from({ length: 300 }, (_, i) =>
+      layer(`stage${Math.floor(i / 30)}/block${Math.floor(i / 6) % 5}/conv${i % 6}`, "Conv2D", [3, 3, 8, 8], 8),
+    );
     const kinds = ["dense", "freeze", "lottery", "prune", "rigl"];
-    return { runs: Array.from({ length: 20 }, (_, i) => run(`sweep/run_${String(i).padStart(2, "0")}`, kinds[i % 5], layers, range(60, 10), { every: 10 })) };
+    return {
+      runs: Array.from({ length: 20 }, (_, i) =>
+        run(`sweep/run_${String(i).padStart(2, "0")}`, kinds[i % 5], layers, range(60, 10), { every: 10 }),
+      ),
+    };
   },
   hostile() {
-    const layers = [layer("<img src=x onerror=alert(1)>/a", "Dense", [4, 8], 8), layer('"quoted" & \'single\'', "Dense", [8, 8], 8), layer("\u202eevil\u202c/עברית", "Dense", [8, 8], 8), layer("__proto__", "Dense", [8, 4], 4), layer("x".repeat(400), "Dense", [4, 4], 4)];
+    const layers = [
+      layer("<img src=x onerror=alert(1)>/a", "Dense", [4, 8], 8),
+      layer("\"quoted\" & 'single'", "Dense", [8, 8], 8),
+      layer("\u202eevil\u202c/עברית", "Dense", [8, 8], 8),
+      layer("__proto__", "Dense", [8, 4], 4),
+      layer("x".repeat(400), "Dense", [4, 4], 4),
+    ];
     const steps = range(20, 1, 1);
-    return { runs: ["<script>alert(1)</script>", "עברית/مرحبا", "a&b=c#d%2e%2e", `long_${"y".repeat(300)}`].map((name, i) => run(name, ["dense", "prune", "leak", "freeze"][i], layers, steps)) };
+    return {
+      runs: ["<script>alert(1)</script>", "עברית/مرحبا", "a&b=c#d%2e%2e", `long_${"y".repeat(300)}`].map((name, i) =>
+        run(name, ["dense", "prune", "leak", "freeze"][i], layers, steps),
+      ),
+    };
   },
 };
 
@@ -142,15 +224,30 @@ const account = (n) => ({ offered: n, shown: n, superseded: 0, thinned: 0, dropp
 
 export function index(data) {
   return {
-    schema: 1, threshold: 1e-3, patience: 5,
+    schema: 1,
+    threshold: 1e-3,
+    patience: 5,
     runs: data.runs.map((r) => ({
-      name: r.name, tb_runs: [`${r.name}/pastnet.0001.3f9a2c1b`], network: 0, origin: r.origin, past: r.past, every: r.every,
-      first_step: r.steps[0] ?? null, last_step: r.steps[r.steps.length - 1] ?? null, records: r.steps.length, closed: r.closed,
+      name: r.name,
+      tb_runs: [`${r.name}/pastnet.0001.3f9a2c1b`],
+      network: 0,
+      origin: r.origin,
+      past: r.past,
+      every: r.every,
+      first_step: r.steps[0] ?? null,
+      last_step: r.steps[r.steps.length - 1] ?? null,
+      records: r.steps.length,
+      closed: r.closed,
       wall_time: r.steps.length ? [1.7e9, 1.7e9 + 600] : null,
-      lineages: [], account: account(r.steps.length), notes: [], skipped: [], source: "sink",
+      lineages: [],
+      account: account(r.steps.length),
+      notes: [],
+      skipped: [],
+      source: "sink",
     })),
     networks: data.runs.length > 0 ? [{ layers: data.runs[0].layers }] : [],
-    other_runs: data.other ?? 0, warnings: [],
+    other_runs: data.other ?? 0,
+    warnings: [],
   };
 }
 
@@ -167,7 +264,9 @@ export function container(header, sections) {
   const out = Buffer.alloc(start + offset);
   out.writeUInt32LE(json.length, 0);
   json.copy(out, 4);
-  sections.forEach(([, , , array], i) => Buffer.from(array.buffer, array.byteOffset, array.byteLength).copy(out, start + list[i].offset));
+  sections.forEach(([, , , array], i) =>
+    Buffer.from(array.buffer, array.byteOffset, array.byteLength).copy(out, start + list[i].offset),
+  );
   return out;
 }
 
@@ -188,7 +287,10 @@ export function overview(scenario, r, cols, th) {
         const byte = cells.state[c * T + starts[k]];
         counts[(l * K + k) * 6 + (byte & 7)]++;
         if (byte & VIOLATED) violated[l * K + k]++;
-        if ((byte & 7) === 1) { moving++; sum += Math.min(1, 2 ** (cells.delta[c * T + starts[k]] / 16)); }
+        if ((byte & 7) === 1) {
+          moving++;
+          sum += Math.min(1, 2 ** (cells.delta[c * T + starts[k]] / 16));
+        }
       }
       mean[l * K + k] = moving > 0 ? sum / moving : Number.NaN;
     }
@@ -196,9 +298,26 @@ export function overview(scenario, r, cols, th) {
   const first = Float64Array.from(starts, (t) => r.steps[t]);
   const last = Float64Array.from(starts, (_, k) => r.steps[(starts[k + 1] ?? T) - 1]);
   return container(
-    { schema: 1, run: r.name, threshold: th, patience: 5, past: r.past, layers: r.layers.map((x) => x.id), accounts: r.layers.map(() => account(T)), notes: [] },
-    [["first_steps", "f8", [K], first], ["steps", "f8", [K], last], ["wall_times", "f8", [K], last], ["learning_rates", "f4", [K], new Float32Array(K).fill(0.1)],
-      ["counts", "u4", [L, K, 6], counts], ["violated", "u4", [L, K], violated], ["nonfinite", "u4", [L, K], new Uint32Array(L * K)], ["mean_delta", "f4", [L, K], mean]],
+    {
+      schema: 1,
+      run: r.name,
+      threshold: th,
+      patience: 5,
+      past: r.past,
+      layers: r.layers.map((x) => x.id),
+      accounts: r.layers.map(() => account(T)),
+      notes: [],
+    },
+    [
+      ["first_steps", "f8", [K], first],
+      ["steps", "f8", [K], last],
+      ["wall_times", "f8", [K], last],
+      ["learning_rates", "f4", [K], new Float32Array(K).fill(0.1)],
+      ["counts", "u4", [L, K, 6], counts],
+      ["violated", "u4", [L, K], violated],
+      ["nonfinite", "u4", [L, K], new Uint32Array(L * K)],
+      ["mean_delta", "f4", [L, K], mean],
+    ],
   );
 }
 
@@ -208,11 +327,37 @@ export function layerAnswer(scenario, r, info, th) {
   const last = r.steps[T - 1] ?? 0;
   const past = Float64Array.from(r.steps, (s) => Math.max(0, s - r.every));
   return container(
-    { schema: 1, run: r.name, layer: info.id, variable: info.variable, role: "kernel", shape: info.shape, axis: "-1", verified: true, channels: info.channels,
-      elements: info.weights, threshold: th, patience: 5, past: r.past, account: account(T),
-      events: T > 4 ? [{ step: Math.round(last / 2), kind: "learning_rate", text: "lr ÷10" }, { step: Math.round(last * 0.75), kind: "learning_rate", text: "lr ÷10" }] : [] },
-    [["steps", "f8", [T], r.steps], ["past_steps", "f8", [T], past], ["wall_times", "f8", [T], r.steps], ["learning_rates", "f4", [T], new Float32Array(T).fill(0.1)],
-      ["state", "u1", [info.channels, T], cells.state], ["delta", "i2", [info.channels, T], cells.delta]],
+    {
+      schema: 1,
+      run: r.name,
+      layer: info.id,
+      variable: info.variable,
+      role: "kernel",
+      shape: info.shape,
+      axis: "-1",
+      verified: true,
+      channels: info.channels,
+      elements: info.weights,
+      threshold: th,
+      patience: 5,
+      past: r.past,
+      account: account(T),
+      events:
+        T > 4
+          ? [
+              { step: Math.round(last / 2), kind: "learning_rate", text: "lr ÷10" },
+              { step: Math.round(last * 0.75), kind: "learning_rate", text: "lr ÷10" },
+            ]
+          : [],
+    },
+    [
+      ["steps", "f8", [T], r.steps],
+      ["past_steps", "f8", [T], past],
+      ["wall_times", "f8", [T], r.steps],
+      ["learning_rates", "f4", [T], new Float32Array(T).fill(0.1)],
+      ["state", "u1", [info.channels, T], cells.state],
+      ["delta", "i2", [info.channels, T], cells.delta],
+    ],
   );
 }
 
@@ -221,14 +366,33 @@ export function channelAnswer(scenario, r, info, channel, _th) {
   const T = r.steps.length;
   const row = channel * T;
   const state = Array.from({ length: T }, (_, t) => NAMES[cells.state[row + t] & 7]);
-  const rel = Array.from({ length: T }, (_, t) => (cells.delta[row + t] === -32768 ? 0 : 2 ** (cells.delta[row + t] / 16)));
+  const rel = Array.from({ length: T }, (_, t) =>
+    cells.delta[row + t] === -32768 ? 0 : 2 ** (cells.delta[row + t] / 16),
+  );
   const norm = rel.map((_, t) => (state[t] === "pruned" ? 0 : 0.87 + 0.2 * (t / T)));
   const changes = [];
-  for (let t = 1; t < T; t++) if (state[t] !== state[t - 1]) changes.push({ step: r.steps[t], from: state[t - 1], to: state[t] });
+  for (let t = 1; t < T; t++)
+    if (state[t] !== state[t - 1]) changes.push({ step: r.steps[t], from: state[t - 1], to: state[t] });
   return {
-    schema: 1, run: r.name, layer: info.id, variable: info.variable, channel, precision: 0.022, steps: [...r.steps], past_steps: [...r.steps].map((s) => Math.max(0, s - r.every)),
-    state, violated: state.map((_, t) => (cells.state[row + t] & VIOLATED) !== 0), relative_delta: rel, norm, past_norm: norm, delta_norm: rel.map((v, t) => v * norm[t]),
-    delta_max: rel.map((v) => v / 10), changed: rel.map((v) => (v > 0 ? 1 : 0)), nonfinite: rel.map(() => 0), kept: state.map((s) => (s === "pruned" ? 0 : 1)),
-    trainable: state.map((s) => (s === "frozen" || s === "pruned" ? 0 : 1)), changes,
+    schema: 1,
+    run: r.name,
+    layer: info.id,
+    variable: info.variable,
+    channel,
+    precision: 0.022,
+    steps: [...r.steps],
+    past_steps: [...r.steps].map((s) => Math.max(0, s - r.every)),
+    state,
+    violated: state.map((_, t) => (cells.state[row + t] & VIOLATED) !== 0),
+    relative_delta: rel,
+    norm,
+    past_norm: norm,
+    delta_norm: rel.map((v, t) => v * norm[t]),
+    delta_max: rel.map((v) => v / 10),
+    changed: rel.map((v) => (v > 0 ? 1 : 0)),
+    nonfinite: rel.map(() => 0),
+    kept: state.map((s) => (s === "pruned" ? 0 : 1)),
+    trainable: state.map((s) => (s === "frozen" || s === "pruned" ? 0 : 1)),
+    changes,
   };
 }

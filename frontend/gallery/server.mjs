@@ -62,25 +62,37 @@ async function route(name, data, path, query, response) {
   const run = data.runs.find((r) => r.name === query.get("run"));
   if (!run) return fail(response, 404, `Could not find run '${query.get("run")}'.`);
   const th = Number(query.get("th") ?? 1e-3);
-  if (path === "overview") return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
+  if (path === "overview")
+    return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
   if (path === "export.csv") return send(response, 200, "text/csv", "step,layer\n");
   const info = run.layers.find((l) => l.id === query.get("layer"));
   if (!info) return fail(response, 404, `Could not find layer '${query.get("layer")}'.`);
   if (path === "layer") return send(response, 200, "application/octet-stream", layerAnswer(name, run, info, th));
-  if (path === "channel") return send(response, 200, "application/json", JSON.stringify(channelAnswer(name, run, info, Number(query.get("channel")), th)));
+  if (path === "channel")
+    return send(
+      response,
+      200,
+      "application/json",
+      JSON.stringify(channelAnswer(name, run, info, Number(query.get("channel")), th)),
+    );
   return fail(response, 404, "Could not find the route.");
 }
 
 const server = createServer((request, response) => {
   const url = new URL(request.url, "http://localhost");
   const [, name, ...rest] = url.pathname.split("/");
+  if (name === "favicon.ico") return send(response, 204, "image/x-icon", "");
   const data = scenarioOf(name);
   const path = rest.join("/");
   if (!data) return fail(response, 404, "Could not find the scenario.");
-  if (path === "") return send(response, 200, "text/html; charset=utf-8", HOST, { "Content-Security-Policy": policy(HOST_SCRIPT) });
-  if (path === "data/plugin_entry.html") return send(response, 200, "text/html; charset=utf-8", FRAME, { "Content-Security-Policy": policy(FRAME_SCRIPT) });
+  if (path === "")
+    return send(response, 200, "text/html; charset=utf-8", HOST, { "Content-Security-Policy": policy(HOST_SCRIPT) });
+  if (path === "data/plugin_entry.html")
+    return send(response, 200, "text/html; charset=utf-8", FRAME, { "Content-Security-Policy": policy(FRAME_SCRIPT) });
   const prefix = "data/plugin/pastnet/";
   if (!path.startsWith(prefix)) return fail(response, 404, "Could not find the page.");
-  route(name, data, path.slice(prefix.length), url.searchParams, response).catch((error) => fail(response, 500, String(error)));
+  route(name, data, path.slice(prefix.length), url.searchParams, response).catch((error) =>
+    fail(response, 500, String(error)),
+  );
 });
 server.listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mock/`));

@@ -6,8 +6,13 @@ import { idle, launch } from "../scripts/browser.mjs";
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    dark: { type: "boolean" }, size: { type: "string", default: "1440x900" }, scenario: { type: "string", default: "mock" },
-    hash: { type: "string", default: "" }, press: { type: "string" }, hover: { type: "string" }, click: { type: "string" },
+    dark: { type: "boolean" },
+    size: { type: "string", default: "1440x900" },
+    scenario: { type: "string", default: "mock" },
+    hash: { type: "string", default: "" },
+    press: { type: "string" },
+    hover: { type: "string" },
+    click: { type: "string" },
   },
 });
 const [base, out] = positionals;

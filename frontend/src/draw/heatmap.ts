@@ -21,7 +21,17 @@ interface Pool {
 }
 
 /** The cell of one pixel: rows [r0, r1) of the order and columns [c0, c1). */
-function poolCells(cells: Cells, rows: Uint32Array, r0: number, r1: number, c0: number, c1: number, levels: Uint8Array, all: boolean, out: Pool): void {
+function poolCells(
+  cells: Cells,
+  rows: Uint32Array,
+  r0: number,
+  r1: number,
+  c0: number,
+  c1: number,
+  levels: Uint8Array,
+  all: boolean,
+  out: Pool,
+): void {
   const { state, delta, records } = cells;
   if (r1 - r0 === 1 && c1 - c0 === 1) {
     const at = rows[r0] * records + c0;
@@ -60,7 +70,14 @@ function poolCells(cells: Cells, rows: Uint32Array, r0: number, r1: number, c0: 
 const counts = new Int32Array(8);
 
 /** Draws the rows [first, last) of the order into the box. */
-export function drawCells(raster: Raster, box: Box, cells: Cells, rows: Uint32Array, scale: Scale, style: HeatmapStyle): void {
+export function drawCells(
+  raster: Raster,
+  box: Box,
+  cells: Cells,
+  rows: Uint32Array,
+  scale: Scale,
+  style: HeatmapStyle,
+): void {
   const { pixels, mode } = style;
   const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
   const levels = levelTable(style.threshold);

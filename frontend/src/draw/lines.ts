@@ -51,11 +51,18 @@ export function drawLines(
   context.beginPath();
   context.rect(0, -1, scale.width, height + 2);
   context.clip();
-  for (const line of [...lines].sort((a, b) => Number(a.bold) - Number(b.bold))) drawLine(context, scale, height, line, range);
+  for (const line of [...lines].sort((a, b) => Number(a.bold) - Number(b.bold)))
+    drawLine(context, scale, height, line, range);
   context.restore();
 }
 
-function drawLine(context: CanvasRenderingContext2D, scale: Scale, height: number, line: Line, range: [number, number]) {
+function drawLine(
+  context: CanvasRenderingContext2D,
+  scale: Scale,
+  height: number,
+  line: Line,
+  range: [number, number],
+) {
   context.strokeStyle = line.color;
   context.fillStyle = line.color;
   context.lineWidth = line.bold ? 2 : 1;

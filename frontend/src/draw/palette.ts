@@ -23,7 +23,7 @@ export const LIGHT: Theme = {
   movement: ["#ffdc9c", "#f2902f", "#b8380a"],
   states: ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1"],
   hatch: "#d3d7dc",
-  violated: "#d500f9",
+  violated: "#d466ff",
   panel: "#ffffff",
   text: "#202124",
   muted: "#5f6368",
@@ -36,7 +36,7 @@ export const DARK: Theme = {
   movement: ["#85481a", "#e07d22", "#ffc65e"],
   states: ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043"],
   hatch: "#55585c",
-  violated: "#ff4dff",
+  violated: "#ff99ff",
   panel: "#303030",
   text: "#ffffff",
   muted: "#bdbdbd",
@@ -71,7 +71,13 @@ export interface Pixels {
 export function movementColor(theme: Theme, position: number): string {
   const [low, middle, high] = theme.movement.map(channels);
   const [a, b, t] = position < 0.5 ? [low, middle, position * 2] : [middle, high, position * 2 - 1];
-  return `#${a.map((v, i) => Math.round(v + (b[i] - v) * t).toString(16).padStart(2, "0")).join("")}`;
+  return `#${a
+    .map((v, i) =>
+      Math.round(v + (b[i] - v) * t)
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
 }
 
 const cache = new Map<Theme, Pixels>();

@@ -1,7 +1,7 @@
 /** A canvas as one array of packed pixels. */
 
-import type { Pixels } from "./palette";
 import { NO_DATA, PRUNED } from "../model/states";
+import type { Pixels } from "./palette";
 
 export interface Raster {
   data: Uint32Array;

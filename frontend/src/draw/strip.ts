@@ -43,8 +43,7 @@ export function drawStrip(
       const state = STACK[s];
       const until = box.y + box.height - tops[s];
       for (; y >= until; y--) {
-        raster.data[y * raster.width + x] =
-          state === MOVING ? tint : statePixel(pixels, state, x, y, raster.ratio);
+        raster.data[y * raster.width + x] = state === MOVING ? tint : statePixel(pixels, state, x, y, raster.ratio);
       }
     }
     if (violated) fillBox(raster, { x, y: box.y, width: 1, height: mark }, pixels.violated);

@@ -18,7 +18,7 @@ export function stepTicks(from: number, to: number, count: number): number[] {
   if (!(to > from) || count < 1) return [];
   const raw = (to - from) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const unit = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw) ?? raw;
+  const unit = raw / power < 1.4 ? power : raw / power < 3 ? 2 * power : raw / power < 7 ? 5 * power : 10 * power;
   const gap = Math.max(1, Math.round(unit));
   const ticks: number[] = [];
   for (let tick = Math.ceil(from / gap) * gap; tick <= to; tick += gap) ticks.push(tick);
@@ -26,11 +26,7 @@ export function stepTicks(from: number, to: number, count: number): number[] {
 }
 
 /** For each pixel of the scale the half-open range of columns under it; a pixel with no record repeats the one before. */
-export function pixelColumns(
-  starts: Float64Array,
-  end: number,
-  scale: Scale,
-): { from: Int32Array; to: Int32Array } {
+export function pixelColumns(starts: Float64Array, end: number, scale: Scale): { from: Int32Array; to: Int32Array } {
   const width = Math.round(scale.width);
   const from = new Int32Array(width).fill(-1);
   const to = new Int32Array(width).fill(-1);

@@ -10,10 +10,10 @@ import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatPower } from "../model/format";
 import { toPixel, toStep } from "../model/scale";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
-import { Marker } from "./bits";
+import { Marker, PathName } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
-import { cellsOf, layerIn, range, type Run, scaleOf, shownRuns } from "./data";
+import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
 import { recordAt } from "./heatpanel";
 import { Axis } from "./nethead";
 import { hover, theme } from "./store";
@@ -91,7 +91,7 @@ export function Barcodes({ layer, channel, run }: Props) {
           {found.map((entry) => (
             <div key={entry.run.name} class={entry.run.name === run.name ? "own" : ""} title={entry.run.name}>
               <Marker color={entry.run.color} shape={entry.run.shape} size={9} />
-              <span class="name">{entry.run.name}</span>
+              <PathName text={entry.run.name} />
             </div>
           ))}
         </div>
@@ -149,7 +149,14 @@ export function DeltaLines({ layer, channel, run }: Props) {
               label={`Relative delta of channel ${channel} over steps in ${found.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
               width={width}
               height={HEIGHT + 2}
-              inputs={[...found.map((entry) => entry.cells), channel, run.name, theme.value, ...range.value, found.length]}
+              inputs={[
+                ...found.map((entry) => entry.cells),
+                channel,
+                run.name,
+                theme.value,
+                ...range.value,
+                found.length,
+              ]}
               draw={(context, w, _h, ratio) => {
                 context.setTransform(ratio, 0, 0, ratio, 0, 0);
                 drawLines(context, scaleOf(w), HEIGHT, lines, span, theme.value);

@@ -40,6 +40,17 @@ export function Marker({ color, shape, size = 11 }: { color: string; shape: numb
   );
 }
 
+/** A name with slashes that gives up its folders before its last part where room is short. */
+export function PathName({ text }: { text: string }) {
+  const at = text.lastIndexOf("/") + 1;
+  return (
+    <bdi class="path">
+      {at > 0 ? <span class="name">{text.slice(0, at)}</span> : null}
+      <span class="name">{text.slice(at)}</span>
+    </bdi>
+  );
+}
+
 interface ButtonProps {
   children: ComponentChildren;
   onClick: (event: MouseEvent) => void;
@@ -101,7 +112,15 @@ export interface Column {
 }
 
 /** A plain table; numbers are right-aligned, the first column names the row. Very long ones are cut, and say so. */
-export function DataTable({ caption, columns, rows }: { caption: string; columns: Column[]; rows: (string | number)[][] }) {
+export function DataTable({
+  caption,
+  columns,
+  rows,
+}: {
+  caption: string;
+  columns: Column[];
+  rows: (string | number)[][];
+}) {
   const limit = 2000;
   return (
     <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>

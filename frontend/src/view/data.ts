@@ -1,8 +1,8 @@
 /** What the views show, from the server's answers and the page's state. */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import { runColor } from "../draw/palette";
 import { SHAPES } from "../draw/marker";
+import { runColor } from "../draw/palette";
 import { type Cells, readCells, type Summary, seriesOf, summarise } from "../model/cells";
 import { type Overview, readOverview } from "../model/overview";
 import type { Scale } from "../model/scale";
@@ -11,7 +11,19 @@ import { mergeLayers, treeRows } from "../model/tree";
 import { fetchChannel, fetchIndex, fetchLayer, fetchOverview } from "../wire/client";
 import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo } from "../wire/types";
 import { type Resource, resource } from "./resource";
-import { closed, dark, hidden, hostRuns, layerFilter, layerId, page, runFilter, runName, variableId, zoom } from "./store";
+import {
+  closed,
+  dark,
+  hidden,
+  hostRuns,
+  layerFilter,
+  layerId,
+  page,
+  runFilter,
+  runName,
+  variableId,
+  zoom,
+} from "./store";
 
 export interface Run extends RunInfo {
   color: string;

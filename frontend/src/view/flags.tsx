@@ -4,8 +4,8 @@ import type { Cells } from "../model/cells";
 import { formatCount } from "../model/format";
 import { toPixel } from "../model/scale";
 import type { LayerEvent } from "../wire/types";
-import { scaleOf } from "./data";
 import { setStep } from "./cursor";
+import { scaleOf } from "./data";
 
 const CHARACTER = 5.6;
 
@@ -32,7 +32,11 @@ export function Flags({ cells, width }: { cells: Cells; width: number }) {
     <div class="flags" style={{ width: `${width}px` }}>
       {place(cells.header.events, width).map(({ event, x, middle, text }) => (
         <div key={`${event.step} ${event.kind} ${event.text}`}>
-          <i class={`flag ${event.kind}`} style={{ left: `${x}px` }} title={`step ${formatCount(event.step)}: ${event.text}`} />
+          <i
+            class={`flag ${event.kind}`}
+            style={{ left: `${x}px` }}
+            title={`step ${formatCount(event.step)}: ${event.text}`}
+          />
           {text !== null ? (
             <button
               type="button"

@@ -2,8 +2,8 @@
 
 import type { Row } from "../model/tree";
 
-export const NAME_WIDTH = 232;
-export const DOTS_WIDTH = 204;
+export const NAME_WIDTH = 224;
+export const DOTS_WIDTH = 192;
 export const GAP = 10;
 export const MIN_COLUMN = 92;
 
@@ -25,7 +25,7 @@ export interface Layout {
 const TOTAL = 62;
 const GROUP_EXTRA = 8;
 const LEAF = 27;
-const TALLEST_LEAF = 52;
+const TALLEST_LEAF = 60;
 
 /** Fixed row heights; few layers get taller rows, so that a small network fills the panel. */
 export function placeRows(rows: readonly Row[], room: number): Layout {

@@ -12,15 +12,15 @@ import { toPixel, toStep } from "../model/scale";
 import { lastAtOrBefore, readAt } from "../model/series";
 import { segmentsOf } from "../model/sort";
 import { STATE_NAMES } from "../model/states";
+import { Icon } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
-import { cellSeries, cellSummary, range, type Run, scaleOf, threshold } from "./data";
+import { cellSeries, cellSummary, type Run, range, scaleOf, threshold } from "./data";
 import { startDrag, ZoomBox } from "./drag";
 import { Flags } from "./flags";
 import { Axis } from "./nethead";
 import { hover, mode, order, theme, update } from "./store";
 import { sharesText } from "./words";
-import { Icon } from "./bits";
 
 export interface HeatProps {
   run: Run;
@@ -200,7 +200,12 @@ export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
     const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
     const y = event.clientY - box.top - STRIP - SPACE;
     const row = Math.min(rows.length - 1, Math.floor((y / height) * rows.length));
-    return { step: Math.floor(toStep(scaleOf(width), x)), channel: y >= 0 && y < height ? rows[row] : null };
+    const step = toStep(scaleOf(width), x);
+    const record = recordAt(cells, step);
+    return {
+      step: record < 0 ? Math.floor(step) : cells.steps[record],
+      channel: y >= 0 && y < height ? rows[row] : null,
+    };
   };
   return (
     <div class="heat" ref={ref}>

@@ -116,7 +116,20 @@ function Changes({ answer }: { answer: ChannelAnswer | null }) {
 }
 
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
-  const titles = ["Step", "Past", "State", "Violated", "Relative Δ", "‖w‖", "‖Δ‖", "Largest |Δ|", "Changed", "Kept", "Trainable", "Not finite"];
+  const titles = [
+    "Step",
+    "Past",
+    "State",
+    "Violated",
+    "Relative Δ",
+    "‖w‖",
+    "‖Δ‖",
+    "Largest |Δ|",
+    "Changed",
+    "Kept",
+    "Trainable",
+    "Not finite",
+  ];
   return (
     <DataTable
       caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
@@ -179,8 +192,9 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
             ) : null}
           </header>
           <p class="where">
-            <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step {formatCount(readStep.value)}
-            {chosen ? "" : " · first row; click a row for its channel"}
+            <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
+            {formatCount(readStep.value)}
+            {chosen ? "" : " · first row"}
           </p>
           {found?.error ? <Failure text={found.error} /> : null}
           {asTable && answer ? (
@@ -192,8 +206,8 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
               <Barcodes layer={layer} channel={channel} run={run} />
               {foreign.length > 0 ? (
                 <p class="note">
-                  Not from the same initial weights as {run.name}: {foreign.map((other) => other.name).join(", ")}. Their
-                  channel {channel} is another one; compare shares per layer instead.
+                  Not from the same initial weights as {run.name}: {foreign.map((other) => other.name).join(", ")}.
+                  Their channel {channel} is another one; compare shares per layer instead.
                 </p>
               ) : null}
               <DeltaLines layer={layer} channel={channel} run={run} />

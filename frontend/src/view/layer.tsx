@@ -8,7 +8,7 @@ import { lastAtOrBefore } from "../model/series";
 import { ORDER_TITLES, ORDERS, type Order, orderRows } from "../model/sort";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
 import { moveLayer } from "./actions";
-import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "./bits";
+import { Button, DataTable, Failure, Icon, Marker, PathName, Skeleton, TableButton } from "./bits";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSummary, cellsOf, layerIn, listedLayers, shownRuns } from "./data";
 import { HeatPanel } from "./heatpanel";
@@ -21,7 +21,8 @@ const MODE_TITLES: Record<Mode, string> = { state: "State", both: "State + Δ", 
 
 function Title() {
   const run = activeRun.value;
-  const layer = run && activeLayer.value ? (layerIn(run, activeLayer.value.id) ?? activeLayer.value) : activeLayer.value;
+  const layer =
+    run && activeLayer.value ? (layerIn(run, activeLayer.value.id) ?? activeLayer.value) : activeLayer.value;
   if (!layer) return null;
   const shown = layer.variables.find((variable) => variable.id === variableId.value) ?? layer;
   const at = listedLayers.value.findIndex((other) => other.id === layer.id);
@@ -31,11 +32,7 @@ function Title() {
         <Button label="Layer above (K)" disabled={at === 0} onClick={() => moveLayer(-1)}>
           <Icon name="up" />
         </Button>
-        <Button
-          label="Layer below (J)"
-          disabled={at === listedLayers.value.length - 1}
-          onClick={() => moveLayer(1)}
-        >
+        <Button label="Layer below (J)" disabled={at === listedLayers.value.length - 1} onClick={() => moveLayer(1)}>
           <Icon name="down" />
         </Button>
       </div>
@@ -43,8 +40,8 @@ function Title() {
         <bdi>{layer.id}</bdi>
       </h1>
       <p>
-        {layer.type} {formatShape(shown.shape)} · {plural(layer.weights, "weight")} · {plural(shown.channels, "channel")}{" "}
-        on axis {shown.axis}
+        {layer.type} {formatShape(shown.shape)} · {plural(layer.weights, "weight")} ·{" "}
+        {plural(shown.channels, "channel")} on axis {shown.axis}
         {shown.verified ? "" : " (a guess for this kind of layer: set channel_axis= where it is wrong)"}
       </p>
       {layer.variables.length > 1 ? (
@@ -64,6 +61,8 @@ function Title() {
           ))}
         </select>
       ) : null}
+      <div class="spring" />
+      <TableButton panel="layer" what="the layer" />
     </div>
   );
 }
@@ -84,7 +83,7 @@ function Controls() {
               onClick={() => update({ run: run.name })}
             >
               <Marker color={run.color} shape={run.shape} />
-              <span class="name">{run.name}</span>
+              <PathName text={run.name} />
             </Button>
           ))}
       </div>
@@ -101,17 +100,18 @@ function Controls() {
           </Button>
         ))}
       </div>
-      <label class="select">
-        Sort:
-        <select value={order.value} onChange={(event) => update({ order: event.currentTarget.value as Order })}>
-          {ORDERS.map((value) => (
-            <option key={value} value={value}>
-              {ORDER_TITLES[value]}
-            </option>
-          ))}
-        </select>
-      </label>
-      <TableButton panel="layer" what="the layer" />
+      <select
+        class="sort"
+        aria-label="Order of the channels"
+        value={order.value}
+        onChange={(event) => update({ order: event.currentTarget.value as Order })}
+      >
+        {ORDERS.map((value) => (
+          <option key={value} value={value}>
+            Sort: {ORDER_TITLES[value]}
+          </option>
+        ))}
+      </select>
     </div>
   );
 }
@@ -174,7 +174,10 @@ export function LayerView() {
   const layer = activeLayer.value;
   const found = run && layer ? cellsOf(run.name, layer.id) : null;
   const cells = found?.value ?? null;
-  const rows = useMemo(() => (cells ? orderRows(cellSummary(cells), order.value) : new Uint32Array(0)), [cells, order.value]);
+  const rows = useMemo(
+    () => (cells ? orderRows(cellSummary(cells), order.value) : new Uint32Array(0)),
+    [cells, order.value],
+  );
   if (!run || !layer || !found) {
     return <p class="message">No shown run has this layer. Tick a run on the left, or go back to the network (Esc).</p>;
   }
@@ -207,7 +210,13 @@ export function LayerView() {
             .
           </p>
         </section>
-        <Inspector run={run} layer={layer.id} cells={cells} channel={selected ?? (rows.length > 0 ? rows[0] : null)} chosen={selected !== null} />
+        <Inspector
+          run={run}
+          layer={layer.id}
+          cells={cells}
+          channel={selected ?? (rows.length > 0 ? rows[0] : null)}
+          chosen={selected !== null}
+        />
       </div>
     </div>
   );

@@ -7,14 +7,14 @@ import { drawStrip } from "../draw/strip";
 import { formatCount } from "../model/format";
 import { type Overview, sumOf } from "../model/overview";
 import { type Scale, toPixel, toStep } from "../model/scale";
-import { readAt, violations } from "../model/series";
+import { columnAt, readAt, violations } from "../model/series";
 import { openLayer } from "./actions";
 import { Failure } from "./bits";
 import { Canvas } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
-import { overviewOf, range, type Run, scaleOf } from "./data";
-import { type Layout, type Place, placeAt, type Window } from "./geometry";
+import { overviewOf, type Run, range, scaleOf } from "./data";
 import { startDrag, ZoomBox } from "./drag";
+import { type Layout, type Place, placeAt, type Window } from "./geometry";
 import { focusRow, hover, runName, theme, update } from "./store";
 import { sharesText } from "./words";
 
@@ -30,7 +30,12 @@ function paint(raster: Raster, place: Place, overview: Overview, window: Window,
   const pixels = pixelsOf(theme.value);
   const top = Math.round((place.stripTop - window.top) * ratio);
   const bottom = Math.round((place.stripTop + place.stripHeight - window.top) * ratio);
-  const box = { x: 0, y: Math.max(0, top), width: raster.width, height: Math.min(bottom, raster.height) - Math.max(0, top) };
+  const box = {
+    x: 0,
+    y: Math.max(0, top),
+    width: raster.width,
+    height: Math.min(bottom, raster.height) - Math.max(0, top),
+  };
   if (box.height <= 0) return;
   const series = sumOf(overview, place.row.layers);
   drawStrip(raster, box, series, scale, overview.threshold, pixels);
@@ -87,6 +92,13 @@ function Overlay({ run, layout, width }: Props) {
   );
 }
 
+/** The step of the run's record that is in force at a place of the axis; a whole step where there is none. */
+function snap(run: Run, step: number): number {
+  const overview = overviewOf(run.name).value;
+  const column = overview ? columnAt(overview, step) : -1;
+  return overview && column >= 0 ? overview.starts[column] : Math.floor(step);
+}
+
 export function RunColumn(props: Props) {
   const { run, layout, width } = props;
   const ref = useRef<HTMLDivElement>(null);
@@ -94,7 +106,7 @@ export function RunColumn(props: Props) {
   const where = (event: MouseEvent) => {
     const box = ref.current!.getBoundingClientRect();
     const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
-    return { x, step: Math.floor(toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
+    return { step: snap(run, toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
   };
   return (
     <div

@@ -91,7 +91,14 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
         width={width}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
-        inputs={[window, step, which, theme.value, shownRuns.value, ...shownRuns.value.map((run) => overviewOf(run.name).value)]}
+        inputs={[
+          window,
+          step,
+          which,
+          theme.value,
+          shownRuns.value,
+          ...shownRuns.value.map((run) => overviewOf(run.name).value),
+        ]}
         draw={(context, w, _h, ratio) => {
           context.setTransform(ratio, 0, 0, ratio, 0, 0);
           for (const place of window.places) {

@@ -5,10 +5,10 @@ import { sumOf } from "../model/overview";
 import { stepTicks, toPixel } from "../model/scale";
 import { readAt, violations } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
-import { Icon, Marker } from "./bits";
-import { cursor, readStep } from "./cursor";
-import { layers, overviewOf, range, type Run, rows, scaleOf } from "./data";
 import { openViolation } from "./actions";
+import { Icon, Marker, PathName } from "./bits";
+import { cursor, readStep } from "./cursor";
+import { layers, overviewOf, type Run, range, rows, scaleOf } from "./data";
 import { largest, sharesText } from "./words";
 
 /** Round ticks under a strip; the cursor's step as a pill, which hides the ticks that it would cover. */
@@ -18,7 +18,7 @@ export function Axis({ width, pill, count }: { width: number; pill: boolean; cou
   const inside = at >= 0 && at <= width;
   const text = formatCount(readStep.value);
   const half = pill && inside ? text.length * 3.6 + 12 : 0;
-  const ticks = stepTicks(range.value[0], range.value[1], count ?? Math.max(2, Math.floor(width / 44)));
+  const ticks = stepTicks(range.value[0], range.value[1], count ?? Math.max(2, Math.floor(width / 33)));
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
       {ticks.map((tick) => {
@@ -46,19 +46,29 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
   const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
   const readout = total ? readAt(total, readStep.value) : null;
   const fixed = total ? readAt(total, cursor.value) : null;
-  const all = overview ? sumOf(overview, layers.value.map((layer) => layer.id)) : null;
+  const all = overview
+    ? sumOf(
+        overview,
+        layers.value.map((layer) => layer.id),
+      )
+    : null;
   const found = all ? violations(all) : null;
   return (
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
         <Marker color={run.color} shape={run.shape} />
-        <span class="name">{run.name}</span>
+        <PathName text={run.name} />
         {found ? (
           <button
             type="button"
             class="badge"
             title={`${formatCount(found.most)} channels moved although held, from step ${formatCount(found.firstStep)}. Show the first one.`}
-            onClick={() => openViolation(run.name, layers.value.map((layer) => layer.id))}
+            onClick={() =>
+              openViolation(
+                run.name,
+                layers.value.map((layer) => layer.id),
+              )
+            }
           >
             <Icon name="warning" size={12} />
             {formatCount(found.most)}

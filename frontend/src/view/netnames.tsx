@@ -52,8 +52,8 @@ function Name({ place }: { place: Place }) {
           <div class="net-total">
             <b>{row.label}</b>
             <span class="sub">
-              {formatCount(row.layers.length)} {row.layers.length === 1 ? "layer" : "layers"} · {formatCount(row.channels)}{" "}
-              channels
+              {formatCount(row.layers.length)} {row.layers.length === 1 ? "layer" : "layers"} ·{" "}
+              {formatCount(row.channels)} channels
             </span>
           </div>
         ) : null}

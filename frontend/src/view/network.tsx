@@ -10,10 +10,10 @@ import { useSize } from "./canvas";
 import { cursor } from "./cursor";
 import { overviewOf, type Run, rows, runs, shownRuns } from "./data";
 import { DOTS_WIDTH, drawnWindow, GAP, type Layout, MIN_COLUMN, NAME_WIDTH, placeRows } from "./geometry";
+import { RunColumn } from "./netcolumn";
 import { DotsColumn, DotsHead } from "./netdots";
 import { RunHead } from "./nethead";
 import { Names } from "./netnames";
-import { RunColumn } from "./netcolumn";
 import { focusRow, hover, layerFilter, tables } from "./store";
 import { pastText } from "./words";
 
@@ -70,11 +70,7 @@ function NetworkTable() {
     }),
   );
   return (
-    <DataTable
-      caption={`Channels in each state at step ${formatCount(cursor.value)}`}
-      columns={columns}
-      rows={lines}
-    />
+    <DataTable caption={`Channels in each state at step ${formatCount(cursor.value)}`} columns={columns} rows={lines} />
   );
 }
 
@@ -93,12 +89,13 @@ export function NetworkView() {
   const [scroll, setScroll] = useState(0);
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
-  const room = size.width - NAME_WIDTH - DOTS_WIDTH - 16;
+  const room = size.width - NAME_WIDTH - DOTS_WIDTH - 2;
   const column = Math.max(MIN_COLUMN, Math.floor(room / Math.max(1, shown.length)));
   const layout = useMemo(() => placeRows(list, size.height - HEAD_HEIGHT - 8), [list, size.height]);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
-  const first = shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+  const first =
+    shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
 
   // The keyboard's row stays in sight.
   useLayoutEffect(() => {
@@ -122,11 +119,22 @@ export function NetworkView() {
         </div>
       ) : null}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
-      <div class="net" ref={ref} role="region" aria-label="Layers by runs" tabIndex={0} onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onPointerLeave={() => (hover.value = null)}>
+      <div
+        class="net"
+        ref={ref}
+        role="region"
+        aria-label="Layers by runs"
+        tabIndex={0}
+        onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
+        onPointerLeave={() => (hover.value = null)}
+      >
         {empty ? <Message /> : null}
         {!empty && asTable ? <NetworkTable /> : null}
         {!empty && !asTable ? (
-          <div class="net-inner" style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}>
+          <div
+            class="net-inner"
+            style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
+          >
             <div
               class="net-head"
               style={{ gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px` }}
@@ -143,7 +151,11 @@ export function NetworkView() {
               ))}
               <DotsHead />
             </div>
-            {first ? <Skeleton height={420} /> : <Body layout={layout} scroll={scroll} height={size.height} column={column} />}
+            {first ? (
+              <Skeleton height={420} />
+            ) : (
+              <Body layout={layout} scroll={scroll} height={size.height} column={column} />
+            )}
           </div>
         ) : null}
       </div>

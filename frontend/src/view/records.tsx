@@ -2,8 +2,8 @@
 
 import { formatCount } from "../model/format";
 import type { Account } from "../wire/types";
-import { indexOf, listedRuns, layers, type Run } from "./data";
 import { Icon, Marker } from "./bits";
+import { indexOf, layers, listedRuns, type Run } from "./data";
 
 const PARTS: [keyof Account, string, string][] = [
   ["offered", "offered", "steps at which a record was due"],
@@ -33,7 +33,8 @@ function RunAccount({ run }: { run: Run }) {
 function messages(): string[] {
   const lines = [...(indexOf().value?.warnings ?? [])];
   for (const run of listedRuns.value) {
-    for (const note of run.notes) lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
+    for (const note of run.notes)
+      lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
     for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
     if (run.source === "summary") {
       lines.push(`${run.name}: written by a summary writer of your own, so lost records can't be counted.`);
@@ -41,7 +42,10 @@ function messages(): string[] {
   }
   const guessed = layers.value.filter((layer) => !layer.verified);
   if (guessed.length > 0) {
-    const names = guessed.slice(0, 3).map((layer) => layer.id).join(", ");
+    const names = guessed
+      .slice(0, 3)
+      .map((layer) => layer.id)
+      .join(", ");
     lines.push(
       `The channel axis of ${names}${guessed.length > 3 ? ` and ${guessed.length - 3} more` : ""} is a guess: set channel_axis= where it is wrong.`,
     );

@@ -2,14 +2,28 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { movementColor } from "../draw/palette";
-import { formatCount, formatPower, formatShare } from "../model/format";
+import { formatCount, formatPower, formatShare, plural } from "../model/format";
 import { sumOf } from "../model/overview";
 import { addReadouts, readAt } from "../model/series";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../model/states";
 import { toggleRun } from "./actions";
-import { Icon, Marker } from "./bits";
+import { Icon, Marker, PathName } from "./bits";
 import { readStep } from "./cursor";
-import { activeLayer, cellSeries, cellsOf, draftThreshold, layerIn, listedRuns, overviewOf, patience, type Run, rows, runs, shownRuns, threshold } from "./data";
+import {
+  activeLayer,
+  cellSeries,
+  cellsOf,
+  draftThreshold,
+  layerIn,
+  listedRuns,
+  overviewOf,
+  patience,
+  type Run,
+  rows,
+  runs,
+  shownRuns,
+  threshold,
+} from "./data";
 import { FilterBox } from "./filterbox";
 import { begin, finish } from "./idle";
 import { Records } from "./records";
@@ -18,7 +32,7 @@ import { helpOpen, runFilter, theme, update, view } from "./store";
 function runDetail(run: Run): string {
   if (run.records === 0) return "no records yet";
   const last = `step ${formatCount(run.last_step ?? 0)}`;
-  return run.closed ? `${formatCount(run.records)} records to ${last}` : `open · ${last}`;
+  return run.closed ? `${plural(run.records, "record")} to ${last}` : `open · ${last}`;
 }
 
 function RunItem({ run }: { run: Run }) {
@@ -27,9 +41,7 @@ function RunItem({ run }: { run: Run }) {
       <label class="run" title={run.name}>
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
-          <span class="name">
-            <bdi>{run.name}</bdi>
-          </span>
+          <PathName text={run.name} />
           <span class="sub">{runDetail(run)}</span>
         </span>
         <Marker color={run.color} shape={run.shape} size={13} />

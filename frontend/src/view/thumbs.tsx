@@ -9,10 +9,10 @@ import { toPixel } from "../model/scale";
 import { readAt } from "../model/series";
 import { orderRows } from "../model/sort";
 import { STATE_NAMES } from "../model/states";
-import { Failure, Marker, Skeleton } from "./bits";
+import { Failure, Marker, PathName, Skeleton } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { cursor, readStep } from "./cursor";
-import { cellSeries, cellSummary, cellsOf, layerIn, range, type Run, scaleOf, shownRuns } from "./data";
+import { cellSeries, cellSummary, cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
 import { mode, order, theme, update } from "./store";
 import { largest, sharesText } from "./words";
 
@@ -26,16 +26,13 @@ function Thumbnail({ run, layer }: { run: Run; layer: string }) {
   const top = readout && readout.total > 0 ? largest(readout)[0] : null;
   const x = toPixel(scaleOf(size.width), readStep.value);
   return (
-    <button
-      type="button"
-      class="thumb"
-      title={`Show ${run.name}`}
-      onClick={() => update({ run: run.name })}
-    >
+    <button type="button" class="thumb" title={`Show ${run.name}`} onClick={() => update({ run: run.name })}>
       <span class="thumb-head">
         <Marker color={run.color} shape={run.shape} size={9} />
-        <span class="name">{run.name}</span>
-        <span class="sub">{top && readout ? `${formatShare(top.count, readout.total)} ${STATE_NAMES[top.state]}` : ""}</span>
+        <PathName text={run.name} />
+        <span class="sub">
+          {top && readout ? `${formatShare(top.count, readout.total)} ${STATE_NAMES[top.state]}` : ""}
+        </span>
       </span>
       <div class="thumb-plot" ref={ref} style={{ height: `${HEIGHT}px` }}>
         {error && !cells ? <Failure text={error} /> : null}

@@ -9,8 +9,8 @@ import { showLayerView, showNetworkView } from "./actions";
 import { Button, Icon } from "./bits";
 import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
-import { layerFilter, page, spoken, update, variableId, view } from "./store";
 import { panelPicture } from "./picture";
+import { layerFilter, page, spoken, update, variableId, view } from "./store";
 
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
@@ -51,7 +51,9 @@ function Menu() {
     return () => document.removeEventListener("pointerdown", away);
   }, [menuOpen.value]);
   const own = view.value === "layer" ? activeRun.value?.name : null;
-  const list = own ? [own, ...shownRuns.value.map((run) => run.name).filter((name) => name !== own)] : shownRuns.value.map((run) => run.name);
+  const list = own
+    ? [own, ...shownRuns.value.map((run) => run.name).filter((name) => name !== own)]
+    : shownRuns.value.map((run) => run.name);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
     <div
@@ -101,10 +103,19 @@ export function Toolbar() {
         onText={(text) => update({ layerFilter: text })}
       />
       <div class="joined" role="group" aria-label="View">
-        <Button class={view.value === "network" ? "under" : ""} pressed={view.value === "network"} onClick={() => view.value !== "network" && showNetworkView()}>
+        <Button
+          class={view.value === "network" ? "under" : ""}
+          pressed={view.value === "network"}
+          onClick={() => view.value !== "network" && showNetworkView()}
+        >
           Network
         </Button>
-        <Button class={view.value === "layer" ? "under" : ""} pressed={view.value === "layer"} disabled={!layered} onClick={() => view.value !== "layer" && showLayerView()}>
+        <Button
+          class={view.value === "layer" ? "under" : ""}
+          pressed={view.value === "layer"}
+          disabled={!layered}
+          onClick={() => view.value !== "layer" && showLayerView()}
+        >
           Layer
         </Button>
       </div>

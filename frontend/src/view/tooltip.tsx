@@ -3,9 +3,9 @@
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatShare } from "../model/format";
 import { sumOf } from "../model/overview";
+import type { Readout } from "../model/series";
 import { readAt } from "../model/series";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../model/states";
-import type { Readout } from "../model/series";
 import { Icon, Marker } from "./bits";
 import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "./data";
 import { recordAt } from "./heatpanel";
@@ -83,7 +83,11 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         <Steps readout={readout} step={at.step} />
         {series ? ` · ${formatCount(series.channels)} channels` : ""}
       </div>
-      {readout ? <Shares readout={readout} /> : <p>{series ? "No record at this step." : "This run has no such layer."}</p>}
+      {readout ? (
+        <Shares readout={readout} />
+      ) : (
+        <p>{series ? "No record at this step." : "This run has no such layer."}</p>
+      )}
     </>
   );
 }

@@ -38,7 +38,9 @@ async function get(route: string, query: Query, signal?: AbortSignal): Promise<R
 
 function checked<T extends { schema: number }>(answer: T): T {
   if (answer.schema !== SCHEMA) {
-    throw new Error(`Could not read the server's answer: expected schema ${SCHEMA}, got ${answer.schema}. Reload the page.`);
+    throw new Error(
+      `Could not read the server's answer: expected schema ${SCHEMA}, got ${answer.schema}. Reload the page.`,
+    );
   }
   return answer;
 }

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, fromPairs, type PageState, toPairs } from "./hash";
+
+const FULL: PageState = {
+  view: "layer",
+  layer: "block/a&b=c#%2e",
+  run: "<script>,run",
+  variable: "x/bias",
+  channel: 0,
+  step: 0,
+  threshold: 2.5e-5,
+  mode: "delta",
+  order: "held",
+  measure: "violated",
+  hidden: ["a,b", "c%"],
+  closed: ["block", "עברית"],
+  runFilter: "^a|b$",
+  layerFilter: "(",
+  zoom: [10, 200],
+};
+
+describe("the URL", () => {
+  it("gives back what was put in", () => {
+    expect(fromPairs(toPairs(FULL))).toEqual(FULL);
+  });
+
+  it("leaves defaults out", () => {
+    expect([...toPairs(DEFAULTS)]).toEqual([]);
+    expect(fromPairs(new Map())).toEqual(DEFAULTS);
+  });
+
+  it.each([
+    ["v", "nothing"],
+    ["c", "-1"],
+    ["c", "x"],
+    ["s", "NaN"],
+    ["th", "0"],
+    ["th", "7"],
+    ["m", ""],
+    ["z", "9~3"],
+    ["z", "1~"],
+    ["x", "%"],
+  ])("falls back to the default for %s=%s", (key, value) => {
+    expect(fromPairs(new Map([[key, value]]))).toEqual(DEFAULTS);
+  });
+});

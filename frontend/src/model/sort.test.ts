@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import { type Cells, seriesOf, summarise } from "./cells";
+import { DELTA_ZERO } from "./delta";
+import { orderRows, segmentsOf } from "./sort";
+import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
+
+const SHORT: Record<string, number> = {
+  m: MOVING,
+  r: REACTIVATED,
+  s: SETTLED,
+  f: FROZEN,
+  p: PRUNED,
+  F: FROZEN | VIOLATED,
+};
+
+/** Cells from one word a channel: mmsp is moving, moving, settled, pruned. */
+function cells(...words: string[]): Cells {
+  const records = words[0]?.length ?? 0;
+  const steps = Float64Array.from({ length: records }, (_, t) => 10 * t);
+  return {
+    header: {} as Cells["header"],
+    channels: words.length,
+    records,
+    steps,
+    pastSteps: steps,
+    learningRates: new Float32Array(records),
+    wallTimes: steps,
+    end: records * 10,
+    state: Uint8Array.from(words.join(""), (letter) => SHORT[letter]),
+    delta: Int16Array.from(words.join(""), (letter, i) => (letter === "m" ? -16 - i : DELTA_ZERO)),
+  };
+}
+
+it("sums up each channel", () => {
+  const summary = summarise(cells("mmss", "mFFF", "pprm"));
+  expect(Array.from(summary.final)).toEqual([SETTLED, FROZEN, MOVING]);
+  expect(Array.from(summary.lastMoved)).toEqual([1, 3, 3]);
+  expect(Array.from(summary.firstHeld)).toEqual([4, 1, 0]);
+  expect(Array.from(summary.firstViolated)).toEqual([-1, 1, -1]);
+});
+
+it("orders by last moved inside the final states, and names the segments", () => {
+  const summary = summarise(cells("mpp", "mms", "mmm", "mmp", "mss"));
+  const rows = orderRows(summary, "moved");
+  expect(Array.from(rows)).toEqual([2, 1, 4, 3, 0]);
+  expect(segmentsOf(summary, rows, "moved")).toEqual([
+    { state: MOVING, from: 0, to: 1 },
+    { state: SETTLED, from: 1, to: 3 },
+    { state: PRUNED, from: 3, to: 5 },
+  ]);
+  expect(segmentsOf(summary, rows, "index")).toEqual([]);
+});
+
+it("orders by index, by the first hold and by the final delta, ties by index", () => {
+  const summary = summarise(cells("mmf", "fmm", "mmm", "mfm"));
+  expect(Array.from(orderRows(summary, "index"))).toEqual([0, 1, 2, 3]);
+  expect(Array.from(orderRows(summary, "held"))).toEqual([1, 3, 0, 2]);
+  expect(Array.from(orderRows(summary, "delta"))).toEqual([1, 2, 3, 0]);
+});
+
+it("counts states, violations and the mean delta per record", () => {
+  const series = seriesOf(cells("mF", "mm", "ps"));
+  expect(Array.from(series.counts.subarray(0, 6))).toEqual([0, 2, 0, 0, 0, 1]);
+  expect(Array.from(series.violated)).toEqual([0, 1]);
+  expect(series.meanDelta[0]).toBeCloseTo((2 ** -1 + 2 ** (-18 / 16)) / 2);
+});
+
+it("bears no channels and no records", () => {
+  expect(seriesOf(cells()).counts).toHaveLength(0);
+  expect(
+    summarise({ ...cells("m"), records: 0, state: new Uint8Array(0), delta: new Int16Array(0) }).lastMoved[0],
+  ).toBe(-1);
+});
