@@ -6,6 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -72,7 +73,7 @@ def scalar_event(tag: str, step: int, number: float) -> bytes:
 
 
 def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
-    """int16 (8, records, channels): a training that calms down, every number a function of the step."""
+    """int16 (8, records, channels) of a training that calms down, each a function of its step."""
     step = np.asarray(steps, np.float64)[:, None]
     index = np.arange(channels)[None, :]
     rng = np.random.default_rng(seed)
@@ -176,8 +177,8 @@ class LineageWriter:
             TAG_DESCRIPTION, step, encode_description(description, tag=TAG_DESCRIPTION, step=step)
         )
 
-    def put(self, tag: str, step: int, message: bytes | None, **more: object) -> None:
-        self.raw(event(tag, step, message, wall_time=self.created + self.written, **more))  # type: ignore[arg-type]
+    def put(self, tag: str, step: int, message: bytes | None, **more: Any) -> None:
+        self.raw(event(tag, step, message, wall_time=self.created + self.written, **more))
 
     def raw(self, data: bytes) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -189,7 +190,7 @@ class LineageWriter:
         self,
         steps: Sequence[int],
         values: Mapping[str, np.ndarray] | None = None,
-        **timeline: object,
+        **timeline: Any,
     ) -> None:
         """Appends records of all variables and their timeline, in blocks.
 
@@ -201,7 +202,7 @@ class LineageWriter:
         steps = np.asarray(steps, np.int64)
         sequence = np.arange(self.offered, self.offered + len(steps))
         rates = np.asarray(timeline.pop("learning_rates", [0.1] * len(steps)), np.float64)
-        extra = int(timeline.get("thinned", 0)) + int(timeline.get("dropped", 0))  # type: ignore[call-overload]
+        extra = int(timeline.get("thinned", 0)) + int(timeline.get("dropped", 0))
         for at in range(0, len(steps), self.block):
             some = slice(at, min(at + self.block, len(steps)))
             last = int(steps[some][-1])
@@ -217,14 +218,14 @@ class LineageWriter:
                 self.created + steps[some].astype(np.float64),
                 rates[some],
                 offered=int(sequence[some][-1]) + 1 + extra,
-                **timeline,  # type: ignore[arg-type]
+                **timeline,
             )
             self.put(TAG_TIMELINE, last, self.sealed(line, last))
         self.offered += len(steps)
 
-    def close(self, step: int, **timeline: object) -> None:
-        offered = self.offered + sum(int(timeline.get(x, 0)) for x in ("thinned", "dropped"))  # type: ignore[call-overload]
-        line = Timeline(offered=offered, closed=True, **timeline)  # type: ignore[arg-type]
+    def close(self, step: int, **timeline: Any) -> None:
+        offered = self.offered + sum(int(timeline.get(x, 0)) for x in ("thinned", "dropped"))
+        line = Timeline(offered=offered, closed=True, **timeline)
         self.put(TAG_TIMELINE, step + 1, self.sealed(line, step + 1))
 
     def sealed(self, line: Timeline, step: int) -> bytes:
@@ -232,10 +233,10 @@ class LineageWriter:
 
 
 def write_run(
-    logdir: Path, run: str = "a", steps: Sequence[int] = range(1, 41), **more: object
+    logdir: Path, run: str = "a", steps: Sequence[int] = range(1, 41), **more: Any
 ) -> LineageWriter:
     """A whole run that ended in order."""
-    writer = LineageWriter(logdir, run, **more)  # type: ignore[arg-type]
+    writer = LineageWriter(logdir, run, **more)
     writer.first_step = int(steps[0])
     writer.describe(int(steps[0]) - 1)
     writer.records(steps)

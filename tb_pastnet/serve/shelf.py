@@ -34,21 +34,26 @@ def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -
     room = max(most_cells // max(channels, 1), 1)
     held: list[Block] = []
     changes: list[Flags] = []
-    count = total = 0
+    total = count = last = 0
     stride = 1
     mask: npt.NDArray[np.int16] | None = None
     for block in blocks:
-        changes.append(_mask_changes(block, mask))
-        held.append(block)
-        mask = block.codes[[KEPT, TRAINABLE], -1]
         total += len(block.steps)
-        count += len(block.steps)
-        while count > room and count > 1:
-            stride *= 2
-            # Beyond the total, all that is left are changes of a mask: too many, give up half.
-            count = _thin(held, changes, stride) if stride < 2 * total else _halve(held, changes)
-    if stride > 1:
-        count = _thin(held, changes, stride)
+        last = max(last, int(block.sequence[-1]))
+        changed = _mask_changes(block, mask)
+        mask = block.codes[[KEPT, TRAINABLE], -1]
+        stays = changed | (block.sequence % stride == 0)
+        held.append(choose(block, stays))
+        changes.append(changed[stays])
+        count += len(held[-1].steps)
+        while count > room:
+            if stride <= last:
+                stride *= 2
+                _thin(held, changes, stride)
+            else:
+                # All that is left are changes of a mask, too many even of those.
+                _halve(held, changes)
+            count = sum(len(one.steps) for one in held)
     return concatenate(held, channels), total - count
 
 
@@ -60,20 +65,18 @@ def _mask_changes(block: Block, before: npt.NDArray[np.int16] | None) -> Flags:
     return changed
 
 
-def _thin(held: list[Block], changes: list[Flags], stride: int) -> int:
+def _thin(held: list[Block], changes: list[Flags], stride: int) -> None:
     for at, (block, changed) in enumerate(zip(held, changes, strict=True)):
         stays = changed | (block.sequence % stride == 0)
         held[at], changes[at] = choose(block, stays), changed[stays]
-    return sum(len(one.steps) for one in held)
 
 
-def _halve(held: list[Block], changes: list[Flags]) -> int:
+def _halve(held: list[Block], changes: list[Flags]) -> None:
     seen = 0
     for at, (block, changed) in enumerate(zip(held, changes, strict=True)):
         stays = (np.arange(len(block.steps)) + seen) % 2 == 0
         seen += len(block.steps)
         held[at], changes[at] = choose(block, stays), changed[stays]
-    return sum(len(one.steps) for one in held)
 
 
 def concatenate(blocks: Sequence[Block], channels: int) -> Block:

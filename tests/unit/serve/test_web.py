@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from tensorboard import errors
+from tensorboard.backend.security_validator import SecurityValidatorMiddleware
+from werkzeug import wrappers
+from werkzeug.test import Client
+
+from tb_pastnet.serve.failures import bad_request
+from tb_pastnet.serve.web import BINARY, JSON, Answer, answer, application
+
+LARGE = bytes(5000)
+
+
+def client(result: Answer | Exception) -> Client:
+    def route(request: wrappers.Request) -> Answer:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return Client(SecurityValidatorMiddleware(application(route)))
+
+
+def test_an_answer_is_named_by_its_content() -> None:
+    assert answer(b"a", JSON).tag == answer(b"a", BINARY).tag != answer(b"b", JSON).tag
+
+
+def test_what_the_client_has_is_not_sent_again(caplog) -> None:
+    asked = client(answer(LARGE, BINARY))
+    tag = asked.get("/").headers["ETag"]
+    for header in (tag, f'W/"x", {tag}'):
+        again = asked.get("/", headers={"If-None-Match": header})
+        assert (again.status_code, again.get_data()) == (304, b"")
+        assert again.headers["ETag"] == tag
+        assert again.headers["X-Content-Type-Options"] == "nosniff"
+    assert asked.get("/", headers={"If-None-Match": 'W/"x"'}).status_code == 200
+    assert caplog.text == ""
+
+
+def test_binary_is_packed_where_it_pays_and_unpacked_for_who_cant(caplog) -> None:
+    asked = client(answer(LARGE, BINARY))
+    packed = asked.get("/", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert len(packed.get_data()) < 100
+    assert gzip.decompress(packed.get_data()) == LARGE
+    plain = asked.get("/")
+    assert "Content-Encoding" not in plain.headers
+    assert plain.get_data() == LARGE
+    assert not answer(b"short", BINARY).packed
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"])
+def test_only_get_is_answered(method: str, caplog) -> None:
+    response = client(answer(b"x", JSON)).open("/", method=method)
+    assert response.status_code == 405
+    assert response.headers["Allow"] == "GET"
+    assert caplog.text == ""
+
+
+def test_failures_and_errors_have_one_shape(caplog) -> None:
+    for raised, status, code in [
+        (bad_request("Could not x"), 400, "bad_request"),
+        (errors.NotFoundError("/secret"), 404, "not_found"),
+        (errors.PermissionDeniedError("/secret"), 403, "forbidden"),
+        (ValueError("/secret"), 500, "internal"),
+    ]:
+        response = client(raised).get("/")
+        assert response.status_code == status
+        assert response.json["schema"] == 1
+        assert response.json["error"]["code"] == code
+        assert "secret" not in response.get_data(as_text=True)
+    # What the client isn't told, the log is.
+    assert "/secret" in caplog.text
+
+
+def test_there_is_no_header_that_opens_us_to_other_sites() -> None:
+    headers = client(answer(b"{}", JSON)).get("/", headers={"Origin": "http://evil"}).headers
+    assert not [name for name, _ in headers if name.startswith("Access-Control")]
