@@ -215,7 +215,8 @@ function cellsOf(scenario, r, info) {
   let found = cache.get(key);
   if (!found) {
     const at = r.layers.indexOf(info) / Math.max(1, r.layers.length - 1);
-    cache.set(key, (found = makeCells(r.kind, info, at, r.steps, r.steps[r.steps.length - 1] ?? 0, 7)));
+    found = makeCells(r.kind, info, at, r.steps, r.steps[r.steps.length - 1] ?? 0, 7);
+    cache.set(key, found);
   }
   return found;
 }
@@ -264,9 +265,9 @@ export function container(header, sections) {
   const out = Buffer.alloc(start + offset);
   out.writeUInt32LE(json.length, 0);
   json.copy(out, 4);
-  sections.forEach(([, , , array], i) =>
-    Buffer.from(array.buffer, array.byteOffset, array.byteLength).copy(out, start + list[i].offset),
-  );
+  sections.forEach(([, , , array], i) => {
+    Buffer.from(array.buffer, array.byteOffset, array.byteLength).copy(out, start + list[i].offset);
+  });
   return out;
 }
 

@@ -33,3 +33,13 @@ export async function launch() {
 export async function idle(frame) {
   await frame.waitForFunction(() => document.documentElement.dataset.pastnetIdle === "true", null, { timeout: 60_000 });
 }
+
+/** Opens the tab in a running TensorBoard and gives its frame, idle. */
+export async function openTab(page, base, { hash = "", dark = false } = {}) {
+  if (dark) await page.addInitScript(() => localStorage.setItem("_tb_global_settings", JSON.stringify({ theme: "dark" })));
+  await page.goto(`${base}/#pastnet${hash}`);
+  const frame = await (await page.waitForSelector('iframe[src*="name=pastnet"]')).contentFrame();
+  await frame.waitForFunction(() => "pastnetIdle" in document.documentElement.dataset);
+  await idle(frame);
+  return frame;
+}

@@ -6,7 +6,7 @@ import { App } from "./view/app";
 import { listenToKeys } from "./view/keys";
 import { version } from "./view/resource";
 import { dark, followUrl, hostRuns } from "./view/store";
-import css from "./view/style.css";
+import { css } from "./view/style";
 
 export function render(): void {
   const sheet = new CSSStyleSheet();

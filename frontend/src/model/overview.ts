@@ -68,7 +68,10 @@ const sums = new WeakMap<Overview, Map<string, Series | null>>();
 export function sumOf(overview: Overview, layers: readonly string[]): Series | null {
   if (layers.length === 1) return overview.series.get(layers[0]) ?? null;
   let kept = sums.get(overview);
-  if (!kept) sums.set(overview, (kept = new Map()));
+  if (!kept) {
+    kept = new Map();
+    sums.set(overview, kept);
+  }
   const key = layers.join("\n");
   let sum = kept.get(key);
   if (sum === undefined) {

@@ -55,7 +55,8 @@ function Content() {
 
 function FirstLoad() {
   return (
-    <div class="panel first-load" aria-busy="true" aria-label="Loading">
+    <div class="panel first-load" aria-busy="true">
+      <span class="offscreen">Loading</span>
       {[1, 2, 3, 4, 5, 6].map((line) => (
         <Skeleton key={line} height={line === 1 ? 60 : 34} />
       ))}

@@ -140,7 +140,6 @@ export function DataTable({
         </thead>
         <tbody>
           {rows.slice(0, limit).map((row, r) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity of their own
             <tr key={r}>
               {row.map((cell, i) =>
                 i === 0 ? (

@@ -126,7 +126,10 @@ function perCells<T>(make: (cells: Cells) => T): (cells: Cells) => T {
   const kept = new WeakMap<Cells, T>();
   return (cells) => {
     let value = kept.get(cells);
-    if (value === undefined) kept.set(cells, (value = make(cells)));
+    if (value === undefined) {
+      value = make(cells);
+      kept.set(cells, value);
+    }
     return value;
   };
 }

@@ -26,7 +26,7 @@ export function startDrag(event: PointerEvent, width: number): void {
     const found = dragged.peek();
     window.removeEventListener("pointermove", move);
     window.removeEventListener("pointerup", up);
-    window.removeEventListener("keydown", escape, true);
+    window.removeEventListener("keydown", onEscape, true);
     dragged.value = null;
     if (!found) return;
     // The click that follows a drag must not set the step.
@@ -37,14 +37,14 @@ export function startDrag(event: PointerEvent, width: number): void {
     if (to - from >= 2) update({ zoom: [from, to] });
   };
   const up = () => stop(false);
-  const escape = (e: KeyboardEvent) => {
+  const onEscape = (e: KeyboardEvent) => {
     if (e.key !== "Escape") return;
     e.stopPropagation();
     stop(true);
   };
   window.addEventListener("pointermove", move);
   window.addEventListener("pointerup", up);
-  window.addEventListener("keydown", escape, true);
+  window.addEventListener("keydown", onEscape, true);
 }
 
 export function ZoomBox({ width }: { width: number }) {

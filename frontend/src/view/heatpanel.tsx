@@ -1,6 +1,6 @@
 /** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { drawBars } from "../draw/bars";
 import { drawCells } from "../draw/heatmap";
 import { pixelsOf } from "../draw/palette";
@@ -10,16 +10,14 @@ import type { Cells } from "../model/cells";
 import { formatCount } from "../model/format";
 import { toPixel, toStep } from "../model/scale";
 import { lastAtOrBefore, readAt } from "../model/series";
-import { segmentsOf } from "../model/sort";
-import { STATE_NAMES } from "../model/states";
-import { Icon } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
-import { cellSeries, cellSummary, type Run, range, scaleOf, threshold } from "./data";
+import { cellSeries, type Run, range, scaleOf } from "./data";
 import { startDrag, ZoomBox } from "./drag";
 import { Flags } from "./flags";
+import { Gutter, Violations } from "./heatgutter";
 import { Axis } from "./nethead";
-import { hover, mode, order, theme, update } from "./store";
+import { hover, mode, theme, update } from "./store";
 import { sharesText } from "./words";
 
 export interface HeatProps {
@@ -98,41 +96,6 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
   );
 }
 
-/** What the segments of rows are, on the left of the heatmap. */
-function Gutter({ cells, rows, height }: { cells: Cells; rows: Uint32Array; height: number }) {
-  const summary = cellSummary(cells);
-  const segments = useMemo(() => segmentsOf(summary, rows, order.value), [summary, rows, order.value]);
-  const at = (row: number) => (row / rows.length) * height;
-  if (segments.length === 0) {
-    return order.value === "index" ? (
-      <>
-        <span class="gutter-label" style={{ top: "8px" }}>
-          0
-        </span>
-        <span class="gutter-label" style={{ top: `${height - 8}px` }}>
-          {formatCount(rows.length - 1)}
-        </span>
-      </>
-    ) : null;
-  }
-  return (
-    <>
-      {segments.map((segment) => (
-        <div key={segment.from}>
-          {segment.from > 0 ? <i class="gutter-tick" style={{ top: `${at(segment.from)}px` }} /> : null}
-          {at(segment.to) - at(segment.from) >= 26 ? (
-            <span class="gutter-label" style={{ top: `${(at(segment.from) + at(segment.to)) / 2}px` }}>
-              {formatCount(segment.to - segment.from)}
-              <br />
-              {STATE_NAMES[segment.state]}
-            </span>
-          ) : null}
-        </div>
-      ))}
-    </>
-  );
-}
-
 /** Crosshair over strip and heatmap, the line of the channel, and its pill. */
 function Cross({ rows, width, height, top, selected }: Sized & { top: number }) {
   const x = toPixel(scaleOf(width), readStep.value);
@@ -150,36 +113,6 @@ function Cross({ rows, width, height, top, selected }: Sized & { top: number }) 
           </span>
         </>
       ) : null}
-    </>
-  );
-}
-
-/** A mark beside each violated row, as far as they don't cover each other. */
-function Violations({ cells, rows, height }: { cells: Cells; rows: Uint32Array; height: number }) {
-  const { firstViolated } = cellSummary(cells);
-  const marks = useMemo(() => {
-    const found: { y: number; channel: number }[] = [];
-    rows.forEach((c, i) => {
-      const y = ((i + 0.5) / rows.length) * height;
-      if (firstViolated[c] >= 0 && y - (found[found.length - 1]?.y ?? -20) >= 12) found.push({ y, channel: c });
-    });
-    return found;
-  }, [firstViolated, rows, height]);
-  return (
-    <>
-      {marks.map((mark) => (
-        <button
-          key={mark.channel}
-          type="button"
-          class="violation-mark"
-          style={{ top: `${mark.y}px` }}
-          aria-label={`Channel ${mark.channel} moved although held, first at step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
-          title={`Channel ${mark.channel} moved although held, first at step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
-          onClick={() => update({ channel: mark.channel, step: cells.steps[firstViolated[mark.channel]] })}
-        >
-          <Icon name="warning" size={12} />
-        </button>
-      ))}
     </>
   );
 }
@@ -223,6 +156,8 @@ export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
           </div>
           <div class="heat-middle">
             <Flags cells={cells} width={width} />
+            {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
+            {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same */}
             <div
               ref={plot}
               class="heat-plot"
@@ -261,5 +196,3 @@ export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
     </div>
   );
 }
-
-export const headerThreshold = (cells: Cells | null): number => cells?.header.threshold ?? threshold.value;

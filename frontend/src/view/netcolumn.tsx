@@ -109,6 +109,8 @@ export function RunColumn(props: Props) {
     return { step: snap(run, toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
   };
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same
     <div
       ref={ref}
       class="run-column"

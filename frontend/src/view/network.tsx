@@ -118,7 +118,6 @@ export function NetworkView() {
           <TableButton panel="network" what="the network" />
         </div>
       ) : null}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <div
         class="net"
         ref={ref}

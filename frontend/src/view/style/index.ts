@@ -1,0 +1,12 @@
+/** All styles, in the order in which they apply. */
+
+import base from "./base.css";
+import floating from "./floating.css";
+import frame from "./frame.css";
+import inspector from "./inspector.css";
+import layer from "./layer.css";
+import network from "./network.css";
+import sidebar from "./sidebar.css";
+import tables from "./tables.css";
+
+export const css = [base, sidebar, frame, network, layer, inspector, tables, floating].join("\n");
