@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,10 @@ def _fast(flags: Any) -> Any:
     out, into = os.pipe()
     os.dup2(into, 2)
     try:
-        ingester.start()
+        with warnings.catch_warnings():
+            # TensorBoard lets go of the process and of a directory without a word.
+            warnings.simplefilter("ignore", ResourceWarning)
+            ingester.start()
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)

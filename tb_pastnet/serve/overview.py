@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from tb_pastnet.core import pooling, states
 from tb_pastnet.core.account import Account
 from tb_pastnet.serve import container, csv_export, notes, views
 from tb_pastnet.serve.failures import SCHEMA
+from tb_pastnet.serve.movement import Movement
 from tb_pastnet.serve.notes import Notes
 from tb_pastnet.serve.runs import Run
 from tb_pastnet.serve.source import Caller
@@ -87,27 +90,31 @@ def make_overview(
         threshold: relative delta under which a channel is quiet.
         most: columns at most; None: one for each record.
     """
-    steps = _all_steps(store, caller, run)
-    starts = pooling.columns(steps, most or max(len(steps), 1))
-    ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
-    edges = steps[starts]
     rows: list[views.Row] = []
     accounts: list[Account] = []
     found = Notes(run.notes)
-    for moves in store.each_movement(caller, run, [one.main for one in run.layers]):
-        rows.append(views.row(moves.told(threshold), moves.delta, moves.steps, edges))
+    steps, movements = _with_steps(
+        run, store.each_movement(caller, run, [one.main for one in run.layers])
+    )
+    starts = pooling.columns(steps, most or max(len(steps), 1))
+    ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
+    edges = steps[starts]
+    for moves in movements:
+        # Of a lost timeline's end only the first layer knows.
+        known = slice(np.searchsorted(moves.steps, steps[-1], side="right") if len(steps) else 0)
+        told = moves.told(threshold)[known]
+        rows.append(views.row(told, moves.delta[known], moves.steps[known], edges))
         accounts.append(moves.account)
         found.update(moves.notes)
     return Overview(run, threshold, edges, steps[ends], tuple(rows), tuple(accounts), found)
 
 
-def _all_steps(store: Store, caller: Caller, run: Run) -> Integers:
-    """The run's steps, from its timeline; where a part of that is damaged, from a layer too."""
-    whole = len(run.axis.steps) and not any(one.damaged for one in run.lineages)
-    if whole or not run.layers:
-        return run.axis.steps
-    first = store.movement(caller, run, run.layers[0].main)
-    return np.union1d(run.axis.steps, first.steps)
+def _with_steps(run: Run, movements: Iterator[Movement]) -> tuple[Integers, Iterator[Movement]]:
+    """The run's steps: of its timeline and, where a part of that is lost, of the first layer."""
+    first = next(movements, None)
+    if first is None:
+        return run.axis.steps, movements
+    return np.union1d(run.axis.steps, first.steps), chain([first], movements)
 
 
 def _looked_up(known: Integers, values: Floats, steps: Integers) -> Floats:

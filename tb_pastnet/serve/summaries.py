@@ -105,7 +105,8 @@ def date(
 
 def _series(stamps: Mapping[str, Stamp]) -> dict[str, Series]:
     found = {}
-    for tag, stamp in stamps.items():
+    # Sorted: the two loaders list them in different orders.
+    for tag, stamp in sorted(stamps.items()):
         try:
             found[tag] = decode_series(stamp.content)
         except UnreadableRecord:

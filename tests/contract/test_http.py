@@ -1,0 +1,220 @@
+"""Every route through TensorBoard's own application: statuses and headers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from werkzeug.test import TestResponse
+
+from tb_pastnet.serve import plugin, routes
+from tb_pastnet.serve.container import unpack
+from tests import event_files as files
+from tests.tensorboards import PREFIX, Board, board, strict_json
+
+GOOD = {
+    "/index": {},
+    "/overview": {"run": "a"},
+    "/layer": {"run": "a", "layer": "conv1"},
+    "/channel": {"run": "a", "layer": "conv1", "channel": "1"},
+    "/export.csv": {"run": "a"},
+}
+TYPES = {
+    "/index": "application/json",
+    "/overview": "application/octet-stream",
+    "/layer": "application/octet-stream",
+    "/channel": "application/json",
+    "/export.csv": "text/csv",
+    "/index.js": "text/javascript",
+}
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    logdir = tmp_path_factory.mktemp("log")
+    files.write_run(logdir)
+    with board(logdir, "slow") as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _no_word_from_the_validator(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level(logging.WARNING, logger="tensorboard"):
+        yield
+    assert "warning will become an error" not in caplog.text
+
+
+def failed(response: TestResponse, status: int, code: str) -> str:
+    """Checks the one shape of errors and returns the message."""
+    assert response.status_code == status
+    assert response.mimetype == "application/json"
+    body = strict_json(response.get_data())
+    assert body.keys() == {"schema", "error"}
+    assert body["error"].keys() == {"code", "message"}
+    assert body["error"]["code"] == code
+    assert body["error"]["message"].startswith("Could not ")
+    return str(body["error"]["message"])
+
+
+def test_the_routes_are_those_that_are_documented() -> None:
+    assert set(GOOD) == set(routes.ROUTES)
+
+
+@pytest.mark.parametrize("route", TYPES)
+def test_200_and_then_304(here: Board, route: str) -> None:
+    first = here.get(route, **GOOD.get(route, {}))
+    assert first.status_code == 200
+    assert first.mimetype == TYPES[route]
+    assert first.headers["X-Content-Type-Options"] == "nosniff"
+    assert "no-cache" in first.headers["Cache-Control"]
+    assert not [name for name, _ in first.headers if name.startswith("Access-Control")]
+    tag = first.headers["ETag"]
+    again = here.get(route, headers={"If-None-Match": tag}, **GOOD.get(route, {}))
+    assert (again.status_code, again.get_data(), again.headers["ETag"]) == (304, b"", tag)
+    packed = here.get(route, headers={"Accept-Encoding": "gzip"}, **GOOD.get(route, {}))
+    assert packed.headers["ETag"] == tag
+
+
+@pytest.mark.parametrize("route", [*TYPES, "/nothing"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_405_for_everything_but_get(here: Board, route: str, method: str) -> None:
+    response = here.client.open(PREFIX + route, method=method)
+    assert response.headers["Allow"] == "GET"
+    failed(response, 405, "method_not_allowed")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nothing", "/static/index.js", "/index.js/x", "/..%2f..%2fetc/passwd", "/%00", "/loader.py"],
+)
+def test_404_for_every_other_path(here: Board, path: str) -> None:
+    failed(here.client.get(PREFIX + path), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("route", "query", "status", "text"),
+    [
+        ("/overview", {}, 400, "expected the parameter 'run'"),
+        ("/overview", {"run": "b"}, 404, "got 'b'"),
+        ("/overview", {"run": "a", "cols": "0"}, 400, "from 1 to 4096"),
+        ("/overview", {"run": "a", "cols": "x"}, 400, "from 1 to 4096"),
+        ("/overview", {"run": "a", "th": "nan"}, 400, "expected th to be a number"),
+        ("/layer", {"run": "a"}, 400, "expected the parameter 'layer'"),
+        ("/layer", {"run": "a", "layer": "x"}, 404, "got 'x'"),
+        ("/layer", {"run": "a", "layer": "conv1", "variable": "x"}, 404, "got 'x'"),
+        ("/layer", {"run": "a", "layer": "conv1", "since": "1.5"}, 400, "got '1.5'"),
+        ("/channel", {"run": "a", "layer": "conv1"}, 400, "expected the parameter 'channel'"),
+        ("/channel", {"run": "a", "layer": "conv1", "channel": "4"}, 404, "0 to 3"),
+        ("/channel", {"run": "a", "layer": "conv1", "channel": "-1"}, 404, "0 to 3"),
+        ("/export.csv", {}, 400, "expected the parameter 'run'"),
+        ("/export.csv", {"run": "a", "layer": "x"}, 404, "got 'x'"),
+        ("/export.csv", {"run": "a", "layer": "conv1", "channel": "9"}, 404, "0 to 3"),
+    ],
+)
+def test_400_and_404_say_what_was_expected(
+    here: Board, route: str, query: dict[str, str], status: int, text: str
+) -> None:
+    code = {400: "bad_request", 404: "not_found"}[status]
+    assert text in failed(here.get(route, **query), status, code)
+
+
+def test_500_tells_the_log_and_not_the_client(here: Board, monkeypatch, caplog) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("/home/me/secret")
+
+    monkeypatch.setattr("tb_pastnet.serve.store.Store.catalog", fail)
+    message = failed(here.get("/index"), 500, "internal")
+    assert "RuntimeError" in message
+    assert "secret" not in message
+    assert "/home/me/secret" in caplog.text
+
+
+def test_an_export_that_is_too_long_is_refused(here: Board, monkeypatch) -> None:
+    monkeypatch.setattr(routes, "MOST_LINES", 79)
+    for query in ({}, {"layer": "conv1"}):
+        text = failed(here.get("/export.csv", run="a", **query), 400, "bad_request")
+        assert "expected at most 79 lines" in text
+    for query in ({"channel": 1}, {"since": 30}):
+        assert here.get("/export.csv", run="a", layer="conv1", **query).status_code == 200
+
+
+def test_since_gives_only_what_is_new(here: Board) -> None:
+    _, whole = here.arrays("/layer", run="a", layer="conv1")
+    _, tail = here.arrays("/layer", run="a", layer="conv1", since=30)
+    assert tail["steps"].tolist() == list(range(31, 41))
+    assert tail["state"].tolist() == whole["state"][:, 30:].tolist()
+    assert tail["delta"].tolist() == whole["delta"][:, 30:].tolist()
+    _, none = here.arrays("/layer", run="a", layer="conv1", since=99)
+    assert none["state"].shape == (4, 0)
+
+
+def test_a_large_answer_is_packed_for_those_who_can(here: Board) -> None:
+    query = {"run": "a", "layer": "block/conv2"}
+    plain = here.get("/layer", **query)
+    packed = here.get("/layer", headers={"Accept-Encoding": "gzip"}, **query)
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.headers["Vary"] == "Accept-Encoding"
+    assert int(packed.headers["Content-Length"]) < int(plain.headers["Content-Length"])
+    unpack(plain.get_data())
+
+
+def test_the_static_files_are_a_fixed_map(tmp_path: Path) -> None:
+    from tensorboard.plugins import base_plugin
+    from werkzeug.test import Client
+
+    for name in ("index.js", "index.css", "secret.txt", "notes.md", ".hidden.js"):
+        (tmp_path / name).write_text("x")
+    apps = plugin.PastNetPlugin(base_plugin.TBContext(), static=tmp_path).get_plugin_apps()
+    assert {"/index.js", "/index.css"} <= set(apps)
+    assert not {"/secret.txt", "/notes.md"} & set(apps)
+    assert Client(apps["/index.css"]).get("/").mimetype == "text/css"
+
+
+def test_a_missing_page_explains_itself(tmp_path: Path) -> None:
+    from tensorboard.plugins import base_plugin
+    from werkzeug.test import Client
+
+    apps = plugin.PastNetPlugin(base_plugin.TBContext(), static=tmp_path / "x").get_plugin_apps()
+    response = Client(apps["/index.js"]).get("/")
+    assert response.mimetype == "text/javascript"
+    assert "The page of PastNet is missing" in response.get_data(as_text=True)
+    assert "export function render" in response.get_data(as_text=True)
+
+
+def test_path_prefix_and_experiment(tmp_path: Path) -> None:
+    files.write_run(tmp_path)
+    with board(tmp_path, "slow", "--path_prefix", "/some/where") as here:
+        for prefix in ("/some/where", "/some/where/experiment/x"):
+            response = here.client.get(f"{prefix}{PREFIX}/index")
+            assert response.status_code == 200
+            listing = here.client.get(f"{prefix}/data/plugins_listing").json["pastnet"]
+            assert listing["enabled"]
+            assert listing["tab_name"] == "PastNet"
+            path = listing["loading_mechanism"]["module_path"]
+            assert here.client.get(path).status_code == 200
+
+
+def test_an_empty_log_lights_no_tab(tmp_path: Path) -> None:
+    with board(tmp_path, "slow") as here:
+        assert not here.client.get("/data/plugins_listing").json["pastnet"]["enabled"]
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from([*GOOD, "/index.js", "/x"]),
+    st.dictionaries(
+        st.sampled_from(["run", "layer", "variable", "channel", "th", "cols", "since", "x"]),
+        st.sampled_from(["a", "conv1", "conv1/bias", "0", "1e-3", "-1", ".", ""]) | st.text(),
+    ),
+)
+def test_no_query_whatsoever_is_an_error_of_ours(
+    here: Board, route: str, query: dict[str, str]
+) -> None:
+    response = here.get(route, **query)
+    assert response.status_code in (200, 400, 404)
+    if response.status_code != 200:
+        failed(response, response.status_code, response.json["error"]["code"])

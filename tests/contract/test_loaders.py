@@ -1,0 +1,408 @@
+"""One answer: what TensorBoard's two loaders make of the same log, with default flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core.block import Block, encode_block
+from tb_pastnet.core.description import Series, encode_series
+from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
+from tb_pastnet.core.timeline import Timeline
+from tests import event_files as files
+from tests.tensorboards import LOADERS, Board, board, flags_for
+
+ROUTES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/overview", {"cols": 64}),
+    ("/overview", {"th": "0.01"}),
+    ("/layer", {"layer": "conv1"}),
+    ("/layer", {"layer": "block/conv2", "variable": "block/conv2/bias", "since": 20}),
+    ("/channel", {"layer": "conv1", "channel": 2}),
+    ("/export.csv", {}),
+    ("/export.csv", {"layer": "conv1"}),
+)
+
+
+def everything(here: Board, *runs: str) -> dict[str, bytes]:
+    """The bytes of every route."""
+    found = {"/index": here.get("/index").get_data()}
+    for run in runs:
+        for route, query in ROUTES:
+            response = here.get(route, run=run, **query)
+            assert response.status_code == 200, response.get_data(as_text=True)
+            found[f"{route} {run} {query}"] = response.get_data()
+    return found
+
+
+def in_both(logdir: Path, look: Callable[[Board], Any]) -> Any:
+    """What both loaders answer, which must be one thing."""
+    answers = []
+    for loader in LOADERS:
+        with board(logdir, loader) as here:
+            answers.append(look(here))
+    assert answers[0] == answers[1]
+    return answers[0]
+
+
+def the_run(here: Board) -> dict[str, Any]:
+    (run,) = here.json("/index")["runs"]
+    account = run["account"]
+    assert account["offered"] == sum(n for name, n in account.items() if name != "offered")
+    return run
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_all_of_1000_steps_are_known(tmp_path: Path, loader: str) -> None:
+    files.write_run(tmp_path, steps=range(1, 1001))
+    with board(tmp_path, loader) as here:
+        run = the_run(here)
+        assert (run["records"], run["first_step"], run["last_step"]) == (1000, 1, 1000)
+        header, arrays = here.arrays("/layer", run="a", layer="conv1")
+        assert arrays["steps"].tolist() == list(range(1, 1001))
+        assert header["account"]["shown"] == 1000
+        _, pooled = here.arrays("/overview", run="a")
+        assert pooled["counts"].shape == (2, 256, 6)
+
+
+def test_without_our_flag_tensorboard_would_forget_most(tmp_path: Path) -> None:
+    """The trap is real: this test fails if TensorBoard no longer samples, and fix_flags can go."""
+    files.write_run(tmp_path, steps=range(1, 1001), block=1)
+    with board(tmp_path, "slow", "--samples_per_plugin", "pastnet=10") as here:
+        assert here.json("/index")["runs"][0]["records"] <= 10
+
+
+def test_a_users_own_flag_is_respected(tmp_path: Path) -> None:
+    assert flags_for(tmp_path).samples_per_plugin == {"pastnet": 0}
+    flags = flags_for(tmp_path, "--samples_per_plugin", "pastnet=7,scalars=3")
+    assert flags.samples_per_plugin == {"pastnet": 7, "scalars": 3}
+
+
+def test_every_route_gives_the_same_bytes(tmp_path: Path) -> None:
+    files.write_run(tmp_path, "a")
+    files.write_run(tmp_path, "deep/er/b", steps=range(0, 200, 5), lineage=2)
+    writer = files.LineageWriter(tmp_path, ".", lineage=3)
+    writer.describe(0)
+    kernel = files.codes(range(1, 41), 4)
+    files.freeze(kernel, slice(10, 20), slice(0, 2))
+    files.prune(kernel, slice(25, None), slice(1, 3))
+    files.poison(kernel, slice(3, 9), slice(3, 4))
+    writer.records(range(1, 41), {"conv1/kernel": kernel}, learning_rates=[0.1] * 20 + [0.01] * 20)
+    found = in_both(tmp_path, lambda here: everything(here, "a", "deep/er/b", "."))
+    assert len(found) == 1 + 3 * len(ROUTES)
+
+
+def test_a_restart_that_goes_back_gives_one_picture(tmp_path: Path) -> None:
+    files.write_run(tmp_path, steps=range(100), ordinal=1, lineage=0xAAAAAAAA)
+    files.write_run(tmp_path, steps=range(80, 150), ordinal=2, lineage=0x11111111)
+
+    def look(here: Board) -> Any:
+        run = the_run(here)
+        header, arrays = here.arrays("/layer", run="a", layer="conv1")
+        assert arrays["steps"].tolist() == list(range(150))
+        return run, header
+
+    run, header = in_both(tmp_path, look)
+    assert (run["records"], run["account"]["superseded"]) == (150, 20)
+    assert [one["ordinal"] for one in run["lineages"]] == [1, 2]
+    assert header["account"] == run["account"]
+    assert {"step": 80, "kind": "restart", "text": "training was resumed here"} in header["events"]
+
+
+def test_a_clock_that_was_set_back_changes_nothing(tmp_path: Path) -> None:
+    files.write_run(tmp_path, steps=range(60), ordinal=1, lineage=5)
+    files.write_run(tmp_path, steps=range(60, 120), ordinal=2, lineage=4, created=1_000_000_000)
+    run = in_both(tmp_path, the_run)
+    assert (run["records"], run["account"]["superseded"]) == (120, 0)
+
+
+def test_two_writers_at_a_time_are_both_there(tmp_path: Path) -> None:
+    one = files.LineageWriter(tmp_path, ordinal=1, lineage=7)
+    two = files.LineageWriter(tmp_path, ordinal=2, lineage=3)
+    for writer, first in ((one, 0), (two, 1)):
+        writer.first_step = first
+        writer.describe(first)
+    for at in range(0, 200, 20):
+        one.records(range(at, at + 20, 2))
+        two.records(range(at + 1, at + 20, 2))
+    run = in_both(tmp_path, the_run)
+    assert len(run["lineages"]) == 2
+    assert run["account"] == {
+        "offered": 200,
+        "shown": 101,
+        "superseded": 99,
+        "thinned": 0,
+        "dropped": 0,
+        "unreadable": 0,
+    }
+
+
+def test_segments_are_one_lineage(tmp_path: Path) -> None:
+    writer = files.LineageWriter(tmp_path)
+    for segment in range(3):
+        writer.segment = segment
+        first = 1 + 30 * segment
+        writer.describe(first - 1)
+        writer.records(range(first, first + 30))
+    assert in_both(tmp_path, the_run)["records"] == 90
+
+
+def test_a_group_that_was_written_twice_counts_once(tmp_path: Path) -> None:
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 17))
+    first = writer.path.read_bytes()
+    writer.segment = 1
+    writer.path.write_bytes(first)
+    writer.records(range(17, 33))
+    run = in_both(tmp_path, the_run)
+    assert run["account"]["shown"] == run["account"]["offered"] == 32
+
+
+def test_a_torn_tail_costs_itself(tmp_path: Path) -> None:
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 33))
+    data = writer.path.read_bytes()
+    writer.path.write_bytes(data[:-7])
+
+    def look(here: Board) -> Any:
+        header, arrays = here.arrays("/layer", run="a", layer="conv1")
+        _, pooled = here.arrays("/overview", run="a")
+        assert pooled["steps"].tolist() == arrays["steps"].tolist()
+        return the_run(here), header, arrays["steps"].tolist()
+
+    run, header, steps = in_both(tmp_path, look)
+    assert steps == list(range(1, 33))
+    assert run["records"] == 16  # the last timeline was torn, the blocks before it are whole
+    assert header["account"]["shown"] == 32
+
+
+def test_what_the_writer_gave_up_and_left_out_is_shown(tmp_path: Path) -> None:
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 41), thinned=5, dropped=3, notes={"The queue was full": 3})
+    writer.close(40, thinned=5, dropped=3, notes={"The queue was full": 3})
+    run = in_both(tmp_path, the_run)
+    assert (run["account"]["thinned"], run["account"]["dropped"]) == (5, 3)
+    assert run["notes"] == [{"text": "The queue was full", "count": 3}]
+    assert run["closed"]
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "note"),
+    [
+        (b"nothing of ours", "did not write"),
+        (b"PAST\x09\x01\x00\x00\x00\x00\x00\x00future", "newer format"),
+        (b"PAST\x01\x01\x00\x00\x00\x00\x00\x00damaged", "Damaged"),
+        (b"", "did not write"),
+    ],
+)
+def test_garbage_under_our_name_is_counted_and_the_rest_is_shown(
+    tmp_path: Path, bytes_: bytes, note: str
+) -> None:
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 17))
+    for tag in (channels_tag("conv1/kernel"), TAG_TIMELINE, "description"):
+        writer.put(tag, 17, bytes_)
+    writer.records(range(18, 34))
+
+    def look(here: Board) -> Any:
+        header, arrays = here.arrays("/layer", run="a", layer="conv1")
+        return the_run(here), header, arrays["steps"].tolist()
+
+    run, header, steps = in_both(tmp_path, look)
+    assert steps == [*range(1, 17), *range(18, 34)]
+    assert run["account"]["unreadable"] == header["account"]["unreadable"] == 1
+    for notes in (run["notes"], header["notes"]):
+        assert note in notes[0]["text"]
+
+
+def test_a_series_without_any_value_fails_nobody(tmp_path: Path) -> None:
+    """TensorBoard's slow loader raises KeyError for all runs when it lists such a series."""
+    files.write_run(tmp_path, "good", lineage=1)
+    bad = files.LineageWriter(tmp_path, "bad", lineage=2)
+    bad.describe(0)
+    bad.records(range(1, 17))
+    bad.put("channels/nothing", 17, None)
+
+    def look(here: Board) -> Any:
+        return [(run["name"], run["records"]) for run in here.json("/index")["runs"]], everything(
+            here, "bad", "good"
+        )
+
+    runs, _ = in_both(tmp_path, look)
+    assert runs == [("bad", 16), ("good", 40)]
+
+
+def test_a_tensor_that_tensorboard_cant_convert_costs_its_series_alone(tmp_path: Path) -> None:
+    from tensorboard.compat.proto import tensor_pb2
+
+    files.write_run(tmp_path, "good", lineage=1)
+    bad = files.LineageWriter(tmp_path, "bad", lineage=2)
+    bad.describe(0)
+    bad.records(range(1, 17))
+    broken = tensor_pb2.TensorProto(dtype=files.DT_UINT8, tensor_content=b"12345")
+    broken.tensor_shape.dim.add(size=7)
+    bad.put(channels_tag("conv1/kernel"), 17, None, tensor=broken)
+
+    def look(here: Board) -> Any:
+        header, _ = here.arrays("/overview", run="bad")
+        return header["accounts"], header["notes"], everything(here, "good")
+
+    (conv1, conv2), notes, _ = in_both(tmp_path, look)
+    assert (conv1["shown"], conv1["unreadable"]) == (0, 16)
+    assert conv2["shown"] == 16
+    assert "could not hand out" in notes[0]["text"]
+
+
+def own_event(tag: str, step: int, channels: int, value: int) -> bytes:
+    at = np.array([step])
+    block = Block(at, at, at - 1, np.full((8, 1, channels), value, np.int16))
+    return files.event(
+        tag,
+        step,
+        encode_block(block, tag=tag, lineage=0),
+        content=encode_series(Series((3, channels), "-1", channels)),
+        wall_time=files.CREATED + step,
+    )
+
+
+def write_own(logdir: Path, run: str, steps: list[int], name: str = "host") -> None:
+    path = logdir / run / f"events.out.tfevents.1700000000.{name}.v2"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        for at, step in enumerate(steps):
+            for tag, channels in (("train/dense0/kernel", 4), ("train/dense0/bias", 2)):
+                file.write(files.frame(own_event(tag, step, channels, at)))
+
+
+def test_a_users_own_writer_is_a_run_too(tmp_path: Path) -> None:
+    write_own(tmp_path, "mine", [1, 2, 3, 5])
+
+    def look(here: Board) -> Any:
+        index = here.json("/index")
+        header, arrays = here.arrays("/layer", run="mine", layer="train/dense0")
+        overview, pooled = here.arrays("/overview", run="mine")
+        return index, header, arrays["steps"].tolist(), overview, pooled["counts"].tolist()
+
+    index, header, steps, _, _ = in_both(tmp_path, look)
+    (run,) = index["runs"]
+    assert (run["name"], run["source"], run["records"]) == ("mine", "summary", 4)
+    assert run["wall_time"] == [files.CREATED + 1, files.CREATED + 5]
+    (layer,) = index["networks"][0]["layers"]
+    assert (layer["id"], layer["group"], layer["variable"]) == (
+        "train/dense0",
+        "train",
+        "train/dense0/kernel",
+    )
+    assert [one["role"] for one in layer["variables"]] == ["bias", "kernel"]
+    assert (layer["channels"], layer["weights"]) == (4, 12)
+    assert steps == [1, 2, 3, 5]
+    assert header["account"]["offered"] == 4
+
+
+def test_a_users_own_writer_that_goes_back_gives_one_picture(tmp_path: Path) -> None:
+    write_own(tmp_path, "mine", [1, 2, 3, 4, 3, 4, 5])
+
+    def look(here: Board) -> Any:
+        _, arrays = here.arrays("/layer", run="mine", layer="train/dense0")
+        channel = here.json("/channel", run="mine", layer="train/dense0", channel=0)
+        return arrays["steps"].tolist(), channel
+
+    steps, channel = in_both(tmp_path, look)
+    assert steps == [1, 2, 3, 4, 5]
+    assert channel["norm"] == pytest.approx([2 ** (n / 16) for n in (0, 1, 4, 5, 6)], rel=1e-3)
+
+
+def test_both_kinds_of_one_name_stay_apart(tmp_path: Path) -> None:
+    files.write_run(tmp_path, "a")
+    write_own(tmp_path, "a", [1, 2])
+    runs = in_both(tmp_path, lambda here: here.json("/index")["runs"])
+    assert [(run["name"], run["source"]) for run in runs] == [
+        ("a", "sink"),
+        ("a (summary)", "summary"),
+    ]
+
+
+def test_runs_share_their_network_and_others_are_counted(tmp_path: Path) -> None:
+    for number, run in enumerate("abc"):
+        files.write_run(tmp_path, run, lineage=number + 1)
+    files.write_run(tmp_path, "wide", lineage=9, layers={"conv1": 5})
+    path = tmp_path / "scalars" / "events.out.tfevents.1700000000.host"
+    path.parent.mkdir()
+    path.write_bytes(files.frame(files.scalar_event("loss", 1, 0.5)))
+    path = tmp_path / "a" / "events.out.tfevents.1700000000.host"
+    path.write_bytes(files.frame(files.scalar_event("loss", 1, 0.5)))
+    index = in_both(tmp_path, lambda here: here.json("/index"))
+    assert [run["network"] for run in index["runs"]] == [0, 0, 0, 1]
+    assert len(index["networks"]) == 2
+    assert index["other_runs"] == 1  # run a has data of ours, below it
+
+
+def test_started_inside_a_lineage_it_says_so(tmp_path: Path) -> None:
+    writer = files.write_run(tmp_path)
+    index = in_both(writer.directory, lambda here: here.json("/index"))
+    assert index["runs"] == []
+    assert "one directory above" in index["warnings"][0]
+
+
+def test_an_empty_log_directory_is_an_empty_index(tmp_path: Path) -> None:
+    index = in_both(tmp_path, lambda here: here.json("/index"))
+    assert (index["runs"], index["networks"], index["other_runs"], index["warnings"]) == (
+        [],
+        [],
+        0,
+        [],
+    )
+
+
+def test_a_layer_with_a_new_shape_starts_a_new_series(tmp_path: Path) -> None:
+    files.write_run(tmp_path, steps=range(20), ordinal=1, layers={"conv1": 4, "gone": 2})
+    files.write_run(tmp_path, steps=range(20, 40), ordinal=2, layers={"conv1": 8, "new": 3})
+
+    def look(here: Board) -> Any:
+        header, arrays = here.arrays("/layer", run="a", layer="conv1")
+        return here.json("/index"), header, arrays["steps"].tolist()
+
+    index, header, steps = in_both(tmp_path, look)
+    assert [layer["id"] for layer in index["networks"][0]["layers"]] == ["conv1", "new", "gone"]
+    assert steps == list(range(20, 40))
+    assert header["account"]["superseded"] == 20
+    assert "number of channels" in header["notes"][0]["text"]
+
+
+def test_a_lost_timeline_doesnt_lose_the_records(tmp_path: Path) -> None:
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 17))
+    damaged = writer.sealed(Timeline(offered=32), 32)[:-1]
+    block = Block(*[np.arange(16, 32) + n for n in (0, 1, 0)], files.codes(range(17, 33), 4))
+    tag = channels_tag("conv1/kernel")
+    writer.put(tag, 32, encode_block(block, tag=tag, lineage=writer.lineage))
+    writer.put(TAG_TIMELINE, 32, damaged)
+    _, counts, steps = in_both(
+        tmp_path,
+        lambda here: (
+            the_run(here),
+            here.arrays("/overview", run="a")[1]["counts"].tolist(),
+            here.arrays("/overview", run="a")[1]["steps"].tolist(),
+        ),
+    )
+    assert steps == list(range(1, 33))
+    assert counts[0][31][1] == 4
+    assert counts[1][31][0] == 6  # of the other layer nothing is there
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_many_threads_get_one_answer(tmp_path: Path, loader: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    files.write_run(tmp_path, steps=range(1, 201))
+    with board(tmp_path, loader) as here, ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: everything(here, "a"), range(8)))
+        assert all(one == found[0] for one in found)
