@@ -338,7 +338,7 @@ export function layerAnswer(scenario, r, info, th) {
       axis: "-1",
       verified: true,
       channels: info.channels,
-      elements: info.weights,
+      elements: info.weights / info.channels,
       threshold: th,
       patience: 5,
       past: r.past,

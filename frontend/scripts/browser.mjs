@@ -36,10 +36,26 @@ export async function idle(frame) {
 
 /** Opens the tab in a running TensorBoard and gives its frame, idle. */
 export async function openTab(page, base, { hash = "", dark = false } = {}) {
-  if (dark) await page.addInitScript(() => localStorage.setItem("_tb_global_settings", JSON.stringify({ theme: "dark" })));
+  if (dark)
+    await page.addInitScript(() => localStorage.setItem("_tb_global_settings", JSON.stringify({ theme: "dark" })));
   await page.goto(`${base}/#pastnet${hash}`);
   const frame = await (await page.waitForSelector('iframe[src*="name=pastnet"]')).contentFrame();
   await frame.waitForFunction(() => "pastnetIdle" in document.documentElement.dataset);
   await idle(frame);
   return frame;
+}
+
+/** What axe finds against WCAG A and AA in a frame: rule and the elements, nothing where all is well. */
+export async function axe(frame) {
+  const { readFile } = await import("node:fs/promises");
+  const { createRequire } = await import("node:module");
+  const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await frame.evaluate(source);
+  return frame.evaluate(async () => {
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+    const { violations } = await window.axe.run(document, { runOnly: tags });
+    return violations.map(
+      (rule) => `${rule.id}: ${rule.nodes.map((node) => `${node.target} ${node.failureSummary}`).join(" | ")}`,
+    );
+  });
 }

@@ -10,7 +10,7 @@ import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatPower } from "../model/format";
 import { toPixel, toStep } from "../model/scale";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
-import { Marker, PathName } from "./bits";
+import { Marker, RunName } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
@@ -91,7 +91,7 @@ export function Barcodes({ layer, channel, run }: Props) {
           {found.map((entry) => (
             <div key={entry.run.name} class={entry.run.name === run.name ? "own" : ""} title={entry.run.name}>
               <Marker color={entry.run.color} shape={entry.run.shape} size={9} />
-              <PathName text={entry.run.name} />
+              <RunName text={entry.run.name} />
             </div>
           ))}
         </div>

@@ -40,12 +40,22 @@ export function Marker({ color, shape, size = 11 }: { color: string; shape: numb
   );
 }
 
-/** A name with slashes that gives up its folders before its last part where room is short. */
-export function PathName({ text }: { text: string }) {
-  const at = text.lastIndexOf("/") + 1;
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\u200e-\u202e]/u;
+
+/** A name that gives up its middle where room is short: runs often differ in their last letters alone. */
+export function RunName({ text }: { text: string }) {
+  const slash = text.lastIndexOf("/") + 1;
+  const at = slash > 0 && text.length - slash <= 14 ? slash : text.length - 6;
+  if (at <= 0 || RIGHT_TO_LEFT.test(text)) {
+    return (
+      <bdi class="path">
+        <span class="name">{text}</span>
+      </bdi>
+    );
+  }
   return (
     <bdi class="path">
-      {at > 0 ? <span class="name">{text.slice(0, at)}</span> : null}
+      <span class="name">{text.slice(0, at)}</span>
       <span class="name">{text.slice(at)}</span>
     </bdi>
   );

@@ -57,7 +57,7 @@ export function Violations({ cells, rows, height }: Props) {
     const found: { y: number; channel: number }[] = [];
     rows.forEach((c, i) => {
       const y = ((i + 0.5) / rows.length) * height;
-      if (firstViolated[c] >= 0 && y - (found[found.length - 1]?.y ?? -20) >= 12) found.push({ y, channel: c });
+      if (firstViolated[c] >= 0 && y - (found[found.length - 1]?.y ?? -20) >= 24) found.push({ y, channel: c });
     });
     return found;
   }, [firstViolated, rows, height]);

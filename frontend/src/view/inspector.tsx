@@ -43,7 +43,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
   const own = answer ? lastAtOrBefore(answer.steps, readStep.value) : -1;
   const i = record < 0 ? -1 : own;
   const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
-  const elements = cells.channels > 0 ? Math.round(cells.header.elements / cells.channels) : 0;
+  const elements = cells.header.elements;
   const moved = cellSummary(cells).lastMoved[channel];
   return (
     <dl class="metrics">

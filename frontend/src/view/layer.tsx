@@ -8,7 +8,7 @@ import { lastAtOrBefore } from "../model/series";
 import { ORDER_TITLES, ORDERS, type Order, orderRows } from "../model/sort";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
 import { moveLayer } from "./actions";
-import { Button, DataTable, Failure, Icon, Marker, PathName, Skeleton, TableButton } from "./bits";
+import { Button, DataTable, Failure, Icon, Marker, RunName, Skeleton, TableButton } from "./bits";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSummary, cellsOf, layerIn, listedLayers, shownRuns } from "./data";
 import { HeatPanel } from "./heatpanel";
@@ -83,7 +83,7 @@ function Controls() {
               onClick={() => update({ run: run.name })}
             >
               <Marker color={run.color} shape={run.shape} />
-              <PathName text={run.name} />
+              <RunName text={run.name} />
             </Button>
           ))}
       </div>

@@ -6,7 +6,7 @@ import { stepTicks, toPixel } from "../model/scale";
 import { readAt, violations } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
 import { openViolation } from "./actions";
-import { Icon, Marker, PathName } from "./bits";
+import { Icon, Marker, RunName } from "./bits";
 import { cursor, readStep } from "./cursor";
 import { layers, overviewOf, type Run, range, rows, scaleOf } from "./data";
 import { largest, sharesText } from "./words";
@@ -57,7 +57,7 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
         <Marker color={run.color} shape={run.shape} />
-        <PathName text={run.name} />
+        <RunName text={run.name} />
         {found ? (
           <button
             type="button"

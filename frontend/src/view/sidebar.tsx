@@ -7,7 +7,7 @@ import { sumOf } from "../model/overview";
 import { addReadouts, readAt } from "../model/series";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../model/states";
 import { toggleRun } from "./actions";
-import { Icon, Marker, PathName } from "./bits";
+import { Icon, Marker, RunName } from "./bits";
 import { readStep } from "./cursor";
 import {
   activeLayer,
@@ -41,7 +41,7 @@ function RunItem({ run }: { run: Run }) {
       <label class="run" title={run.name}>
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
-          <PathName text={run.name} />
+          <RunName text={run.name} />
           <span class="sub">{runDetail(run)}</span>
         </span>
         <Marker color={run.color} shape={run.shape} size={13} />

@@ -1,8 +1,8 @@
 /** The page's state: what lives in the URL, what is passing (hover), and what the host tells. */
 
-import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
+import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { DARK, LIGHT } from "../draw/palette";
-import { readHash, watchHash, writeHash } from "../host";
+import { hashUrl, readHash, watchHash, writeHash } from "../host";
 import { applyFilter, type Filter, NO_FILTER } from "../model/filter";
 import { fromPairs, type PageState, toPairs } from "../model/hash";
 
@@ -40,6 +40,12 @@ function flushUrl(): void {
   urlTimer = undefined;
   writeHash(toPairs(page.peek()), false);
 }
+
+/** For tests: the address that the state has, or will have in a moment. */
+effect(() => {
+  const url = hashUrl(toPairs(page.value));
+  document.documentElement.dataset.pastnetUrl = url.slice(url.indexOf("#"));
+});
 
 /** Changes the state and replaces the URL soon: browsers limit how often it may be written (Safari: 100 in 30 s). */
 export function update(patch: Partial<PageState>): void {

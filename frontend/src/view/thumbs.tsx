@@ -9,7 +9,7 @@ import { toPixel } from "../model/scale";
 import { readAt } from "../model/series";
 import { orderRows } from "../model/sort";
 import { STATE_NAMES } from "../model/states";
-import { Failure, Marker, PathName, Skeleton } from "./bits";
+import { Failure, Marker, RunName, Skeleton } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { cursor, readStep } from "./cursor";
 import { cellSeries, cellSummary, cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
@@ -29,7 +29,7 @@ function Thumbnail({ run, layer }: { run: Run; layer: string }) {
     <button type="button" class="thumb" title={`Show ${run.name}`} onClick={() => update({ run: run.name })}>
       <span class="thumb-head">
         <Marker color={run.color} shape={run.shape} size={9} />
-        <PathName text={run.name} />
+        <RunName text={run.name} />
         <span class="sub">
           {top && readout ? `${formatShare(top.count, readout.total)} ${STATE_NAMES[top.state]}` : ""}
         </span>

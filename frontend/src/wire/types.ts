@@ -96,6 +96,7 @@ export interface LayerHeader {
   axis: string;
   verified: boolean;
   channels: number;
+  /** of one channel */
   elements: number;
   threshold: number;
   patience: number;

@@ -1,0 +1,247 @@
+"""The page inside a real TensorBoard: no errors, right numbers, addresses that restore, names as they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import (
+    DRIVER,
+    HOSTILE_LAYERS,
+    HOSTILE_RUNS,
+    LAYERS,
+    STORY_RECORDS,
+    STORY_RUNS,
+    Tab,
+    hostile,
+    known,
+    neighbour,
+    tensorboard,
+    wait,
+)
+from tests.event_files import LineageWriter, write_run
+
+STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
+SHOWN = (1, 3, 4, 5, 2)  # the table's order
+TOTAL = "All layers"
+
+
+def clean(seen: dict[str, Any]) -> Any:
+    """What a check gives, when nothing was logged, blocked or opened on the way."""
+    assert (seen["errors"], seen["policy"], seen["dialogs"]) == ([], [], [])
+    return seen["result"]
+
+
+def number(text: str) -> int:
+    """12 of "12 (34%)"."""
+    return int(text.split(" ")[0].replace(",", ""))
+
+
+def test_each_view_is_accessible_in_both_themes_without_errors_or_eval(tab: Tab) -> None:
+    found = clean(tab.drive("look", layer="block/conv2", run="leaky"))
+    assert {name: view["axe"] for name, view in found.items()} == dict.fromkeys(found, [])
+    assert found["network light"]["background"] == "rgb(245, 246, 247)"
+    assert found["network dark"]["background"] == "rgb(58, 58, 58)"
+    for name in ("network light", "network dark", "layer light", "layer dark"):
+        canvases = found[name]["canvases"]
+        assert len(canvases) >= STORY_RUNS + 1
+        for canvas in canvases:
+            assert canvas["role"] == "img"
+            assert "step" in canvas["label"]
+        painted = [canvas["colours"] > 1 for canvas in canvases if "Relative" not in canvas["label"]]
+        assert all(painted)
+
+
+@pytest.mark.parametrize("step", [1, 22, 35, 40, 50])
+def test_the_network_shows_the_numbers_of_the_routes(told: Tab, step: int) -> None:
+    found = clean(told.drive("numbers", layer="block/conv2", run="leaky", channel=0, step=step))
+    expected = {}
+    for run in ("dense", "frozen", "leaky", "pruned"):
+        header, arrays = told.arrays("overview", run=run, cols=256)
+        starts = arrays["first_steps"]
+        gap = starts[-1] - starts[-2]
+        column = int((starts <= step).sum()) - 1 if step < starts[-1] + gap else -1
+        for at, layer in enumerate(header["layers"]):
+            counts = arrays["counts"][at, column] if column >= 0 else None
+            expected[layer, run] = (
+                None
+                if counts is None
+                else [*(int(counts[state]) for state in SHOWN), int(arrays["violated"][at, column])]
+            )
+    shown = {
+        (row[0], row[1]): None if row[3] == "–" else [number(cell) for cell in row[3:9]]
+        for row in found["network"]
+    }
+    assert {key: shown[key] for key in expected} == expected
+    for run in ("dense", "frozen", "leaky", "pruned"):
+        layers = [expected[layer, run] for layer in LAYERS]
+        total = None if layers[0] is None else [sum(part) for part in zip(*layers, strict=True)]
+        assert shown[TOTAL, run] == total
+
+
+def test_the_layer_and_the_channel_show_the_numbers_of_the_routes(told: Tab) -> None:
+    run, layer, channel, step = "leaky", "block/conv2", 1, 30
+    found = clean(told.drive("numbers", layer=layer, run=run, channel=channel, step=step))
+    _, arrays = told.arrays("layer", run=run, layer=layer)
+    record = list(arrays["steps"]).index(step)
+    for row in found["channels"]:
+        byte = int(arrays["state"][int(row[0]), record])
+        assert row[1] == STATES[byte & 7]
+        assert ("now" in row[5]) == bool(byte & 0x80)
+    assert sorted(int(row[0]) for row in found["channels"]) == list(range(LAYERS[layer]))
+    answer = told.json("channel", run=run, layer=layer, channel=channel)
+    assert [number(row[0]) for row in found["records"]] == answer["steps"]
+    assert [row[2] for row in found["records"]] == answer["state"]
+    assert [row[3] == "violated" for row in found["records"]] == answer["violated"]
+    assert [row[4] == "0" for row in found["records"]] == [
+        delta == 0 for delta in answer["relative_delta"]
+    ]
+    assert len(found["changes"]) == len(answer["changes"])
+    assert f"in {sum(answer['violated'])} of 40 records" in found["violation"][0]
+    assert found["metrics"]["Last moved"] == "40"
+    assert found["metrics"]["Trainable"] == "0% of 9"
+
+
+def test_the_account_is_shown(told: Tab) -> None:
+    found = clean(told.drive("numbers", layer="conv1", run="dense", channel=0, step=40))
+    index = told.json("index")
+    parts = ("offered", "shown", "superseded", "thinned", "dropped", "unreadable")
+    expected = {
+        run["name"]: [f"{run['account'][part]:,}" for part in parts] for run in index["runs"]
+    }
+    assert {row[0].strip(): row[1:] for row in found["account"]} == expected
+    assert expected["pruned"][4] == "3"
+
+
+def test_addresses_restore_and_back_works(tab: Tab) -> None:
+    found = clean(tab.drive("walk", layer="block/conv2"))
+    stations = {station["name"]: station for station in found["stations"]}
+    assert "p.pastnet" not in stations["network"]["hash"]  # defaults are left out
+    assert "p.pastnet.s=" in stations["step"]["hash"]
+    assert "p.pastnet.v=layer&p.pastnet.l=block%2Fconv2" in stations["layer"]["hash"]
+    for part in ("p.pastnet.c=", "p.pastnet.m=state", "p.pastnet.o=index"):
+        assert part in stations["channel"]["hash"]
+    back, forward = found["backs"]
+    assert back == {"hash": stations["step"]["hash"], "state": stations["step"]["state"]}
+    assert forward == {"hash": stations["channel"]["hash"], "state": stations["channel"]["state"]}
+    for fresh in found["afresh"]:
+        assert fresh["state"] == stations[fresh["name"]]["state"]
+    assert found["after"] == found["history"]  # TensorBoard's own
+
+
+def test_filters_ticks_zoom_drill_badge_and_threshold(tab: Tab) -> None:
+    found = clean(tab.drive("interact"))
+    assert found["filtered"] == ["conv1", "block/conv2", "block/conv3"]
+    wrong = found["wrong"]
+    assert (wrong["names"], wrong["invalid"]) == (found["filtered"], "true")
+    assert "underline" in wrong["decoration"]
+    assert found["runs"] == ["pruned"]
+    assert found["unticked"] == ["frozen", "leaky", "pruned"]
+    assert found["hover"]["cross"] == STORY_RUNS
+    assert found["hover"]["pill"][0] in found["hover"]["tip"][0]
+    assert found["zoomed"] != found["reset"]
+    assert found["zoomStep"] is False  # a drag is no click
+    assert found["drilled"] == ["conv1"]
+    assert found["up"] == 1
+    assert found["badge"]["title"] == ["Channel 0"]
+    assert "Moved although frozen" in found["badge"]["violation"][0]
+    assert found["badge"]["pill"] == ["26"]
+    assert found["threshold"] == "relative delta under 10⁻³"
+
+
+def test_a_failed_route_says_so_as_text_and_can_be_tried_again(tab: Tab) -> None:
+    seen = tab.drive("failure")
+    found = clean(seen)
+    assert found["alerts"] == ["Could not read the run. <b>Try</b> again."] * STORY_RUNS
+    assert found["bold"] == 0
+    assert "conv1" in found["names"]
+    assert found["after"] == []
+    assert "moving" in found["heads"][0]
+
+
+def test_the_link_is_copied_without_a_clipboard_and_files_are_saved(tab: Tab) -> None:
+    found = clean(tab.drive("take"))
+    assert found["link"] == ["copy", f"{tab.base}/#pastnet&p.pastnet.s=7"]
+    assert found["png"]["name"] == "pastnet-network.png"
+    assert found["png"]["head"].startswith("\x89PNG")
+    assert found["csv"]["name"] == "pastnet-dense.csv"
+    assert found["csv"]["head"].startswith("step,layer,channels,moving")
+
+
+@pytest.mark.parametrize("loader", ["fast", "slow"])
+def test_hostile_names_are_shown_as_they_are(tmp_path: Path, loader: str) -> None:
+    logdir = tmp_path / "logs"
+    hostile(logdir)
+    with tensorboard(logdir, *([] if loader == "fast" else ["--load_fast=false"])) as tab:
+        wait(lambda: known(tab, len(HOSTILE_RUNS), 8 * len(HOSTILE_RUNS)), "all records")
+        names = [run["name"] for run in tab.json("index")["runs"]]
+        found = clean(tab.drive("names"))
+    assert sorted(names) == sorted(HOSTILE_RUNS)
+    assert found["runs"] == found["heads"] == names
+    assert found["layers"] == list(HOSTILE_LAYERS)
+    assert found["opened"] == [next(iter(HOSTILE_LAYERS))]
+    assert found["tabs"] == names
+    assert not {"img", "iframe", "object", "base", "link"} & set(found["elements"])
+
+
+def test_a_log_without_our_data_teaches(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    neighbour(logdir)
+    with tensorboard(logdir) as tab:
+        wait(lambda: tab.json("index")["other_runs"] == 1, "the other run")
+        found = clean(tab.drive("empty"))
+    assert "TensorBoard found 1 run here, none with PastNet data." in found["text"][0]
+    assert found["lines"] == [
+        "import tb_pastnet as pastnet\n"
+        'callback = pastnet.PastNetCallback("runs/a", every=10)\n'
+        "model.fit(x, y, callbacks=[callback])"
+    ]
+    assert found["axe"] == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "layers"),
+    [(range(5, 6), {"only": 1}), (range(0), {"only": 3})],
+    ids=["one record of one channel", "no record"],
+)
+def test_small_logs_are_drawn(tmp_path: Path, steps: range, layers: dict[str, int]) -> None:
+    logdir = tmp_path / "logs"
+    if steps:
+        write_run(logdir, "run", steps, layers=layers)
+    else:
+        LineageWriter(logdir, "run", layers=layers).describe(0)
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 1, len(steps)), "the run")
+        found = clean(tab.drive("names") if steps else tab.drive("empty"))
+    if steps:
+        assert (found["layers"], found["opened"]) == (["only"], ["only"])
+    else:
+        assert found["text"] == []
+
+
+def test_new_records_appear_when_tensorboard_reloads(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    writer = LineageWriter(logdir, "live", layers=LAYERS)
+    writer.describe(0)
+    writer.records(range(1, 11))
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 1, 10), "the first records")
+        with subprocess.Popen(
+            ["node", str(DRIVER), tab.base, "reload", json.dumps({"until": "step 30"})],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as browser:
+            assert browser.stdout is not None
+            assert json.loads(browser.stdout.readline())["ready"] == ["open · step 10"]
+            writer.records(range(11, 31))
+            found = clean(json.loads(browser.stdout.readline()))
+    assert found["after"] == ["open · step 30"]
+    assert found["pill"] == ["30"]
+
+
+def test_the_story_is_the_one_that_the_tests_count_on(tab: Tab) -> None:
+    assert sum(run["records"] for run in tab.json("index")["runs"]) == STORY_RECORDS
