@@ -103,21 +103,22 @@ def make_lineage(
         )
     )
     others: Notes = Counter()
-    found = list(
+    # Each segment repeats the description: the latest that can be read is enough.
+    described = next(
         decode_all(
-            readings.get((tb_run, TAG_DESCRIPTION), ()),
+            reversed(readings.get((tb_run, TAG_DESCRIPTION), ())),
             lambda data, step: description.decode_description(
                 data, tag=TAG_DESCRIPTION, step=step, lineage=name.lineage
             ),
             others,
-        )
+        ),
+        None,
     )
-    if not found:
+    if described is None:
         others[notes.NO_DESCRIPTION] += 1
     merged = merge_timelines(blocks)
     everything = lost + others + Counter(merged.notes)
-    latest = found[-1] if found else None
-    return Lineage(tb_run, name, stamps, latest, merged, lost.total(), everything)
+    return Lineage(tb_run, name, stamps, described, merged, lost.total(), everything)
 
 
 def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:

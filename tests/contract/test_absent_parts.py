@@ -55,6 +55,7 @@ def tensorboard_without(
         capture_output=True,
         text=True,
         timeout=120,
+        check=False,
     )
     (said,) = [line for line in done.stdout.splitlines() if line.startswith("said:")] or [None]
     assert said is not None, done.stderr
@@ -76,7 +77,10 @@ def test_without_tensorflow_everything_is_there(tmp_path: Path, loader: str) -> 
 
 
 def test_without_the_page_the_tab_says_so_and_the_data_are_there(tmp_path: Path) -> None:
-    gone = "import pathlib, tb_pastnet.serve.plugin as p; p.PastNetPlugin.__init__.__defaults__ = (pathlib.Path('/nowhere'),)"
+    gone = """
+import pathlib, tb_pastnet.serve.plugin as plugin
+plugin.PastNetPlugin.__init__.__defaults__ = (pathlib.Path("/nowhere"),)
+"""
     found = tensorboard_without(tmp_path, "fast", first=gone)
     assert "The page of PastNet is missing" in found["page"]
     assert found["index"][0] == 200
@@ -93,6 +97,6 @@ def test_without_a_part_of_ours_the_tab_says_why(tmp_path: Path, broken: str) ->
 
 
 def test_with_a_broken_module_of_ours_the_tab_says_why(tmp_path: Path) -> None:
-    broken = "import sys, types; sys.modules['tb_pastnet.core.planes'] = types.ModuleType('x')"
+    broken = "import sys, types; sys.modules['tb_pastnet.core.quantize'] = types.ModuleType('x')"
     found = tensorboard_without(tmp_path, "fast", first=broken)
     assert "PastNet could not be loaded" in found["page"]

@@ -1,0 +1,144 @@
+"""A log directory is untrusted: every length is checked before it is allocated."""
+
+from __future__ import annotations
+
+import functools
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core import limits, varint
+from tb_pastnet.core.block import Block, encode_block
+from tb_pastnet.core.envelope import Kind, seal
+from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
+from tests import event_files as files
+from tests.tensorboards import LOADERS, Board, board
+
+MEBIBYTE = 1 << 20
+TAG = channels_tag("conv1/kernel")
+
+
+def log_with(logdir: Path, tag: str, kind: Kind, payload: bytes) -> None:
+    """A good run, and one message that is sealed as it should be and hostile inside."""
+    writer = files.LineageWriter(logdir)
+    writer.describe(0)
+    writer.records(range(1, 17))
+    writer.put(tag, 17, seal(payload, kind, tag=tag, step=17, lineage=writer.lineage))
+
+
+def look(here: Board) -> None:
+    for route, query in (
+        ("/index", {}),
+        ("/overview", {"run": "a"}),
+        ("/layer", {"run": "a", "layer": "conv1"}),
+        ("/channel", {"run": "a", "layer": "conv1", "channel": 0}),
+        ("/export.csv", {"run": "a"}),
+    ):
+        assert here.get(route, **query).status_code == 200
+
+
+@functools.cache
+def bombs() -> list[tuple[str, str, Kind, bytes]]:
+    zeros = zlib.compress(bytes(80 * MEBIBYTE), 1)
+    claim = varint.encode([limits.MAX_JSON])
+    many = varint.encode([1 << 23, 1 << 12])
+    head = varint.encode([4, 16]) + bytes(48)
+    plane = bytes([1]) + varint.encode([len(zeros)]) + zeros
+    return [
+        ("description inflates far", TAG_DESCRIPTION, Kind.DESCRIPTION, claim + zeros),
+        ("description claims more", TAG_DESCRIPTION, Kind.DESCRIPTION,
+         varint.encode([1 << 60]) + zeros),
+        ("deep JSON", TAG_DESCRIPTION, Kind.DESCRIPTION,
+         varint.encode([200_000]) + zlib.compress(b"[" * 200_000)),
+        ("block claims many cells", TAG, Kind.CHANNELS, many),
+        ("block claims many channels", TAG, Kind.CHANNELS, varint.encode([1 << 62, 1])),
+        ("plane inflates far", TAG, Kind.CHANNELS, head + plane),
+        ("timeline claims many records", TAG_TIMELINE, Kind.TIMELINE,
+         varint.encode([1 << 40, 0, 0, 0, 0])),
+        ("timeline claims a long note", TAG_TIMELINE, Kind.TIMELINE,
+         varint.encode([0, 0, 0, 0, 0, 1, 1 << 40])),
+        ("numbers without end", TAG_TIMELINE, Kind.TIMELINE, b"\xff" * 1000),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tag", "kind", "payload"), [one[1:] for one in bombs()],
+                         ids=[one[0] for one in bombs()])  # fmt: skip
+def test_a_bomb_is_one_unreadable_message(
+    tmp_path: Path, tag: str, kind: Kind, payload: bytes
+) -> None:
+    log_with(tmp_path, tag, kind, payload)
+    with board(tmp_path, "slow") as here:
+        here.get("/index.js")
+        tracemalloc.start()
+        try:
+            look(here)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        # The largest description that is allowed, twice: as it inflates and as one piece.
+        assert peak < 2 * limits.MAX_JSON + 8 * MEBIBYTE
+        header, arrays = here.arrays("/layer", run="a", layer="conv1")
+        assert arrays["steps"].tolist() == list(range(1, 17))
+        notes = here.json("/index")["runs"][0]["notes"] + header["notes"]
+        assert "Damaged" in notes[0]["text"]
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_blocks_of_constant_planes_dont_add_up_without_bound(tmp_path: Path, loader: str) -> None:
+    """Each takes 150 bytes in the log and 16 MiB once decoded: 60 of them would take 1 GiB."""
+    channels, records = 1 << 18, 4
+    writer = files.LineageWriter(tmp_path, layers={"conv1": channels})
+    writer.describe(0)
+    codes = np.zeros((8, records, channels), np.int16)
+    for at in range(60):
+        steps = np.arange(records) + at * records
+        block = Block(steps, steps, steps, codes)
+        writer.put(TAG, int(steps[-1]), encode_block(block, tag=TAG, lineage=writer.lineage))
+    assert writer.path.stat().st_size < 100_000
+    with board(tmp_path, loader) as here:
+        tracemalloc.start()
+        try:
+            header, arrays = here.arrays("/layer", run="a", layer="conv1", since=200)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 700 * MEBIBYTE, peak / MEBIBYTE
+    account = header["account"]
+    assert account["shown"] <= 64
+    assert account["shown"] + account["thinned"] == account["offered"] == 240
+    assert "too many channels" in header["notes"][0]["text"]
+    assert arrays["steps"][0] > 200
+
+
+def sealed_numbers(numbers: list[int]) -> bytes:
+    return varint.encode(numbers)
+
+
+@pytest.mark.parametrize("make", [
+    lambda rng: rng.bytes(int(rng.integers(0, 400))),
+    lambda rng: sealed_numbers(rng.integers(0, 1 << 20, int(rng.integers(0, 60))).tolist()),
+    lambda rng: varint.encode([2, 3]) + rng.bytes(int(rng.integers(0, 300))),
+])  # fmt: skip
+def test_sealed_nonsense_is_never_an_error(
+    tmp_path: Path, make: Callable[[np.random.Generator], bytes]
+) -> None:
+    rng = np.random.default_rng(5)
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 17))
+    step = 17
+    for _ in range(60):
+        for tag, kind in (
+            (TAG, Kind.CHANNELS),
+            (TAG_TIMELINE, Kind.TIMELINE),
+            (TAG_DESCRIPTION, Kind.DESCRIPTION),
+        ):
+            message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)
+            writer.put(tag, step, message)
+        step += 1
+    with board(tmp_path, "slow") as here:
+        look(here)
