@@ -1,0 +1,83 @@
+"""The documentation of the routes is true: its samples are what the routes answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import event_files as files
+from tests.tensorboards import Board, board
+
+from tb_pastnet.serve import container, routes
+
+DOCUMENT = Path(routes.__file__).with_name("http_api.md")
+HEADING = re.compile(r"^## `(/[a-z.]+)(?:\?[^`]*)?`$", re.MULTILINE)
+BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<text>.*?)^```$",
+                   re.MULTILINE | re.DOTALL)  # fmt: skip
+
+
+def sample_log(logdir: Path) -> None:
+    """Six steps of one layer; at step 4 one of its two channels is frozen."""
+    writer = files.LineageWriter(logdir, "dense", layers={"conv1": 2})
+    writer.describe(0)
+    kernel = files.codes(range(1, 7), 2)
+    files.freeze(kernel, slice(3, None), slice(1, 2))
+    writer.records(range(1, 7), {"conv1/kernel": kernel}, notes={"The queue was full": 1})
+    writer.close(6, notes={"The queue was full": 1})
+
+
+def sections() -> dict[str, str]:
+    """The text under each heading that names a route."""
+    parts = HEADING.split(DOCUMENT.read_text(encoding="utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def answer(here: Board, route: str, query: str, kind: str) -> str:
+    """What a route says, written as in the document."""
+    response = here.client.get(f"/data/plugin/pastnet{route}{query}")
+    data = response.get_data()
+    if kind == "csv":
+        return data.decode().replace("\r\n", "\n")
+    if response.mimetype == "application/octet-stream":
+        return written(container.unpack(data)[0])
+    return written(json.loads(data))
+
+
+def written(value: Any) -> str:
+    """JSON with short lists and objects on one line."""
+    text = json.dumps(value, indent=1)
+
+    def joined(match: re.Match[str]) -> str:
+        line = re.sub(r"\s*\n\s*", " ", match[0])
+        return line.replace("[ ", "[").replace(" ]", "]").replace("{ ", "{").replace(" }", "}")
+
+    for _ in range(2):
+        text = re.sub(r"[\[{][^\[\]{}]{0,200}[\]}]", joined, text)
+    return text + "\n"
+
+
+def test_every_route_is_documented() -> None:
+    assert set(sections()) == set(routes.ROUTES)
+
+
+@pytest.mark.parametrize("route", routes.ROUTES)
+def test_the_sample_is_what_the_route_answers(tmp_path: Path, route: str) -> None:
+    samples = list(BLOCK.finditer(sections()[route]))
+    assert samples
+    sample_log(tmp_path)
+    with board(tmp_path, "slow") as here:
+        for sample in samples:
+            assert sample["text"] == answer(here, route, sample["query"], sample["kind"])
+
+
+def test_the_sample_of_an_error_is_true(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8").split("## ", 1)[0]
+    (sample,) = BLOCK.finditer(text)
+    sample_log(tmp_path)
+    with board(tmp_path, "slow") as here:
+        response = here.client.get(f"/data/plugin/pastnet/{sample['query']}")
+        assert response.status_code == 404
+        assert written(response.json) == sample["text"]
