@@ -26,6 +26,9 @@ BLOCK_RECORDS = 16
 """Records in a block: more would be smaller on disk, and be lost together."""
 
 
+_PIECE = 4096
+
+
 class Span(NamedTuple):
     """Where a variable's channels lie among those of all variables.
 
@@ -126,7 +129,7 @@ class Batch:
         Args:
             offer: its step and sequence number are larger than those before.
         """
-        record = _Kept(offer, quantize_statistics(offer.values))
+        record = _Kept(offer, _quantize(offer.values))
         self._seen = offer.sequence + 1
         changed = self._mask_changed(record.codes)
         self._previous = record.codes
@@ -193,8 +196,7 @@ class Batch:
             tag = channels_tag(span.variable)
             sealed = encode_block(block, tag=tag, lineage=self._lineage)
             messages.append(Message(tag, int(steps[-1]), sealed))
-            # Gives the interpreter back to the training thread between two variables.
-            time.sleep(0)
+            _breathe()
         return messages
 
     def _mask_changed(self, codes: Codes) -> bool:
@@ -205,3 +207,17 @@ class Batch:
             return True
         zero = codes[NORM, self._kernels] == ZERO
         return not np.array_equal(zero, self._previous[NORM, self._kernels] == ZERO)
+
+
+def _quantize(values: npt.NDArray[np.floating]) -> Codes:
+    codes = np.empty(values.shape, np.int16)
+    for start in range(0, values.shape[1], _PIECE):
+        codes[:, start : start + _PIECE] = quantize_statistics(values[:, start : start + _PIECE])
+        _breathe()
+    return codes
+
+
+def _breathe() -> None:
+    # Else the training thread would wait 5 ms for the interpreter, Python's switch interval, each
+    # time it comes back from TensorFlow. A sleep of 0 gives it back and takes it again at once.
+    time.sleep(20e-6)

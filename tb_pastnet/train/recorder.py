@@ -18,7 +18,7 @@ from tb_pastnet.train.lineage import Describer, origin
 from tb_pastnet.train.notes import Notes
 from tb_pastnet.train.rates import rate_of
 from tb_pastnet.train.reduce import ChannelPass
-from tb_pastnet.train.schedule import Schedule
+from tb_pastnet.train.schedule import Action, Schedule
 from tb_pastnet.train.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.train.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.variables import AxisOverrides, network
@@ -188,19 +188,24 @@ class Recorder:
             self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
         action = self._schedule.advance(step)
         if action.record:
-            self._offer(self._sink, step, action.compare, action.past_step)
-        if action.copy is not None:
+            self._offer(self._sink, step, action)
+        elif action.copy is not None:
             self._pass.copy(action.copy)
 
-    def _offer(self, sink: Sink, step: int, compare: int, past_step: int) -> None:
+    def _offer(self, sink: Sink, step: int, action: Action) -> None:
+        replaced = action.copy == action.compare
+
         def make(sequence: int) -> Offer:
-            values = self._pass.statistics(compare)
+            values = self._pass.statistics(action.compare, replace=replaced)
             flags = [record.found.trainable() for record in self._network.variables]
             values[TRAINABLE] = np.repeat(flags, self._widths)
-            return Offer(sequence, step, past_step, time.time(), self._learning_rate(step), values)
+            rate = self._learning_rate(step)
+            return Offer(sequence, step, action.past_step, time.time(), rate, values)
 
         if not sink.offer(make):
             self._notes.add("Could not keep up with the records: the queue was full")
+        if action.copy is not None and not replaced:
+            self._pass.copy(action.copy)
 
     def _learning_rate(self, step: int) -> float:
         try:

@@ -67,8 +67,9 @@ class ChannelPass:
         self._starts = np.cumsum([0, *(axis.channels for axis in self._axes)])
         self._order = self._channel_order()
         self._copies: list[list[Any]] = []
-        self._copy_functions: list[Any] = []
-        self._functions: list[Any] = []
+        self._take: list[Any] = []
+        self._compare: list[Any] = []
+        self._replace: list[Any] = []
         for _ in range(copies):
             self._add_copy()
 
@@ -87,24 +88,30 @@ class ChannelPass:
         Args:
             number: which of the copies.
         """
-        self._copy_functions[number]()
+        self._take[number]()
 
-    def statistics(self, number: int = 0) -> Floats:
+    def statistics(self, number: int = 0, *, replace: bool = False) -> Floats:
         """Compares the current values with a past copy.
 
         Args:
             number: which of the copies.
+            replace: whether the current values take its place, cheaper than by `copy`.
 
         Returns:
             Floats (8, channels), rows as in `core.statistics.STATISTICS`; kept and trainable are 1,
             as no masks are known here.
         """
-        rows = self._functions[number]().numpy()[:, self._order]
+        function = self._replace[number] if replace else self._compare[number]
+        rows = function().numpy()[:, self._order]
         result = np.zeros((len(STATISTICS), rows.shape[1]), np.float32)
         result[: CHANGED + 1] = rows[: CHANGED + 1]
         result[[KEPT, TRAINABLE]] = 1
         suspects = np.flatnonzero(rows[-1])
-        return self._exact(result, suspects, number) if suspects.size else result
+        if suspects.size:
+            result = self._exact(result, suspects, number)
+            if replace:
+                self.copy(number)
+        return result
 
     def _exact(self, result: Floats, suspects: npt.NDArray[np.intp], number: int) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.
@@ -127,20 +134,33 @@ class ChannelPass:
             ]
         self._copies.append(copy)
 
-        @tf.function(autograph=False)
-        def take() -> None:
-            for stack, past in zip(self._stacks, copy, strict=True):
-                past.assign(self._read(stack))
+        def assign(values: Sequence[Any]) -> Any:
+            pairs = zip(copy, values, strict=True)
+            return tf.group(*[past.assign(value, read_value=False) for past, value in pairs])
 
-        @tf.function(autograph=False)
-        def statistics() -> Any:
-            parts = []
-            for stack, past in zip(self._stacks, copy, strict=True):
-                parts.append(_reduce(self._read(stack), past.read_value(), stack.axis))
+        def compare(values: Sequence[Any]) -> Any:
+            parts = [
+                _reduce(value, past.read_value(), stack.axis)
+                for stack, past, value in zip(self._stacks, copy, values, strict=True)
+            ]
             return tf.concat(parts, axis=1)
 
-        self._copy_functions.append(take)
-        self._functions.append(statistics)
+        def take() -> None:
+            assign(self._read_all())
+
+        def replace() -> Any:
+            values = self._read_all()
+            rows = compare(values)
+            # Where some channels have to be computed again, the past values are still needed.
+            tf.cond(tf.reduce_any(rows[-1] > 0), tf.no_op, lambda: assign(values))
+            return rows
+
+        self._take.append(tf.function(take, autograph=False))
+        self._compare.append(tf.function(lambda: compare(self._read_all()), autograph=False))
+        self._replace.append(tf.function(replace, autograph=False))
+
+    def _read_all(self) -> list[Any]:
+        return [self._read(stack) for stack in self._stacks]
 
     def _read(self, stack: _Stack) -> Any:
         shape = (len(stack.members), *stack.axis.view)
@@ -185,7 +205,7 @@ def _reduce(current: Any, past: Any, axis: ChannelAxis) -> Any:
     norms = [tf.abs(reduced(tf.math.reduce_euclidean_norm, x)) for x in (current, past, delta)]
     largest = reduced(tf.reduce_max, tf.abs(delta))
     changed = reduced(tf.reduce_sum, differs) / axis.elements
-    suspect = _suspect(norms, changed)
+    suspect = _suspect(norms, changed, _TINY_NORM if axis.elements > 1 else 0.0)
     zero = tf.equal(tf.minimum(norms[0], norms[1]), 0)
     hidden = tf.cond(
         tf.reduce_any(zero),
@@ -196,12 +216,12 @@ def _reduce(current: Any, past: Any, axis: ChannelAxis) -> Any:
     return tf.cast(tf.stack([_in_order(row, axis) for row in rows]), tf.float32)
 
 
-def _suspect(norms: Sequence[Any], changed: Any) -> Any:
+def _suspect(norms: Sequence[Any], changed: Any, tiny: float) -> Any:
     """Channels whose squares may have overflown or vanished, or that hold NaN or infinity."""
     total = tf.add_n(norms)
     suspect = ~(tf.abs(total) < tf.float32.max)
     for norm in norms:
-        suspect |= (norm > 0) & (norm < _TINY_NORM)
+        suspect |= (norm > 0) & (norm < tiny)
     return suspect | ((norms[2] == 0) & (changed > 0))
 
 
