@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import event_files as files
-from tests.tensorboards import Board, board
 
 from tb_pastnet.serve import container, routes
+from tests import event_files as files
+from tests.tensorboards import Board, board
 
 DOCUMENT = Path(routes.__file__).with_name("http_api.md")
 HEADING = re.compile(r"^## `(/[a-z.]+)(?:\?[^`]*)?`$", re.MULTILINE)
