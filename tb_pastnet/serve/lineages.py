@@ -116,6 +116,8 @@ def make_lineage(
     )
     if described is None:
         others[notes.NO_DESCRIPTION] += 1
+    if (tb_run, TAG_DESCRIPTION) in withheld:
+        others[notes.WITHHELD] += 1
     merged = merge_timelines(blocks)
     everything = lost + others + Counter(merged.notes)
     return Lineage(tb_run, name, stamps, described, merged, lost.total(), everything)
