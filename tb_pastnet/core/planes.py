@@ -74,7 +74,10 @@ def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:
     difference = (zigzag >> 1) ^ (0 - (zigzag & 1)).astype(np.uint16)
     words = difference.reshape(records, channels)
     words[0] = np.cumsum(words[0], dtype=np.uint16)
-    return np.cumsum(words, axis=0, dtype=np.uint16).view(np.int16)
+    # Row by row: numpy's cumsum along the first axis takes ten times as long where rows are wide.
+    for at in range(1, records):
+        words[at] += words[at - 1]
+    return words.view(np.int16)
 
 
 def inflate(data: bytes, size: int) -> bytes:
