@@ -58,8 +58,9 @@ def test_layers_are_shown_and_found_verbatim(tmp_path: Path, loader: str) -> Non
             assert (header["layer"], arrays["state"].shape) == (layer, (2, 3))
             assert here.json("/channel", run="a", layer=layer, channel=0)["layer"] == layer
         text = here.get("/export.csv", run="a").get_data(as_text=True)
-        lines = list(csv.reader(io.StringIO(text, newline="")))
-        cells = {line[1] for line in lines[1:]}
+        # The reader of Python 3.10 stops at NUL.
+        lines = list(csv.reader(io.StringIO(text.replace("\0", "␀"), newline="")))
+        cells = {line[1].replace("␀", "\0") for line in lines[1:]}
         assert cells >= {"'=HYPERLINK(1)", "'@sum", "a\0b", "tab\tnew\nline\r"}
         assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
 
