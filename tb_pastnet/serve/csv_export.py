@@ -41,8 +41,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     Not with Python's own module: that of 3.10 can't write a name that holds NUL.
 
     Example:
-        >>> table(["name", "value"], [['a "b"', None], ["c", 0.5]])
-        'name,value\\r\\n"a ""b""",\\r\\nc,0.5\\r\\n'
+        >>> table(["name", "value"], [["a, b", None], ["c", 0.5]]).splitlines()
+        ['name,value', '"a, b",', 'c,0.5']
     """
     return "".join(",".join(map(_cell, row)) + "\r\n" for row in (head, *rows))
 
