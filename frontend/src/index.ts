@@ -3,9 +3,10 @@
 import { createElement, render as mount } from "preact";
 import { watchHost, watchTheme, watchVisible } from "./host";
 import { App } from "./view/app";
+import { watch } from "./view/idle";
 import { listenToKeys } from "./view/keys";
 import { version } from "./view/resource";
-import { dark, followUrl, hostRuns } from "./view/store";
+import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/store";
 import { css } from "./view/style";
 
 export function render(): void {
@@ -39,6 +40,7 @@ export function render(): void {
       else stale = true;
     },
   );
+  watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
   const place = document.createElement("div");
   document.body.append(place);

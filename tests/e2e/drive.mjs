@@ -103,20 +103,28 @@ const checks = {
     return found;
   },
 
-  /** The numbers that the tables show. */
-  async numbers({ layer, run, channel, step }) {
+  /** The network's table at some steps, and what stands above it. */
+  async network({ steps }) {
+    const found = {};
+    for (const step of steps) {
+      const page = await newPage();
+      const frame = await openTab(page, base, { hash: `&p.pastnet.s=${step}` });
+      const heads = await text(frame, ".run-head .two");
+      const bars = await frame.$$eval(".run-head .bar", (all) => all.map((bar) => bar.getAttribute("aria-label")));
+      await click(frame, ".net-title .button.small");
+      found[step] = { heads, bars, rows: await rows(frame, ".net") };
+      await page.close();
+    }
+    return found;
+  },
+
+  /** The tables of a layer and a channel, and the account. */
+  async layer({ layer, run, channel, step }) {
     const page = await newPage();
-    let frame = await openTab(page, base, { hash: `&p.pastnet.s=${step}` });
-    const heads = await text(frame, ".run-head .two");
-    const bars = await frame.$$eval(".run-head .bar", (all) => all.map((bar) => bar.getAttribute("aria-label")));
-    const legend = await text(frame, ".legend .number");
-    await click(frame, ".net-title .button.small");
-    const network = await rows(frame, ".net");
-    await page.goto("about:blank");
     const at = `&p.pastnet.v=layer&p.pastnet.s=${step}&p.pastnet.l=${encodeURIComponent(layer)}&p.pastnet.r=${encodeURIComponent(run)}&p.pastnet.c=${channel}`;
-    frame = await openTab(page, base, { hash: at });
-    const metrics = Object.fromEntries(
-      await frame.$$eval(".metric", (all) => all.map((one) => [...one.children].map((part) => part.textContent))),
+    const frame = await openTab(page, base, { hash: at });
+    const metrics = await frame.$$eval(".metric", (all) =>
+      all.map((one) => [...one.children].map((part) => part.textContent)),
     );
     const changes = await text(frame, ".changes li");
     const violation = await text(frame, ".violation");
@@ -125,7 +133,7 @@ const checks = {
     await click(frame, ".layer-title .button.small");
     const channels = await rows(frame, ".layer-panel");
     const account = await rows(frame, ".records");
-    return { heads, bars, legend, network, metrics, changes, violation, records, channels, account };
+    return { metrics: Object.fromEntries(metrics), changes, violation, records, channels, account };
   },
 
   /** Names as the page has them. */
@@ -164,6 +172,7 @@ const checks = {
       const link = await frame.evaluate(() => document.documentElement.dataset.pastnetUrl ?? "");
       await page.waitForFunction((expected) => location.hash === expected, link);
     };
+    await frame.click("h1"); // keys go to the frame that was clicked last
     await settled();
     await keep("network");
     await press(frame, "ArrowLeft", "Shift+ArrowLeft");
@@ -239,10 +248,10 @@ const checks = {
     await page.mouse.move(column.x + column.width * 0.5, y, { steps: 4 });
     await page.mouse.up();
     await idle(frame);
-    found.zoomed = await text(frame, ".run-head:first-of-type .tick");
+    found.zoomed = await text(frame, ".run-head .tick");
     found.zoomStep = (await hash(page)).includes("p.pastnet.s=");
     await press(frame, "0");
-    found.reset = await text(frame, ".run-head:first-of-type .tick");
+    found.reset = await text(frame, ".run-head .tick");
     await page.mouse.dblclick(column.x + 20, column.y + 62 + 30);
     await frame.waitForSelector(".layer-view");
     await idle(frame);
@@ -319,15 +328,21 @@ const checks = {
     return { text: await text(frame, ".empty"), lines: await text(frame, "pre"), axe: await axe(frame) };
   },
 
-  /** New records, once TensorBoard tells of them. */
-  async reload({ until }) {
+  /** New records, once TensorBoard's own button reloads. */
+  async reload({ last }) {
     const page = await newPage();
     const frame = await openTab(page, base);
     const before = await text(frame, ".runs .sub");
     process.stdout.write(`${JSON.stringify({ ready: before })}\n`);
-    await frame.waitForFunction((expected) => document.querySelector(".runs")?.textContent.includes(expected), until, {
-      timeout: 60_000,
-    });
+    await page.evaluate(async (expected) => {
+      const newest = async () => (await (await fetch("data/plugin/pastnet/index")).json()).runs[0].last_step;
+      while ((await newest()) !== expected) await new Promise((resolve) => setTimeout(resolve, 200));
+    }, last);
+    await page.click("app-header-reload button");
+    await frame.waitForFunction(
+      (expected) => document.querySelector(".runs")?.textContent.includes(`step ${expected}`),
+      last,
+    );
     await idle(frame);
     return { before, after: await text(frame, ".runs .sub"), pill: await text(frame, ".pill") };
   },

@@ -13,7 +13,7 @@ export interface PageState {
   run: string | null;
   variable: string | null;
   channel: number | null;
-  /** null stays at the last record */
+  /** null stays at the last step that most runs have */
   step: number | null;
   /** null is the server's default */
   threshold: number | null;

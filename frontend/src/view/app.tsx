@@ -9,11 +9,11 @@ import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSeries, cellsOf, indexOf, overviewOf, rows, shownRuns } from "./data";
 import { Empty } from "./empty";
 import { Help } from "./help";
-import { pending, touch } from "./idle";
+import { pending } from "./idle";
 import { LayerView } from "./layer";
 import { NetworkView } from "./network";
 import { Sidebar } from "./sidebar";
-import { page, spoken, step, tables, theme, view } from "./store";
+import { spoken, step, theme, view } from "./store";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { sharesText } from "./words";
@@ -66,8 +66,6 @@ function FirstLoad() {
 
 export function App() {
   const { value: index } = indexOf();
-  // Whatever renders next, tests wait for its paint.
-  useEffect(touch, [page.value, theme.value, tables.value, index]);
   return (
     <div class={`page ${theme.value.dark ? "dark" : "light"}`}>
       {pending.value > 0 && index ? <div class="progress" role="presentation" /> : null}

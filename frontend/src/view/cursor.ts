@@ -5,10 +5,11 @@ import { lastAtOrBefore } from "../model/series";
 import { activeLayer, activeRun, cellsOf, overviewOf, range, shownRuns } from "./data";
 import { hover, step, update, view } from "./store";
 
-/** The step of the cursor: the chosen one, or the last step of any shown run. */
+/** The step of the cursor: the chosen one, or the last step that most of the shown runs have. */
 export const cursor = computed(() => {
   if (step.value !== null) return step.value;
-  return Math.max(0, ...shownRuns.value.map((run) => run.last_step ?? 0));
+  const lasts = shownRuns.value.map((run) => run.last_step ?? 0).sort((a, b) => b - a);
+  return lasts[lasts.length >> 1] ?? 0;
 });
 
 /** The step that panels read at: under the pointer while it hovers, else the cursor. */

@@ -1,6 +1,6 @@
 /** Tells tests (and nobody else) when nothing is under way: `data-pastnet-idle` on the root element. */
 
-import { signal } from "@preact/signals";
+import { effect, type ReadonlySignal, signal, untracked } from "@preact/signals";
 
 /** Requests and timers under way; the progress bar reads it too. */
 export const pending = signal(0);
@@ -28,5 +28,10 @@ export function finish(): void {
   settle();
 }
 
-/** Marks a change that renders without a request. */
-export const touch = settle;
+/** Marks each change of these signals: something renders, and may ask for more. */
+export function watch(signals: readonly ReadonlySignal<unknown>[]): void {
+  effect(() => {
+    for (const one of signals) one.value;
+    untracked(settle);
+  });
+}

@@ -1,6 +1,5 @@
 /** One run's column of strips, with its crosshair, outline and pointer. */
 
-import { useRef } from "preact/hooks";
 import { pixelsOf } from "../draw/palette";
 import { fillBox, makeRaster, putRaster, type Raster } from "../draw/raster";
 import { drawStrip } from "../draw/strip";
@@ -101,10 +100,9 @@ function snap(run: Run, step: number): number {
 
 export function RunColumn(props: Props) {
   const { run, layout, width } = props;
-  const ref = useRef<HTMLDivElement>(null);
   const scale = scaleOf(width);
   const where = (event: MouseEvent) => {
-    const box = ref.current!.getBoundingClientRect();
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
     return { step: snap(run, toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
   };
@@ -112,7 +110,6 @@ export function RunColumn(props: Props) {
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same
     <div
-      ref={ref}
       class="run-column"
       onPointerMove={(event) => {
         const { step, place } = where(event);
@@ -123,6 +120,7 @@ export function RunColumn(props: Props) {
       onPointerLeave={() => (hover.value = null)}
       onPointerDown={(event) => startDrag(event, width)}
       onClick={(event) => {
+        if ((event.target as Element).closest("button")) return;
         const { step, place } = where(event);
         setStep(step);
         if (place && place.row.kind !== "total") {
