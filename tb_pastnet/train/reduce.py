@@ -205,7 +205,9 @@ def _reduce(current: Any, past: Any, axis: ChannelAxis) -> Any:
     norms = [tf.abs(reduced(tf.math.reduce_euclidean_norm, x)) for x in (current, past, delta)]
     largest = reduced(tf.reduce_max, tf.abs(delta))
     changed = reduced(tf.reduce_sum, differs) / axis.elements
-    suspect = _suspect(norms, changed, _TINY_NORM if axis.elements > 1 else 0.0)
+    # A single float32 isn't squared; a float64 has to fit in the float32 of the result.
+    squared = axis.elements > 1 or current.dtype == tf.float64
+    suspect = _suspect(norms, changed, _TINY_NORM if squared else 0.0)
     zero = tf.equal(tf.minimum(norms[0], norms[1]), 0)
     hidden = tf.cond(
         tf.reduce_any(zero),
@@ -218,8 +220,8 @@ def _reduce(current: Any, past: Any, axis: ChannelAxis) -> Any:
 
 def _suspect(norms: Sequence[Any], changed: Any, tiny: float) -> Any:
     """Channels whose squares may have overflown or vanished, or that hold NaN or infinity."""
-    total = tf.add_n(norms)
-    suspect = ~(tf.abs(total) < tf.float32.max)
+    # Not by comparing: TensorFlow's optimizer turns not (x < y) into x >= y, wrong for NaN.
+    suspect = ~tf.math.is_finite(tf.cast(tf.add_n(norms), tf.float32))
     for norm in norms:
         suspect |= (norm > 0) & (norm < tiny)
     return suspect | ((norms[2] == 0) & (changed > 0))

@@ -1,0 +1,89 @@
+"""Reads what the sink wrote, as a server would, with nothing but `core`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tb_pastnet.core.block import decode_block
+from tb_pastnet.core.description import Description, decode_description
+from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, parse_run, variable_of
+from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.timeline import Timeline, decode_timeline
+from tb_pastnet.train.events import read_messages
+
+
+@dataclass
+class Recorded:
+    """A lineage. `codes`, `steps` and `past_steps` are by variable; a record may stand twice."""
+
+    ordinal: int
+    lineage: int
+    descriptions: list[Description] = field(default_factory=list)
+    timelines: list[Timeline] = field(default_factory=list)
+    codes: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    steps: dict[int, int] = field(default_factory=dict)
+    past_steps: dict[int, int] = field(default_factory=dict)
+    tags: dict[str, list[int]] = field(default_factory=dict)
+    segments: int = 0
+
+    @property
+    def description(self) -> Description:
+        return self.descriptions[0]
+
+    @property
+    def last(self) -> Timeline:
+        """The timeline that knows most: also after a retry it is the last one."""
+        return self.timelines[-1]
+
+    def values(self, variable: str) -> np.ndarray:
+        """float64 (records, 8, channels), in the order of the sequence."""
+        by_sequence = self.codes[variable]
+        return dequantize(np.stack([by_sequence[key] for key in sorted(by_sequence)]))
+
+    def record_steps(self) -> list[int]:
+        return [self.steps[key] for key in sorted(self.steps)]
+
+    def record_past_steps(self) -> list[int]:
+        return [self.past_steps[key] for key in sorted(self.past_steps)]
+
+
+def read_lineages(logdir: Path) -> list[Recorded]:
+    """All lineages of a log directory, in order; those without a record too."""
+    found = []
+    for directory in sorted(Path(logdir).glob("pastnet.*")):
+        run = parse_run(directory.name)
+        assert run is not None, directory
+        recorded = Recorded(run.ordinal, run.lineage)
+        for file in sorted(directory.iterdir()):
+            _read_segment(file, recorded)
+        found.append(recorded)
+    return found
+
+
+def read_one(logdir: Path) -> Recorded:
+    """The only lineage of a log directory."""
+    (recorded,) = read_lineages(logdir)
+    return recorded
+
+
+def _read_segment(file: Path, into: Recorded) -> None:
+    into.segments += 1
+    with file.open("rb") as stream:
+        for number, message in enumerate(read_messages(stream)):
+            place = {"tag": message.tag, "step": message.step, "lineage": into.lineage}
+            into.tags.setdefault(message.tag, []).append(message.step)
+            assert (message.tag == TAG_DESCRIPTION) == (number == 0), "description comes first"
+            if message.tag == TAG_DESCRIPTION:
+                into.descriptions.append(decode_description(message.payload, **place))
+            elif message.tag == TAG_TIMELINE:
+                into.timelines.append(decode_timeline(message.payload, **place))
+            else:
+                variable = variable_of(message.tag)
+                block = decode_block(message.payload, **place)
+                for at, key in enumerate(block.sequence.tolist()):
+                    into.codes.setdefault(variable, {})[key] = block.codes[:, at]
+                    into.steps[key] = int(block.steps[at])
+                    into.past_steps[key] = int(block.past_steps[at])

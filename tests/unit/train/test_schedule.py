@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.schedule import Action, Schedule
+
+
+def run(schedule, steps):
+    """What is recorded, as (step, past step, step really held by the copy), taking copies along."""
+    held: dict[int, int | None] = {0: schedule.last}
+    records = []
+    for step in steps:
+        action = schedule.advance(step)
+        if action.record:
+            records.append((step, action.past_step, held[action.compare]))
+        if action.copy is not None:
+            held[action.copy] = step
+    return records
+
+
+def test_previous_is_one_step_before_whatever_every_is():
+    for every in (1, 3, 10):
+        records = run(Schedule(every, "previous"), range(1, 41))
+        assert [step for step, *_ in records] == list(range(every, 41, every))
+        assert all(past == held == step - 1 for step, past, held in records)
+
+
+def test_previous_copies_only_where_the_next_step_is_due():
+    schedule = Schedule(10, "previous")
+    copies = [step for step in range(1, 31) if schedule.advance(step).copy is not None]
+    assert copies == [9, 19, 29]
+
+
+def test_previous_of_executions_of_several_steps():
+    records = run(Schedule(10, "previous"), range(4, 61, 4))
+    assert records == [(12, 8, 8), (20, 16, 16), (32, 28, 28), (40, 36, 36), (52, 48, 48), (60, 56, 56)]
+
+
+@pytest.mark.parametrize("every", [1, 4, 10])
+@pytest.mark.parametrize("lag", [1, 3, 7, 16])
+def test_k_steps_before(every, lag):
+    if lag > 16 * every:
+        pytest.skip("refused")
+    records = run(Schedule(every, lag), range(1, 101))
+    assert all(past == held for _, past, held in records)
+    # Before k steps were made, the oldest value there is.
+    assert all(past == max(step - lag, 0) for step, past, _ in records if step >= lag)
+    assert [step for step, *_ in records] == list(range(every, 101, every))
+
+
+def test_record_is_the_last_record():
+    assert run(Schedule(5, "record"), range(1, 16)) == [(5, 0, 0), (10, 5, 5), (15, 10, 10)]
+
+
+def test_initial_stays():
+    assert run(Schedule(5, "initial"), range(1, 11)) == [(5, 0, 0), (10, 0, 0)]
+
+
+def test_epoch_follows_sync():
+    schedule = Schedule(2, "epoch")
+    assert run(schedule, range(1, 5)) == [(2, 0, 0), (4, 0, 0)]
+    assert schedule.sync() == 0
+    assert schedule.advance(5) == Action(False, 0, 4, None)
+    assert schedule.advance(6) == Action(True, 0, 4, None)
+
+
+def test_steps_may_begin_anywhere():
+    assert run(Schedule(10, "previous", None), range(0, 21)) == [
+        (0, -1, None),
+        (10, 9, 9),
+        (20, 19, 19),
+    ]
+    assert run(Schedule(10, "previous", 85), range(86, 101)) == [(90, 89, 89), (100, 99, 99)]
+
+
+def test_only_due_steps_seen():
+    # A loop that calls record each tenth step only: from the second on its stride is known.
+    records = run(Schedule(10, "previous", None), range(10, 51, 10))
+    assert [(step, past) for step, past, _ in records] == [
+        (10, 9),
+        (20, 9),
+        (30, 20),
+        (40, 30),
+        (50, 40),
+    ]
+
+
+def test_steps_that_go_back_begin_anew():
+    schedule = Schedule(1, "previous")
+    run(schedule, range(1, 11))
+    assert schedule.goes_back(10)
+    assert not schedule.goes_back(11)
+    assert schedule.restart(5) == 0
+    assert schedule.advance(6) == Action(True, 0, 5, 0)
+
+
+def test_the_initial_copy_survives_a_restart():
+    schedule = Schedule(1, "initial")
+    run(schedule, range(1, 4))
+    assert schedule.restart(2) is None
+    assert schedule.advance(3) == Action(True, 0, 0, None)
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, True, "10", None])
+def test_every_is_checked(every):
+    with pytest.raises(InvalidArgument, match=r"expected every= a whole number of at least 1, got"):
+        Schedule(every, "previous")
+
+
+@pytest.mark.parametrize("past", ["last", None, 1.5, True])
+def test_past_is_checked(past):
+    with pytest.raises(InvalidArgument, match=r"expected past= one of 'previous', 'record'"):
+        Schedule(10, past)
+
+
+@pytest.mark.parametrize("past", [0, -3, 161])
+def test_a_lag_is_checked(past):
+    with pytest.raises(InvalidArgument, match=r"expected past= from 1 to 160 steps with every=10"):
+        Schedule(10, past)
