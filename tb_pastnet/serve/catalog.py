@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag, parse_run
@@ -40,6 +40,7 @@ class Librarian:
         self._source = source
         self._lock = threading.Lock()
         self._lineages: dict[str, dict[str, Lineage]] = {}
+        self._joins: dict[str, dict[str, Run]] = {}
         self._summaries: dict[str, dict[str, Run]] = {}
 
     def catalog(self, caller: Caller) -> Catalog:
@@ -95,7 +96,15 @@ class Librarian:
         groups: dict[str, list[Lineage]] = {}
         for run in sorted(names):
             groups.setdefault(names[run].run, []).append(now[run])
-        return [join(name, lineages) for name, lineages in groups.items()]
+        known = self._joins.get(caller.experiment, {})
+        runs = {
+            name: known[name]
+            if name in known and _same(known[name].lineages, lineages)
+            else join(name, lineages)
+            for name, lineages in groups.items()
+        }
+        self._joins[caller.experiment] = runs
+        return list(runs.values())
 
     def _own_writers(self, caller: Caller, listing: Listing) -> Iterable[Run]:
         before = self._summaries.get(caller.experiment, {})
@@ -114,6 +123,10 @@ class Librarian:
                 now[tb_run] = summaries.date(described, readings, withheld)
         self._summaries[caller.experiment] = now
         return list(now.values())
+
+
+def _same(known: Sequence[Lineage], now: Sequence[Lineage]) -> bool:
+    return {id(one) for one in known} == {id(one) for one in now}
 
 
 def _free_name(name: str, taken: Mapping[str, Run]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -43,6 +44,12 @@ class Lineage:
     timeline: Timeline
     damaged: int = 0
     notes: Notes = field(default_factory=Counter)
+
+    @cached_property
+    def described(self) -> frozenset[str]:
+        """The ids of the variables that its description names."""
+        variables = self.description.variables if self.description else ()
+        return frozenset(one.id for one in variables)
 
     @property
     def start(self) -> int | None:

@@ -15,7 +15,6 @@ from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.names import channels_tag
 from tb_pastnet.serve.lineages import Lineage
 from tb_pastnet.serve.notes import Notes
-from tb_pastnet.serve.source import Stamp
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -31,13 +30,11 @@ class Place:
         tb_run: TensorBoard's run.
         tag: its tag there.
         lineage: the lineage, None in a user's own writer.
-        stamp: what is known of it without reading.
     """
 
     tb_run: str
     tag: str
     lineage: Lineage | None
-    stamp: Stamp
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +104,7 @@ def join(name: str, lineages: Sequence[Lineage]) -> Run:
     ordered = tuple(sorted(lineages, key=lambda one: (one.name.ordinal, one.name.lineage)))
     layers, variables = _network([one.description for one in ordered if one.description])
     axis, account = _axis(ordered)
-    places = {
-        variable: tuple(
-            Place(one.tb_run, tag, one, one.stamps[tag]) for one in ordered if tag in one.stamps
-        )
-        for variable, tag in ((id_, channels_tag(id_)) for id_ in variables)
-    }
+    places = {id_: _places(id_, ordered) for id_ in variables}
     return Run(
         name,
         SINK,
@@ -125,6 +117,16 @@ def join(name: str, lineages: Sequence[Lineage]) -> Run:
         account,
         sum((one.notes for one in ordered), Counter()),
         tuple((one.tb_run, tuple(sorted(one.stamps.items()))) for one in ordered),
+    )
+
+
+def _places(variable: str, lineages: Sequence[Lineage]) -> tuple[Place, ...]:
+    """Where its records are, or should be: a series that is gone is missed, not forgotten."""
+    tag = channels_tag(variable)
+    return tuple(
+        Place(one.tb_run, tag, one)
+        for one in lineages
+        if tag in one.stamps or variable in one.described
     )
 
 

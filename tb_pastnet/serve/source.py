@@ -16,6 +16,7 @@ from tensorboard import errors
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.serve.rescue import rescue
 
 ALL = 1 << 30
 """A number of events that no series reaches: read all of them."""
@@ -163,7 +164,11 @@ class Source:
         failed: list[tuple[str, str]] = []
         for call in self._calls(caller, sorted(set(runs)), sorted(set(tags)), most):
             if isinstance(call, tuple):
-                failed.append(call)
+                found = rescue(self._provider, caller.experiment, *call, most)
+                if found is None:
+                    failed.append(call)
+                else:
+                    readings[call] = [Message(*event) for event in found]
                 continue
             for run, by_tag in call.items():
                 for tag, events in by_tag.items():

@@ -76,7 +76,7 @@ def describe(tb_run: str, stamps: Mapping[str, Stamp]) -> Described | None:
         (),
         tuple(_layer(id_, tags, variables) for id_, tags in groups.items()),
         variables,
-        {tag: (Place(tb_run, tag, None, stamps[tag]),) for tag in found},
+        {tag: (Place(tb_run, tag, None),) for tag in found},
         Axis(),
         Account(),
         Counter(),

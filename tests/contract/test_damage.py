@@ -79,6 +79,8 @@ def check_all(logdir: Path, loader: str, true: Movement) -> Counter[str]:
                 np.testing.assert_array_equal(moves.delta, true.delta[at], name)
                 np.testing.assert_array_equal(moves.unsettled, true.unsettled[at], name)
                 assert moves.account.shown == len(moves.steps)
+                # What the timeline knows of is missed, even where the whole series is gone.
+                assert moves.account.offered >= account.shown
                 shown.append(f"{len(moves.steps)} records")
             return ", ".join(shown) or "no network"
 

@@ -239,7 +239,7 @@ def test_a_series_without_any_value_fails_nobody(tmp_path: Path) -> None:
     assert runs == [("bad", 16), ("good", 40)]
 
 
-def test_a_tensor_that_tensorboard_cant_convert_costs_its_series_alone(tmp_path: Path) -> None:
+def test_a_tensor_that_tensorboard_cant_convert_costs_itself_alone(tmp_path: Path) -> None:
     from tensorboard.compat.proto import tensor_pb2
 
     files.write_run(tmp_path, "good", lineage=1)
@@ -249,15 +249,16 @@ def test_a_tensor_that_tensorboard_cant_convert_costs_its_series_alone(tmp_path:
     broken = tensor_pb2.TensorProto(dtype=files.DT_UINT8, tensor_content=b"12345")
     broken.tensor_shape.dim.add(size=7)
     bad.put(channels_tag("conv1/kernel"), 17, None, tensor=broken)
+    bad.records(range(18, 34))
 
     def look(here: Board) -> Any:
         header, _ = here.arrays("/overview", run="bad")
         return header["accounts"], header["notes"], everything(here, "good")
 
     (conv1, conv2), notes, _ = in_both(tmp_path, look)
-    assert (conv1["shown"], conv1["unreadable"]) == (0, 16)
-    assert conv2["shown"] == 16
-    assert "could not hand out" in notes[0]["text"]
+    assert (conv1["shown"], conv1["unreadable"]) == (32, 1)
+    assert conv2["shown"] == 32
+    assert "did not write" in notes[0]["text"]
 
 
 def own_event(tag: str, step: int, channels: int, value: int) -> bytes:

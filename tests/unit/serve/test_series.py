@@ -11,7 +11,7 @@ from tb_pastnet.serve import notes
 from tb_pastnet.serve.lineages import Lineage
 from tb_pastnet.serve.runs import Place
 from tb_pastnet.serve.series import Series, make_series
-from tb_pastnet.serve.source import Message, Stamp
+from tb_pastnet.serve.source import Message
 
 TAG = "channels/w"
 
@@ -35,9 +35,7 @@ def place(
         dropped,
     )
     name = RunName("a", ordinal, 100 + ordinal)
-    return Place(
-        f"r{ordinal}", TAG, Lineage(f"r{ordinal}", name, {}, None, line), Stamp(0, "", b"")
-    )
+    return Place(f"r{ordinal}", TAG, Lineage(f"r{ordinal}", name, {}, None, line))
 
 
 def message(
@@ -181,7 +179,7 @@ def own(steps: list[int]) -> list[Message]:
 
 
 def test_in_a_users_own_writer_a_step_back_replaces_what_followed() -> None:
-    here = Place("r", TAG, None, Stamp(0, "", b""))
+    here = Place("r", TAG, None)
     series = make_series([here], {("r", TAG): own([1, 2, 3, 2, 3, 4])}, 2)
     check(series)
     assert series.steps.tolist() == [1, 2, 3, 4]
