@@ -121,7 +121,8 @@ def settle(
     quiet = (delta < _limit(threshold)) & (state & np.uint8(NONFINITE) == 0)
     settled = _all_of_last(quiet, patience) & (state & np.uint8(STATE) == MOVING)
     # SETTLED - MOVING keeps the marks as they are.
-    return state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
+    told: States = state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
+    return told
 
 
 def _limit(threshold: float) -> int:

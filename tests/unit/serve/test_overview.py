@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+
+from tb_pastnet.core.states import MOVING, NO_DATA
+from tb_pastnet.serve.container import unpack
+from tb_pastnet.serve.index import index_of
+from tb_pastnet.serve.overview import Overview, make_overview
+from tb_pastnet.serve.store import Store
+from tests.providers import CALLER, MemoryProvider, memory_run
+
+
+def overview(provider: MemoryProvider, most: int | None, run: str = "a") -> Overview:
+    store = Store(provider)
+    return make_overview(store, CALLER, store.catalog(CALLER).runs[run], 1e-4, most)
+
+
+def test_each_record_is_a_column_where_there_is_room() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 21))
+    found = overview(provider, 64)
+    assert found.first_steps.tolist() == found.steps.tolist() == list(range(1, 21))
+    assert [row.counts[:, MOVING].tolist() for row in found.rows] == [[4] * 20, [6] * 20]
+
+
+def test_columns_are_even_ranges_of_steps() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(100))
+    found = overview(provider, 4)
+    assert found.first_steps.tolist() == [0, 25, 50, 75]
+    assert found.steps.tolist() == [24, 49, 74, 99]
+    header, arrays = unpack(found.container())
+    assert arrays["wall_times"].tolist() == [arrays["wall_times"][0] + 25 * n for n in range(4)]
+    assert header["layers"] == ["conv1", "block/conv2"]
+
+
+def test_a_layer_without_a_record_has_no_data_there() -> None:
+    provider = MemoryProvider()
+    writer = memory_run(provider, "a", range(1, 33))
+    del provider.tree[writer.tb_run]["channels/block/conv2/kernel"][0]
+    found = overview(provider, 64)
+    assert found.rows[1].counts[:, NO_DATA].tolist() == [6] * 16 + [0] * 16
+    assert found.accounts[1].unreadable == 16
+
+
+def test_where_the_timeline_ends_early_the_first_layer_knows_the_steps() -> None:
+    provider = MemoryProvider()
+    writer = memory_run(provider, "a", range(1, 33))
+    provider.tree[writer.tb_run]["timeline"].pop()
+    found = overview(provider, 64)
+    assert found.steps.tolist() == list(range(1, 33))
+    assert np.isnan(unpack(found.container())[1]["wall_times"][16:]).all()
+
+
+def test_a_run_without_layers_is_an_empty_picture() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 5), layers={})
+    found = overview(provider, 64)
+    _, arrays = unpack(found.container())
+    assert arrays["counts"].shape == (0, 4, 6)
+    assert found.table().count("\n") == 1
+
+
+def test_a_run_of_which_only_the_description_is_there_is_in_the_index() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(0))
+    (run,) = index_of(Store(provider).catalog(CALLER), 0)["runs"]
+    assert (run["records"], run["first_step"], run["last_step"]) == (0, None, None)
+    assert run["wall_time"] == [None, None]
+    _, arrays = unpack(overview(provider, 64).container())
+    assert arrays["counts"].shape == (2, 0, 6)
