@@ -28,7 +28,7 @@ await frame.waitForFunction(() => "pastnetIdle" in document.documentElement.data
 await idle(frame);
 console.log(`idle after ${(performance.now() - t0).toFixed(0)} ms`);
 for (const key of values.press?.split(",") ?? []) {
-  await frame.press("body", key);
+  await page.keyboard.press(key);
   await idle(frame);
 }
 if (values.click) {

@@ -117,6 +117,22 @@ export function watchHash(listener: Listener): void {
   });
 }
 
+/**
+ * Calls back for keys pressed in the page, and in TensorBoard's page while nothing there has the focus: a tab that was
+ * opened by its address has none, and taking it away from a notebook around would be rude.
+ */
+export function watchKeys(listener: (event: KeyboardEvent) => void): void {
+  document.addEventListener("keydown", listener);
+  if (!parentWindow) return;
+  const { document: around } = parentWindow;
+  const outside = (event: KeyboardEvent) => {
+    const plugin = outer.location.hash.slice(1).split("&")[0];
+    if (event.target === around.body && (plugin === "" || plugin === PLUGIN)) listener(event);
+  };
+  around.addEventListener("keydown", outside);
+  window.addEventListener("pagehide", () => around.removeEventListener("keydown", outside));
+}
+
 /** Copies text; true when it worked. The clipboard API is absent on plain http hosts, so there is a second way. */
 export async function copyText(text: string): Promise<boolean> {
   try {

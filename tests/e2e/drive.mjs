@@ -293,6 +293,8 @@ const checks = {
     broken = false;
     seen.errors.length = 0;
     await click(frame, "[role=alert] button");
+    await page.mouse.move(2, 2);
+    await idle(frame);
     return { alerts, ...page_, after: await text(frame, "[role=alert] p"), heads: await text(frame, ".run-head .two") };
   },
 

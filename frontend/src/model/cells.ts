@@ -2,7 +2,7 @@
 
 import { type Container, section } from "../wire/container";
 import type { LayerHeader } from "../wire/types";
-import { deltaOf } from "./delta";
+import { cappedTable } from "./delta";
 import { axisEnd, type Series } from "./series";
 import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 
@@ -51,6 +51,7 @@ export function seriesOf(cells: Cells): Series {
     meanDelta: new Float64Array(records),
     channels,
   };
+  const capped = cappedTable();
   for (let c = 0, at = 0; c < channels; c++) {
     for (let t = 0; t < records; t++, at++) {
       const byte = cells.state[at];
@@ -58,7 +59,7 @@ export function seriesOf(cells: Cells): Series {
       series.counts[t * STATES + state]++;
       if (byte & VIOLATED) series.violated[t]++;
       if (byte & NONFINITE) series.nonfinite[t]++;
-      if (state === MOVING) series.meanDelta[t] += Math.min(1, deltaOf(cells.delta[at]));
+      if (state === MOVING) series.meanDelta[t] += capped[cells.delta[at] + 32768];
     }
   }
   for (let t = 0; t < records; t++) series.meanDelta[t] /= series.counts[t * STATES + MOVING] || Number.NaN;

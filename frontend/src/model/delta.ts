@@ -21,6 +21,18 @@ export function levelOf(delta: number, threshold: number): number {
   return Math.round((1 - Math.log(delta) / Math.log(threshold)) * (LEVELS - 1));
 }
 
+let capped: Float32Array | null = null;
+
+/** min(relative delta, 1) for each code, indexed by code + 32768; what isn't a number counts as 0. */
+export function cappedTable(): Float32Array {
+  if (!capped) {
+    capped = new Float32Array(65536).fill(1);
+    for (let code = -32768; code < 0; code++) capped[code + 32768] = deltaOf(code);
+    capped[DELTA_NAN + 32768] = 0;
+  }
+  return capped;
+}
+
 const tables = new Map<number, Uint8Array>();
 
 /** levelOf for each code, indexed by code + 32768; one table per threshold, the latest few kept. */
@@ -28,7 +40,10 @@ export function levelTable(threshold: number): Uint8Array {
   let table = tables.get(threshold);
   if (!table) {
     table = new Uint8Array(65536);
-    for (let code = -32768; code < 32768; code++) table[code + 32768] = levelOf(deltaOf(code), threshold);
+    // Codes outside of ±64 octaves are below any threshold or above 1.
+    table.fill(LEVELS - 1, 32768);
+    for (let code = -1024; code < 0; code++) table[code + 32768] = levelOf(deltaOf(code), threshold);
+    table[DELTA_NAN + 32768] = 0;
     if (tables.size > 8) tables.clear();
     tables.set(threshold, table);
   }

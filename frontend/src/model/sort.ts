@@ -7,7 +7,7 @@ export const ORDERS = ["moved", "index", "held", "delta"] as const;
 export type Order = (typeof ORDERS)[number];
 export const ORDER_TITLES: Record<Order, string> = {
   moved: "last moved",
-  index: "channel index",
+  index: "index",
   held: "first frozen or pruned",
   delta: "final Δ",
 };

@@ -1,5 +1,6 @@
 /** Keys of the whole page. */
 
+import { watchKeys } from "../host";
 import { orderRows } from "../model/sort";
 import { goDown, goUp, moveLayer, moveRun } from "./actions";
 import { moveCursor, moveCursorTo } from "./cursor";
@@ -45,7 +46,7 @@ const activates = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest("button, summary, a") !== null;
 
 export function listenToKeys(): void {
-  document.addEventListener("keydown", (event) => {
+  watchKeys((event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (event.key === "Enter" && activates(event.target)) return;
     if (event.target instanceof HTMLElement && event.target.closest(".table-scroll")) return;

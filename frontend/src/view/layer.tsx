@@ -15,7 +15,7 @@ import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
 import { channel, mode, order, seekViolation, tables, update, variableId } from "./store";
 import { Thumbnails } from "./thumbs";
-import { pastText } from "./words";
+import { accountText, pastText } from "./words";
 
 const MODE_TITLES: Record<Mode, string> = { state: "State", both: "State + Δ", delta: "Δ" };
 
@@ -87,8 +87,7 @@ function Controls() {
             </Button>
           ))}
       </div>
-      <div class="spring" />
-      <div class="joined" role="group" aria-label="What the cells show">
+      <div class="joined modes" role="group" aria-label="What the cells show">
         {MODES.map((value) => (
           <Button
             key={value}
@@ -207,7 +206,7 @@ export function LayerView() {
             {shownRuns.value.some((other) => other.past !== run.past)
               ? "; other runs compare with another past, so their Δ can't be compared with it"
               : ""}
-            .
+            .{cells && run.source === "sink" ? ` ${accountText(cells.header.account)}.` : ""}
           </p>
         </section>
         <Inspector

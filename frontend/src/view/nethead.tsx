@@ -2,7 +2,7 @@
 
 import { formatCount, formatShare, formatShort } from "../model/format";
 import { sumOf } from "../model/overview";
-import { stepTicks, toPixel } from "../model/scale";
+import { type Scale, stepTicks, toPixel } from "../model/scale";
 import { readAt, violations } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
 import { openViolation } from "./actions";
@@ -11,29 +11,39 @@ import { cursor, readStep } from "./cursor";
 import { layers, overviewOf, type Run, range, rows, scaleOf } from "./data";
 import { largest, sharesText } from "./words";
 
-/** Round ticks under a strip; the cursor's step as a pill, which hides the ticks that it would cover. */
+const LETTER = 6.2;
+
+/** Ticks that cover neither each other nor the pill, each with the middle of its label. */
+function placeTicks(ticks: readonly number[], scale: Scale, pill: [number, number] | null) {
+  let right = Number.NEGATIVE_INFINITY;
+  return ticks.flatMap((tick) => {
+    const half = (formatShort(tick).length * LETTER) / 2;
+    const middle = Math.min(Math.max(toPixel(scale, tick), half), scale.width - half);
+    const covered = pill !== null && middle + half > pill[0] && middle - half < pill[1];
+    if (covered || middle - half < right + 3) return [];
+    right = middle + half;
+    return [{ tick, middle }];
+  });
+}
+
+/** Round ticks under a strip, and the cursor's step as a pill. */
 export function Axis({ width, pill, count }: { width: number; pill: boolean; count?: number }) {
   const scale = scaleOf(width);
   const at = toPixel(scale, readStep.value);
-  const inside = at >= 0 && at <= width;
   const text = formatCount(readStep.value);
-  const half = pill && inside ? text.length * 3.6 + 12 : 0;
+  const half = (text.length * LETTER) / 2 + 8;
+  const middle = Math.min(Math.max(at, half - 6), width - half + 6);
+  const inside = pill && at >= 0 && at <= width;
   const ticks = stepTicks(range.value[0], range.value[1], count ?? Math.max(2, Math.floor(width / 33)));
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
-      {ticks.map((tick) => {
-        const x = toPixel(scale, tick);
-        const own = formatShort(tick).length * 3;
-        if (half > 0 && Math.abs(x - at) < half + own) return null;
-        const left = Math.min(Math.max(x, own), width - own);
-        return (
-          <span key={tick} class="tick" style={{ left: `${left}px` }}>
-            {formatShort(tick)}
-          </span>
-        );
-      })}
-      {half > 0 ? (
-        <span class="pill" style={{ left: `${Math.min(Math.max(at, half - 6), width - half + 6)}px` }}>
+      {placeTicks(ticks, scale, inside ? [middle - half, middle + half] : null).map((place) => (
+        <span key={place.tick} class="tick" style={{ left: `${place.middle}px` }}>
+          {formatShort(place.tick)}
+        </span>
+      ))}
+      {inside ? (
+        <span class="pill" style={{ left: `${middle}px` }}>
           {text}
         </span>
       ) : null}
@@ -87,7 +97,7 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
         {readout && readout.total > 0
           ? largest(readout).map((entry, i) => (
               <span key={entry.state}>
-                {i > 0 ? " · " : ""}
+                {i > 0 ? <span class="dot"> · </span> : ""}
                 <b>{formatShare(entry.count, readout.total)}</b> {STATE_NAMES[entry.state]}
               </span>
             ))

@@ -18,6 +18,8 @@ import { focusRow, hover, layerFilter, tables } from "./store";
 import { pastText } from "./words";
 
 const HEAD_HEIGHT = 98;
+/** Narrower columns give the second number a line of its own. */
+const NARROW = 132;
 
 function Body({ layout, scroll, height, column }: { layout: Layout; scroll: number; height: number; column: number }) {
   const window = useMemo(() => drawnWindow(layout, scroll, height), [layout, scroll, height]);
@@ -91,7 +93,9 @@ export function NetworkView() {
   const list = rows.value;
   const room = size.width - NAME_WIDTH - DOTS_WIDTH - 2;
   const column = Math.max(MIN_COLUMN, Math.floor(room / Math.max(1, shown.length)));
-  const layout = useMemo(() => placeRows(list, size.height - HEAD_HEIGHT - 8), [list, size.height]);
+  const narrow = column - GAP < NARROW;
+  const head = HEAD_HEIGHT + (narrow ? 14 : 0);
+  const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
   const first =
@@ -102,7 +106,7 @@ export function NetworkView() {
     const scroller = ref.current;
     const place = layout.places.find((p) => p.row.kind !== "total" && p.row.id === focusRow.value);
     if (!scroller || !place) return;
-    const visible = scroller.clientHeight - HEAD_HEIGHT;
+    const visible = scroller.clientHeight - head;
     if (place.top < scroller.scrollTop) scroller.scrollTop = place.top;
     else if (place.top + place.height > scroller.scrollTop + visible) {
       scroller.scrollTop = place.top + place.height - visible;
@@ -135,7 +139,7 @@ export function NetworkView() {
             style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
           >
             <div
-              class="net-head"
+              class={`net-head ${narrow ? "narrow" : ""}`}
               style={{ gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px` }}
             >
               <div class="net-title">

@@ -3,6 +3,7 @@
 import { formatCount, formatNumber, formatShare, plural } from "../model/format";
 import type { Readout } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
+import type { Account } from "../wire/types";
 
 /** The two largest states, for the header of a run. */
 export function largest(readout: Readout): { state: number; count: number }[] {
@@ -36,4 +37,13 @@ export function pastText(past: string): string {
   if (past === "epoch") return "the end of the last epoch";
   if (past === "initial") return "the initial weights";
   return /^\d+$/.test(past) ? `${formatCount(Number(past))} steps before` : past;
+}
+
+/** "840 records shown", and what else became of those offered. */
+export function accountText(account: Account): string {
+  const parts = (["superseded", "thinned", "dropped", "unreadable"] as const)
+    .filter((part) => account[part] > 0)
+    .map((part) => `${formatCount(account[part])} ${part}`);
+  const shown = `${formatCount(account.shown)} of ${plural(account.offered, "record")} shown`;
+  return [shown, ...parts].join(", ");
 }
