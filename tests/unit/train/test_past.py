@@ -93,7 +93,9 @@ def test_a_half_keeps_its_dtype():
 def test_wrong_use_is_refused():
     with pytest.raises(InvalidArgument, match=r"expected at least one variable, got none"):
         PastVariables([])
-    with pytest.raises(InvalidArgument, match=r"Could not make a past variable of 0: expected a keras"):
+    with pytest.raises(
+        InvalidArgument, match=r"Could not make a past variable of 0: expected a keras"
+    ):
         PastVariables([np.ones(3)])
     shadow = PastVariables([tf.Variable(1.0)])
     for tau in (-0.1, 1.5, 2):

@@ -12,7 +12,14 @@ from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, cha
 from tb_pastnet.train import reduce
 from tb_pastnet.train.reduce import ChannelPass
 
-SHAPES = [((3, 4), -1), ((3, 4), 0), ((2, 3, 4, 2), (-2, -1)), ((2, 3, 4), (2, 0)), ((5,), 0), ((), ())]
+SHAPES = [
+    ((3, 4), -1),
+    ((3, 4), 0),
+    ((2, 3, 4, 2), (-2, -1)),
+    ((2, 3, 4), (2, 0)),
+    ((5,), 0),
+    ((), ()),
+]
 
 
 def compare(currents, pasts, axes, dtype=tf.float32):
@@ -43,7 +50,9 @@ def test_it_is_what_the_definition_says(dtype, stacked, monkeypatch):
     shapes = SHAPES + SHAPES[::-1] + SHAPES[:2]
     axes = [explicit_axis(axis, shape, "w") for shape, axis in shapes]
     pasts = [rng.normal(size=shape) for shape, _ in shapes]
-    currents = [past + rng.normal(size=past.shape) * rng.integers(0, 2, past.shape) for past in pasts]
+    currents = [
+        past + rng.normal(size=past.shape) * rng.integers(0, 2, past.shape) for past in pasts
+    ]
     check(*compare(currents, pasts, axes, dtype))
 
 
@@ -110,9 +119,7 @@ def test_subnormals_are_not_zero():
 
 def test_norms_beyond_float32():
     past, current = np.zeros((2, 2)), np.full((2, 2), 1e200)
-    found, expected = compare(
-        [current], [past], [explicit_axis(-1, (2, 2), "w")], tf.float64
-    )
+    found, expected = compare([current], [past], [explicit_axis(-1, (2, 2), "w")], tf.float64)
     check(found, expected)
     assert np.isfinite(found[NORM]).all()
 

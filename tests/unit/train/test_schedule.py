@@ -34,7 +34,14 @@ def test_previous_copies_only_where_the_next_step_is_due():
 
 def test_previous_of_executions_of_several_steps():
     records = run(Schedule(10, "previous"), range(4, 61, 4))
-    assert records == [(12, 8, 8), (20, 16, 16), (32, 28, 28), (40, 36, 36), (52, 48, 48), (60, 56, 56)]
+    assert records == [
+        (12, 8, 8),
+        (20, 16, 16),
+        (32, 28, 28),
+        (40, 36, 36),
+        (52, 48, 48),
+        (60, 56, 56),
+    ]
 
 
 @pytest.mark.parametrize("every", [1, 4, 10])

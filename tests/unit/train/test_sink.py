@@ -95,9 +95,7 @@ def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch)
     sink = make()
     written = threading.Event()
     write = sink._segments.write
-    monkeypatch.setattr(
-        sink._segments, "write", lambda *data: (write(*data), written.set())[0]
-    )
+    monkeypatch.setattr(sink._segments, "write", lambda *data: (write(*data), written.set())[0])
     sink.offer(offer(1))
     assert written.wait(20)
     assert read_one(tmp_path).record_steps() == [1]

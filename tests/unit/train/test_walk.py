@@ -66,7 +66,11 @@ def test_rows_and_groups_of_nested_models():
     model = keras.Model(inputs, layers.LayerNormalization()(block(attended)))
     rows = network(model).layers
     assert [(row.id, row.group, row.main) for row in rows] == [
-        (f"multi_head_attention/{part}", "multi_head_attention", f"multi_head_attention/{part}/kernel")
+        (
+            f"multi_head_attention/{part}",
+            "multi_head_attention",
+            f"multi_head_attention/{part}/kernel",
+        )
         for part in ("query", "key", "value", "attention_output")
     ] + [
         ("sequential/dense", "sequential", "sequential/dense/kernel"),
@@ -225,11 +229,16 @@ def test_names_that_meet_are_kept_apart():
 
 def test_variables_can_be_chosen():
     model = plain()
-    assert ids(model, variables=["second/kernel", "conv2d/bias"]) == ["conv2d/bias", "second/kernel"]
+    assert ids(model, variables=["second/kernel", "conv2d/bias"]) == [
+        "conv2d/bias",
+        "second/kernel",
+    ]
     assert ids(model, variables="dense*/kernel") == ["dense/kernel", "dense_1/kernel"]
     assert ids(model, variables=model.layers[0].weights) == ["conv2d/kernel", "conv2d/bias"]
     assert ids(model, variables=[model.layers[2].kernel.value]) == ["second/kernel"]
-    with pytest.raises(UnknownName, match=r"Could not find variable 'kernel': expected a name that"):
+    with pytest.raises(
+        UnknownName, match=r"Could not find variable 'kernel': expected a name that"
+    ):
         network(model, variables=["kernel"])
     with pytest.raises(InvalidArgument, match=r"Could not choose .*: expected a variable of the"):
         network(model, variables=[tf.Variable(1.0)])
@@ -247,7 +256,9 @@ def test_axes_can_be_corrected():
 
 
 def test_an_unbuilt_model_is_refused():
-    with pytest.raises(InvalidArgument, match=r"Could not record model 'subclassed.*': expected a built"):
+    with pytest.raises(
+        InvalidArgument, match=r"Could not record model 'subclassed.*': expected a built"
+    ):
         network(Subclassed())
     with pytest.raises(InvalidArgument, match=r"expected a built model, got one without weights"):
         network(keras.Sequential([layers.Dense(3)]))
@@ -272,7 +283,9 @@ def test_something_else_is_refused(model):
 
 
 def test_values_instead_of_variables_are_refused():
-    with pytest.raises(InvalidArgument, match=r"Could not record 'w': expected a keras.Variable or"):
+    with pytest.raises(
+        InvalidArgument, match=r"Could not record 'w': expected a keras.Variable or"
+    ):
         network({"w": tf.ones(3)})
 
 

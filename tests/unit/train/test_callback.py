@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from tb_pastnet import PastNetCallback
+from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
+from tb_pastnet.errors import InvalidArgument
+from tests.recorded import read_lineages, read_one
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 6)).astype("f"), RNG.integers(0, 3, 40)
+OPTIMIZERS = {
+    "SGD": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
+    "Adam": lambda: keras.optimizers.Adam(0.01),
+    "AdamW": lambda: keras.optimizers.AdamW(0.01, weight_decay=0.01),
+}
+
+
+def build():
+    return keras.Sequential(
+        [
+            keras.Input((6,)),
+            layers.Dense(8, activation="relu"),
+            layers.BatchNormalization(),
+            layers.Dropout(0.3),
+            layers.Dense(3),
+        ]
+    )
+
+
+def compiled(optimizer="Adam", **settings):
+    keras.utils.set_random_seed(1)
+    model = build()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(OPTIMIZERS[optimizer](), loss, **settings)
+    return model
+
+
+def fit(model, *callbacks, epochs=2, batch_size=4, **settings):
+    history = model.fit(
+        X, Y, epochs=epochs, batch_size=batch_size, verbose=0, callbacks=list(callbacks), **settings
+    )
+    return history.history["loss"], [weight.numpy() for weight in model.weights]
+
+
+@pytest.fixture
+def callback(tmp_path):
+    made = PastNetCallback(tmp_path, every=1)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["graph", "XLA"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_is_bit_identical(callback, tmp_path, optimizer, jit):
+    losses, weights = fit(compiled(optimizer, jit_compile=jit))
+    with_losses, with_weights = fit(compiled(optimizer, jit_compile=jit), callback)
+    assert with_losses == losses
+    assert all((a == b).all() for a, b in zip(weights, with_weights, strict=True))
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == list(range(1, 21))
+    assert log.record_past_steps() == list(range(20))
+    assert log.last.notes == {}
+    assert (log.values("dense/kernel")[:, CHANGED] > 0).any()
+
+
+def test_executions_of_several_steps(callback, tmp_path):
+    # 10 batches an epoch: 4, 4 and 2, though Keras says 4.
+    losses, weights = fit(compiled(steps_per_execution=4))
+    with_losses, with_weights = fit(compiled(steps_per_execution=4), callback)
+    assert with_losses == losses
+    assert all((a == b).all() for a, b in zip(weights, with_weights, strict=True))
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == [4, 8, 10, 14, 18, 20]
+    assert log.record_past_steps() == [0, 4, 8, 10, 14, 18]
+
+
+def test_mixed_precision(callback, tmp_path):
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        model = compiled()
+        assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+        fit(model, callback)
+        base = callback.recorder.last_step
+        fit(model, callback)
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    callback.close()
+    logs = read_lineages(tmp_path)
+    assert base == 20
+    assert logs[0].record_steps()[:20] == list(range(1, 21))
+    assert logs[0].last.learning_rates.tolist()[-1:] in ([], [pytest.approx(0.01)])
+
+
+def test_gradient_accumulation_counts_batches(callback, tmp_path):
+    keras.utils.set_random_seed(1)
+    model = build()
+    model.compile(keras.optimizers.SGD(0.1, gradient_accumulation_steps=4), "mse")
+    model.fit(X, RNG.normal(size=(40, 3)), batch_size=4, verbose=0, callbacks=[callback])
+    assert callback.recorder.last_step == 10
+    model.fit(X, RNG.normal(size=(40, 3)), batch_size=4, verbose=0, callbacks=[callback])
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == list(range(1, 21))
+    moved = log.values("dense/kernel")[:, CHANGED].max(axis=1) > 0
+    assert (np.flatnonzero(moved) + 1).tolist() == [4, 8, 12, 16, 20]
+
+
+def test_several_fits_are_one_lineage(callback, tmp_path):
+    model = compiled()
+    fit(model, callback, epochs=1)
+    assert read_one(tmp_path).last.closed
+    fit(model, callback, epochs=1)
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == list(range(1, 21))
+    assert log.last.closed
+    steps = log.tags["timeline"]
+    assert steps == sorted(set(steps))
+
+
+def test_another_model_starts_a_lineage(callback, tmp_path):
+    fit(compiled(), callback, epochs=1)
+    fit(compiled(), callback, epochs=1)
+    callback.close()
+    first, second = read_lineages(tmp_path)
+    assert first.record_steps() == second.record_steps() == list(range(1, 11))
+    assert first.description.origin == second.description.origin
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
+def test_a_resumed_training_goes_on(tmp_path):
+    model = compiled()
+    first = PastNetCallback(tmp_path / "run", every=1)
+    fit(model, first, epochs=1)
+    model.save(tmp_path / "model.keras")
+    first.close()
+    second = PastNetCallback(tmp_path / "run", every=1)
+    fit(keras.models.load_model(tmp_path / "model.keras"), second, epochs=1)
+    second.close()
+    one, two = read_lineages(tmp_path / "run")
+    assert two.record_steps() == list(range(11, 21))
+    assert two.record_past_steps() == list(range(10, 20))
+    assert two.description.origin == one.description.origin
+    assert [v.id for v in two.description.variables] == [v.id for v in one.description.variables]
+
+
+def test_the_past_of_an_epoch(tmp_path):
+    callback = PastNetCallback(tmp_path, every=5, past="epoch")
+    fit(compiled(), callback)
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == [5, 10, 15, 20]
+    assert log.record_past_steps() == [0, 0, 10, 10]
+
+
+def test_a_model_that_its_first_batch_builds(callback, tmp_path):
+    class Late(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = layers.Dense(3)
+
+        def call(self, inputs):
+            return self.dense(inputs)
+
+    model = Late()
+    model.compile("sgd", "mse")
+    model.fit(X, np.ones((40, 3)), batch_size=4, verbose=0, callbacks=[callback])
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps()[-1] == 10
+    assert list(log.codes) == ["dense/kernel", "dense/bias"]
+
+
+def test_a_model_built_after_training_began_is_recorded_from_there(callback, tmp_path):
+    model = compiled()
+    callback.set_model(model)
+    model.built = False
+    callback.on_train_begin()
+    assert callback.recorder is None
+    model.built = True
+    for batch in range(3):
+        callback.on_train_batch_begin(batch)
+        callback.on_train_batch_end(batch)
+    callback.on_epoch_end(0)
+    callback.on_train_end()
+    callback.close()
+    assert read_one(tmp_path).record_steps() == [2, 3]
+
+
+def test_a_model_that_cannot_be_recorded_late_is_noted(callback, caplog):
+    model = keras.Sequential([keras.Input((6,)), layers.ReLU()])
+    callback.set_model(model)
+    callback.on_train_begin()
+    for batch in range(3):
+        callback.on_train_batch_begin(batch)
+        callback.on_train_batch_end(batch)
+    callback.on_epoch_end(0)
+    callback.on_train_end()
+    assert callback.recorder is None
+    assert [r.message for r in caplog.records if "expected at least one variable" in r.message]
+
+
+def test_an_optimizer_that_does_not_count(callback, tmp_path):
+    model = compiled()
+    fit(model, callback, epochs=1)
+    model.optimizer = None
+    callback.on_train_begin()
+    assert callback.recorder.last_step == 10
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
+def test_learning_rates_and_chosen_variables(tmp_path):
+    def rate(epoch):
+        return 0.1 / (1 + epoch)
+
+    callback = PastNetCallback(tmp_path, every=5, variables="dense*/kernel")
+    fit(compiled(), callback, keras.callbacks.LearningRateScheduler(rate))
+    callback.close()
+    log = read_one(tmp_path)
+    rates = np.concatenate([timeline.learning_rates for timeline in log.timelines])
+    np.testing.assert_allclose(rates, [0.1, 0.1, 0.05, 0.05])
+    assert list(log.codes) == ["dense/kernel", "dense_1/kernel"]
+
+
+def test_frozen_layers_do_not_move(tmp_path):
+    model = compiled()
+    model.layers[0].trainable = False
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    callback = PastNetCallback(tmp_path, every=1)
+    fit(model, callback, epochs=1)
+    callback.close()
+    log = read_one(tmp_path)
+    assert (log.values("dense/kernel")[:, DELTA_NORM] == 0).all()
+    assert (log.values("dense/kernel")[:, -1] == 0).all()
+    assert (log.values("dense_1/kernel")[:, DELTA_NORM] > 0).all()
+    assert (log.values("batch_normalization/moving_mean")[:, -1] == 1).all()
+
+
+@pytest.mark.parametrize("settings", [{"every": 0}, {"past": "last"}])
+def test_settings_are_checked_at_once(tmp_path, settings):
+    with pytest.raises(InvalidArgument, match=r"Could not schedule records: expected"):
+        PastNetCallback(tmp_path, **settings)
+
+
+def test_what_concerns_the_model_is_checked_when_fit_begins(tmp_path):
+    callback = PastNetCallback(tmp_path, channel_axis={"nothing": 0})
+    with pytest.raises(InvalidArgument, match=r"Could not find variable 'nothing'"):
+        fit(compiled(), callback)
