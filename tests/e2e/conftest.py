@@ -58,7 +58,7 @@ class Tab:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+        return json.loads(done.stdout.strip().rsplit("\n", 1)[-1])  # type: ignore[no-any-return]
 
 
 def wait(condition: Callable[[], bool], what: str) -> None:
@@ -131,9 +131,7 @@ def story(logdir: Path) -> None:
     for at, (run, arrays) in enumerate(held.items()):
         writer = LineageWriter(logdir, run, lineage=0x1000 + at, layers=LAYERS)
         writer.describe(0)
-        writer.records(
-            steps, arrays, learning_rates=[0.1 if step < 20 else 0.01 for step in steps]
-        )
+        writer.records(steps, arrays, learning_rates=[0.1 if step < 20 else 0.01 for step in steps])
         writer.close(40)
     few = range(2, 62, 2)
     writer = LineageWriter(
@@ -154,7 +152,13 @@ def story(logdir: Path) -> None:
 
 STORY_RUNS, STORY_RECORDS = 4, 3 * 40 + 30
 
-HOSTILE_RUNS = ["<script>alert(1)<", '"quoted" & \'single\'', "עברית مرحبا", "a&b=c#d%2e%2e", "__proto__"]
+HOSTILE_RUNS = [
+    "<script>alert(1)<",
+    "\"quoted\" & 'single'",
+    "עברית مرحبا",
+    "a&b=c#d%2e%2e",
+    "__proto__",
+]
 HOSTILE_LAYERS = {
     "<img src=x onerror=alert(1)>": 2,
     "\u202eevil": 3,
@@ -205,5 +209,3 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     with tensorboard(logdir) as tab:
         wait(lambda: known(tab, STORY_RUNS, STORY_RECORDS), "all records")
         yield tab
-
-

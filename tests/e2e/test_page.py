@@ -52,7 +52,9 @@ def test_each_view_is_accessible_in_both_themes_without_errors_or_eval(tab: Tab)
         for canvas in canvases:
             assert canvas["role"] == "img"
             assert "step" in canvas["label"]
-        painted = [canvas["colours"] > 1 for canvas in canvases if "Relative" not in canvas["label"]]
+        painted = [
+            canvas["colours"] > 1 for canvas in canvases if "Relative" not in canvas["label"]
+        ]
         assert all(painted)
 
 

@@ -1,21 +1,34 @@
 /** A panel as a PNG: its canvases, and its texts where they stand. */
 
-/** Paints the visible part of a panel. Text nodes, filled boxes and canvases are drawn; null where the browser refuses. */
-export function panelPicture(panel: HTMLElement): Promise<Blob | null> {
+/** Controls say nothing on paper. */
+const SKIPPED = ".offscreen, .button, .controls, .violation-mark";
+const HEAD = 30;
+
+/**
+ * Paints the visible part of a panel under a title: texts, filled boxes, markers and canvases.
+ *
+ * @returns null where the browser refuses.
+ */
+export function panelPicture(panel: HTMLElement, title: string): Promise<Blob | null> {
   const ratio = Math.max(2, window.devicePixelRatio || 1);
   const frame = panel.getBoundingClientRect();
+  const style = getComputedStyle(panel);
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(frame.width * ratio);
-  canvas.height = Math.round(frame.height * ratio);
+  canvas.height = Math.round((frame.height + HEAD) * ratio);
   const context = canvas.getContext("2d");
   if (!context) return Promise.resolve(null);
   context.scale(ratio, ratio);
-  context.translate(-frame.left, -frame.top);
+  context.fillStyle = style.backgroundColor;
+  context.fillRect(0, 0, frame.width, frame.height + HEAD);
+  context.font = `500 14px ${style.fontFamily}`;
+  context.fillStyle = style.color;
+  context.textBaseline = "middle";
+  context.fillText(title, 15, HEAD / 2 + 3);
+  context.translate(-frame.left, HEAD - frame.top);
   context.beginPath();
   context.rect(frame.left, frame.top, frame.width, frame.height);
   context.clip();
-  context.fillStyle = getComputedStyle(panel).backgroundColor;
-  context.fillRect(frame.left, frame.top, frame.width, frame.height);
   paint(panel, context);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
@@ -25,7 +38,7 @@ function paint(element: Element, context: CanvasRenderingContext2D): void {
     if (child.nodeType === Node.TEXT_NODE) paintText(child as Text, context);
     if (!(child instanceof Element)) continue;
     const style = getComputedStyle(child);
-    if (style.visibility === "hidden" || style.display === "none" || child.classList.contains("offscreen")) continue;
+    if (style.visibility === "hidden" || style.display === "none" || child.matches(SKIPPED)) continue;
     const box = child.getBoundingClientRect();
     const clipped = child instanceof HTMLElement && style.overflowX !== "visible" && style.overflowX !== "";
     context.save();
@@ -37,6 +50,7 @@ function paint(element: Element, context: CanvasRenderingContext2D): void {
     if (child instanceof HTMLElement) paintBox(box, style, context);
     if (child instanceof HTMLCanvasElement) context.drawImage(child, box.left, box.top, box.width, box.height);
     else if (child instanceof SVGElement) paintMarker(child, box, context);
+    else if (child instanceof HTMLSelectElement) paintChoice(child, box, style, context);
     else paint(child, context);
     context.restore();
   }
@@ -59,22 +73,38 @@ function paintBox(box: DOMRect, style: CSSStyleDeclaration, context: CanvasRende
   }
 }
 
-function paintText(node: Text, context: CanvasRenderingContext2D): void {
-  const text = node.data.trim();
-  const parent = node.parentElement;
-  if (text === "" || !parent || parent.closest("select, option")) return;
-  const range = document.createRange();
-  range.selectNodeContents(node);
-  const box = range.getClientRects()[0];
-  if (!box || box.width === 0) return;
-  const style = getComputedStyle(parent);
+function setFont(style: CSSStyleDeclaration, context: CanvasRenderingContext2D): void {
   context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
   context.fillStyle = style.color;
   context.textBaseline = "middle";
   context.direction = style.direction as CanvasDirection;
-  const shown = style.textTransform === "uppercase" ? text.toUpperCase() : text;
-  const left = style.direction === "rtl" ? box.right : box.left;
-  context.fillText(shown, left, box.top + box.height / 2);
+}
+
+/** Word by word, so that lines break where they do on the page. */
+function paintText(node: Text, context: CanvasRenderingContext2D): void {
+  const parent = node.parentElement;
+  if (node.data.trim() === "" || !parent) return;
+  const style = getComputedStyle(parent);
+  setFont(style, context);
+  const range = document.createRange();
+  for (const word of node.data.matchAll(/\S+/g)) {
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    const box = range.getBoundingClientRect();
+    if (box.width === 0) continue;
+    const text = style.textTransform === "uppercase" ? word[0].toUpperCase() : word[0];
+    context.fillText(text, style.direction === "rtl" ? box.right : box.left, box.top + box.height / 2);
+  }
+}
+
+function paintChoice(
+  select: HTMLSelectElement,
+  box: DOMRect,
+  style: CSSStyleDeclaration,
+  context: CanvasRenderingContext2D,
+) {
+  setFont(style, context);
+  context.fillText(select.selectedOptions[0]?.text ?? "", box.left + 2, box.top + box.height / 2);
 }
 
 /** Icons and markers are one path, circle or polygon each, in their colour. */

@@ -3,10 +3,12 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { copyText, hashUrl, saveAs } from "../host";
+import { formatCount } from "../model/format";
 import { toPairs } from "../model/hash";
 import { routeUrl } from "../wire/client";
 import { showLayerView, showNetworkView } from "./actions";
 import { Button, Icon } from "./bits";
+import { cursor } from "./cursor";
 import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
 import { panelPicture } from "./picture";
@@ -27,8 +29,10 @@ const fileName = (...parts: string[]): string => parts.join("-").replace(/[^\p{L
 async function savePicture(): Promise<void> {
   menuOpen.value = false;
   const panel = document.querySelector<HTMLElement>("main .panel");
-  const blob = panel ? await panelPicture(panel) : null;
   const what = view.value === "layer" ? (activeLayer.value?.id ?? "layer") : "network";
+  const run = view.value === "layer" && activeRun.value ? `${activeRun.value.name}, ` : "";
+  const title = `${view.value === "layer" ? what : "PastNet"} · ${run}step ${formatCount(cursor.value)}`;
+  const blob = panel ? await panelPicture(panel, title) : null;
   if (blob) saveAs(blob, `${fileName("pastnet", what)}.png`);
 }
 
