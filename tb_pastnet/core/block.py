@@ -117,11 +117,10 @@ def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
     sequence = np.cumsum(reader.signed_array(records))
     steps = (step - np.cumsum(reader.signed_array(records)))[::-1].copy()
     past_steps = steps - reader.signed_array(records)
-    words = np.empty((len(statistics.STATISTICS), records, channels), np.uint16)
-    for row in range(len(words)):
-        words[row] = planes.unpack(reader, records, channels).view(np.uint16)
-        if row in _PREDICTED_BY:
-            words[row] += words[_PREDICTED_BY[row]]
+    rows = len(statistics.STATISTICS)
+    words = planes.unpack_many(reader, rows, records, channels).view(np.uint16)
+    for row, predictor in _PREDICTED_BY.items():
+        words[row] += words[predictor]
     reader.end()
     if records > 1 and (np.diff(sequence).min() < 1 or np.diff(steps).min() < 1):
         raise varint.damaged("increasing steps", "steps that go back")

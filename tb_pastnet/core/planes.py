@@ -18,6 +18,7 @@ from tb_pastnet.core.quantize import Codes
 
 _CONSTANT, _DEFLATED = 0, 1
 _LEVEL = 6
+_TOGETHER = 1 << 16
 
 _Words = npt.NDArray[np.uint16]
 
@@ -62,22 +63,56 @@ def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:
     Raises:
         DamagedRecord: the bytes don't inflate to exactly that shape.
     """
-    mode = reader.number()
-    if mode == _CONSTANT:
-        value = int.from_bytes(reader.take(2), "little")
-        return np.full((records, channels), value, np.uint16).view(np.int16)
-    if mode != _DEFLATED:
-        raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
-    raw = inflate(reader.take(reader.number()), 2 * records * channels)
-    low, high = np.frombuffer(raw, np.uint8).reshape(2, -1).astype(np.uint16)
-    zigzag = low | (high << 8)
-    difference = (zigzag >> 1) ^ (0 - (zigzag & 1)).astype(np.uint16)
-    words = difference.reshape(records, channels)
-    words[0] = np.cumsum(words[0], dtype=np.uint16)
-    # Row by row: numpy's cumsum along the first axis takes ten times as long where rows are wide.
-    for at in range(1, records):
-        words[at] += words[at - 1]
+    plane: Codes = unpack_many(reader, 1, records, channels)[0]
+    return plane
+
+
+def unpack_many(reader: varint.Reader, count: int, records: int, channels: int) -> Codes:
+    """Restores several planes that were packed one after the other.
+
+    Args:
+        reader: stands at the packed bytes, and behind them afterwards.
+        count: number of planes.
+        records: number of records of each, already checked against `limits`.
+        channels: number of channels, likewise.
+
+    Returns:
+        int16 of shape (count, records, channels).
+
+    Raises:
+        DamagedRecord: the bytes don't inflate to exactly that shape.
+    """
+    words = np.empty((count, records, channels), np.uint16)
+    waiting: list[tuple[int, bytes]] = []
+    for plane in range(count):
+        mode = reader.number()
+        if mode == _CONSTANT:
+            words[plane] = int.from_bytes(reader.take(2), "little")
+        elif mode == _DEFLATED:
+            raw = inflate(reader.take(reader.number()), 2 * records * channels)
+            waiting.append((plane, raw))
+        else:
+            raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
+        # Small planes are restored together, which is what most of the time would go into.
+        if waiting and (plane == count - 1 or records * channels > _TOGETHER):
+            words[[at for at, _ in waiting]] = _restore(waiting, records, channels)
+            waiting = []
     return words.view(np.int16)
+
+
+def _restore(planes: list[tuple[int, bytes]], records: int, channels: int) -> _Words:
+    """Joins the low and high bytes of inflated planes and undoes the differences."""
+    raw = np.frombuffer(b"".join(part for _, part in planes), np.uint8)
+    split = raw.reshape(len(planes), 2, records, channels)
+    words = split[:, 1].astype(np.uint16)
+    words <<= 8
+    words |= split[:, 0]
+    words = ((words >> 1) ^ (0 - (words & 1))).astype(np.uint16)
+    words[:, 0] = np.cumsum(words[:, 0], axis=1, dtype=np.uint16)
+    # Row by row: numpy's cumsum along another axis takes ten times as long where rows are wide.
+    for at in range(1, records):
+        words[:, at] += words[:, at - 1]
+    return words
 
 
 def inflate(data: bytes, size: int) -> bytes:
