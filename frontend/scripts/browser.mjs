@@ -1,4 +1,5 @@
-// Finds a Chromium: $CHROMIUM, then the names of Linux distributions on PATH, then the npm package @sparticuz/chromium.
+// Finds a Chromium: $CHROMIUM, then the names of Linux distributions on PATH, then the npm package @sparticuz/chromium
+// where somebody has installed it (it is no dependency: 60 MB that most machines have already).
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
@@ -25,7 +26,15 @@ function onPath() {
 export async function launch() {
   const executablePath = process.env.CHROMIUM || onPath();
   if (executablePath) return chromium.launch({ executablePath, args: FLAGS });
-  const { default: packaged } = await import("@sparticuz/chromium");
+  const packaged = await import("@sparticuz/chromium").then(
+    (module) => module.default,
+    () => {
+      throw new Error(
+        `Could not start Chromium: expected $CHROMIUM, or one of ${NAMES.join(", ")} on the PATH, got none. ` +
+          "Install Chromium, or @sparticuz/chromium from npm.",
+      );
+    },
+  );
   return chromium.launch({ executablePath: await packaged.executablePath(), args: [...packaged.args, ...FLAGS] });
 }
 
