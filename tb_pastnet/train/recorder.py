@@ -146,8 +146,8 @@ class Recorder:
             closed: whether training ends here, as far as it is known; the log may still go on.
 
         Returns:
-            True where they are: they survive kill -9. False where they aren't yet, or the disk
-            takes nothing; they are then tried again.
+            True where they are: they survive kill -9. False where some aren't yet, which are then
+            tried again, or were dropped since the last flush, which are counted.
         """
         if self._closed or os.getpid() != self._pid:
             return False

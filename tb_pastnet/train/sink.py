@@ -75,6 +75,7 @@ class Sink:
         self._queue: SimpleQueue[Offer | _Mark] = SimpleQueue()
         self._marks: list[_Mark] = []
         self._offered = 0
+        self._lost = False
         # Each is written by one thread only, so that no lock is needed: put in, and taken out.
         self._bytes_in = 0
         self._bytes_out = 0
@@ -105,6 +106,7 @@ class Sink:
         size = item.values.nbytes
         waiting = self._bytes_in - self._bytes_out
         if waiting > 0 and waiting + size > self._limit:
+            self._lost = True
             return False
         self._queue.put(item)
         self._bytes_in += size
@@ -118,11 +120,13 @@ class Sink:
             closed: whether the training ends here, as far as it is known.
 
         Returns:
-            True where it is: it survives the end of the process, however it ends.
+            True where it is: it survives the end of the process, however it ends. False also where
+            a record was dropped since the last flush.
         """
         if self._stopping or os.getpid() != self._pid:
             return False
-        return self._mark(timeout, closed=closed)
+        lost, self._lost = self._lost, False
+        return self._mark(timeout, closed=closed) and not lost
 
     def close(self, timeout: float = CLOSE_SECONDS) -> bool:
         """Writes what waits and the final account, and ends the thread.

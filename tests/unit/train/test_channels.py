@@ -40,7 +40,7 @@ CASES = {
     "DepthwiseConv2D": (lambda: layers.DepthwiseConv2D(2, depth_multiplier=2), positive(3, 3, 3)),
     "BatchNormalization": (layers.BatchNormalization, positive(3)),
     "LayerNormalization": (layers.LayerNormalization, positive(3)),
-    "RMSNormalization": (lambda: getattr(layers, "RMSNormalization")(), positive(3)),  # noqa: B009
+    "RMSNormalization": (layers.RMSNormalization, positive(3)),
     "GroupNormalization": (lambda: layers.GroupNormalization(3), positive(2, 2, 3)),
 }
 RECURRENT = {
@@ -196,7 +196,7 @@ def test_the_output_of_attention_belongs_to_the_head_it_takes_from():
     [
         lambda: layers.LayerNormalization(axis=(-2, -1)),
         lambda: layers.EinsumDense("abc,cde->abde", (None, 2, 3)),
-        lambda: layers.PReLU(),
+        layers.PReLU,
     ],
     ids=["LayerNormalization over two axes", "EinsumDense with two axes", "PReLU"],
 )

@@ -11,10 +11,9 @@ from tb_pastnet.errors import InvalidArgument
 
 @pytest.fixture
 def model():
-    model = keras.Sequential(
+    return keras.Sequential(
         [keras.Input((4,)), keras.layers.Dense(3), keras.layers.BatchNormalization()]
     )
-    return model
 
 
 def move(model):

@@ -73,7 +73,7 @@ def test_epoch_follows_sync():
 
 
 def test_steps_may_begin_anywhere():
-    assert run(Schedule(10, "previous", None), range(0, 21)) == [
+    assert run(Schedule(10, "previous", None), range(21)) == [
         (0, -1, None),
         (10, 9, 9),
         (20, 19, 19),

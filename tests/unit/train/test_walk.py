@@ -81,7 +81,7 @@ def test_rows_and_groups_of_nested_models():
 
 
 def test_cells_and_wrappers():
-    layers.LSTM(1), layers.Dense(1)  # noqa: B018  numbers that must not show
+    layers.LSTM(1), layers.Dense(1)  # numbers that must not show
     model = keras.Sequential(
         [
             keras.Input((5, 4)),

@@ -1,0 +1,105 @@
+"""A program that only writes, for the tests that end it: `python sinking.py LOGDIR [how it ends]`.
+
+It offers a record a step and prints each step that a flush has acknowledged. It needs no TensorFlow,
+so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from tb_pastnet.core.description import Description, encode_description
+from tb_pastnet.core.names import lineage_directory
+from tb_pastnet.train.batch import Batch, Offer, Span
+from tb_pastnet.train.events import Message
+from tb_pastnet.train.notes import Notes
+from tb_pastnet.train.segments import Segments, create_lineage, join
+from tb_pastnet.train.sink import Sink
+
+
+def make_sink(logdir, **settings):
+    """A sink for two variables of 40 channels."""
+    run = create_lineage(logdir)
+
+    def describe(first, step):
+        text = Description(run.lineage, run.ordinal, "o", 1, "previous", first.step, 0.0)
+        return Message("description", step, encode_description(text, tag="description", step=step))
+
+    spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
+    segments = Segments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
+    notes = Notes()
+    return Sink(segments, Batch(spans, run.lineage), describe, notes, **settings), notes
+
+
+def offer(sink, step):
+    """One record whose values say its step."""
+    values = np.full((8, 40), float(step))
+    return sink.offer(lambda n: Offer(n, step, step - 1, time.time(), 0.1, values))
+
+
+def fork(sink):
+    """A child that goes on as if it were the parent."""
+    offer(sink, 1)
+    if os.fork() == 0:
+        for step in range(2, 50):
+            offer(sink, step)
+        sink.flush()
+        sink.close()
+        sys.exit(0)
+    os.wait()
+    offer(sink, 2)
+
+
+def interrupt(sink):
+    """Ctrl-C while the first group is written."""
+    write = sink._segments.write
+
+    def interrupting(head, body):
+        sink._segments.write = write
+        os.kill(os.getpid(), signal.SIGINT)
+        write(head, body)
+
+    sink._segments.write = interrupting
+
+
+def run(sink, first, steps, *, flush=True):
+    """Offers, and prints what is acknowledged."""
+    for step in range(first, first + steps):
+        offer(sink, step)
+        if flush and step % 3 == 0 and sink.flush():
+            sys.stdout.write(f"{step}\n")
+            sys.stdout.flush()
+
+
+def fail():
+    raise RuntimeError("the training failed")
+
+
+ENDS = {
+    "raise": fail,
+    "exit": lambda: sys.exit(3),
+    "_exit": lambda: os._exit(4),
+    "sigterm": lambda: os.kill(os.getpid(), signal.SIGTERM),
+}
+
+
+def main(logdir, end="run", first=1):
+    sink, _ = make_sink(logdir)
+    if end == "fork":
+        fork(sink)
+        return
+    if end == "interrupt":
+        interrupt(sink)
+    if end == "blocked":
+        sink._segments.write = lambda head, body: time.sleep(60)
+    run(sink, first, 1_000_000 if end == "run" else 40, flush=end != "blocked")
+    ENDS.get(end, lambda: None)()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *sys.argv[2:3], *map(int, sys.argv[3:4]))

@@ -1,0 +1,139 @@
+"""A disk that fails: training goes on, drops are counted, what was acknowledged is readable."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tb_pastnet.train import segments
+from tb_pastnet.train import sink as sink_module
+from tests.fault.sinking import make_sink, offer
+from tests.recorded import read_one
+
+ROOT = Path(__file__).parents[2]
+OPERATIONS = 24
+
+
+class Failing:
+    """Lets the files fail at chosen operations: opening, writing (half of it), or closing."""
+
+    def __init__(self, monkeypatch, fails):
+        self.count = 0
+        self.fails = fails
+        self._open = segments.open_file
+        monkeypatch.setattr(segments, "open_file", self.open_file)
+        monkeypatch.setattr(sink_module, "_RETRY_SECONDS", (0.001, 0.001))
+
+    def fail(self):
+        self.count += 1
+        if self.fails(self.count):
+            raise OSError(28, "No space left on device")
+
+    def open_file(self, path):
+        self.fail()
+        return _File(self, self._open(path))
+
+
+class _File:
+    def __init__(self, disk, file):
+        self._disk = disk
+        self._file = file
+        self.exists = file.exists
+
+    def write(self, data):
+        half = len(data) // 2
+        self._file.write(data[:half])
+        self._disk.fail()
+        self._file.write(data[half:])
+
+    def close(self):
+        self._file.close()
+        self._disk.fail()
+
+
+def train(sink, steps):
+    """Offers a record a step and returns those taken and acknowledged."""
+    acknowledged = []
+    waiting = []
+    for step in range(1, steps + 1):
+        if offer(sink, step):
+            waiting.append(step)
+        if step % 3 == 0 and sink.flush():
+            acknowledged += waiting
+            waiting = []
+    return acknowledged
+
+
+def check(tmp_path, acknowledged, steps):
+    log = read_one(tmp_path)
+    assert set(acknowledged) <= set(log.record_steps())
+    assert abs(log.values("a/bias")[:, 0, 0] / log.record_steps() - 1).max() < 0.022
+    assert log.last.closed
+    assert log.last.offered == steps
+    assert len(log.record_steps()) + log.last.thinned + log.last.dropped == steps
+    return log
+
+
+@pytest.mark.parametrize("nth", range(1, OPERATIONS + 1))
+def test_the_nth_operation_fails(tmp_path, monkeypatch, nth):
+    disk = Failing(monkeypatch, lambda count: count == nth)
+    sink, notes = make_sink(str(tmp_path))
+    acknowledged = train(sink, 30)
+    sink.close()
+    log = check(tmp_path, acknowledged, 30)
+    assert log.last.dropped == 0
+    assert log.record_steps() == list(range(1, 31))
+    assert disk.count >= nth or not notes.counts()
+
+
+@pytest.mark.parametrize("nth", range(1, OPERATIONS + 1, 5))
+def test_full_for_a_while_then_freed(tmp_path, monkeypatch, nth):
+    Failing(monkeypatch, lambda count: nth <= count < nth + 12)
+    sink, _ = make_sink(str(tmp_path), queue_bytes=5 * 8 * 40 * 8)
+    acknowledged = train(sink, 60)
+    sink.close()
+    log = check(tmp_path, acknowledged, 60)
+    assert sum(log.last.notes.values()) > 0
+
+
+def test_full_for_ever(tmp_path, monkeypatch):
+    Failing(monkeypatch, lambda count: count > 6)
+    sink, notes = make_sink(str(tmp_path))
+    acknowledged = train(sink, 60)
+    sink.close(timeout=0.5)
+    assert set(acknowledged) <= set(read_one(tmp_path).record_steps())
+    assert notes.counts()["Could not write records: OSError: No space left on device"] > 1
+
+
+LIMITED = """
+import resource, sys
+from tests.fault.sinking import make_sink, offer
+from tb_pastnet.train import sink as module
+module._RETRY_SECONDS = (0.001, 0.001)
+sink, notes = make_sink(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))
+for step in range(1, 31):
+    offer(sink, step)
+    if sink.flush():
+        print(step, flush=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+for step in range(31, 61):
+    offer(sink, step)
+sink.close()
+"""
+
+
+def test_a_real_limit_of_size_then_lifted(tmp_path):
+    assert resource.RLIMIT_FSIZE is not None
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    log = check(tmp_path, [int(line) for line in done.stdout.split()], 60)
+    assert log.segments > 1
+    assert log.record_steps() == list(range(1, 61))
+    assert done.stderr.count("Could not write records: OSError: File too large") == 1
