@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,10 +36,14 @@ class Librarian:
 
     Args:
         source: TensorBoard's data.
+        fresh_for: seconds for which a catalog is handed out again, so that one listing serves
+            all the requests of a page.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, fresh_for: float) -> None:
         self._source = source
+        self._fresh_for = fresh_for
+        self._latest: dict[str, tuple[float, Catalog]] = {}
         self._lock = threading.Lock()
         self._lineages: dict[str, dict[str, Lineage]] = {}
         self._joins: dict[str, dict[str, Run]] = {}
@@ -53,11 +59,18 @@ class Librarian:
             PublicError: TensorBoard refuses.
         """
         with self._lock:
-            listing, failed = self._source.listing(caller)
-            for tb_run in failed:
-                listing[tb_run] = self._list_piecewise(caller, tb_run)
-            joined = self._joined(caller, listing)
-            own = self._own_writers(caller, listing)
+            made, latest = self._latest.get(caller.experiment, (-math.inf, None))
+            if latest is None or time.monotonic() - made >= self._fresh_for:
+                latest = self._make(caller)
+                self._latest[caller.experiment] = (time.monotonic(), latest)
+            return latest
+
+    def _make(self, caller: Caller) -> Catalog:
+        listing, failed = self._source.listing(caller)
+        for tb_run in failed:
+            listing[tb_run] = self._list_piecewise(caller, tb_run)
+        joined = self._joined(caller, listing)
+        own = self._own_writers(caller, listing)
         runs = {run.name: run for run in joined}
         for run in own:
             name = _free_name(run.name, runs)

@@ -22,6 +22,9 @@ CEILING = 256 << 20
 CELLS_A_CALL = 4 << 20
 """Records times channels that one provider call is asked for: 64 MiB if nothing compresses."""
 
+FRESH_FOR = 1.0
+"""Seconds for which what is listed counts as new. TensorBoard itself looks every 5 seconds."""
+
 UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
@@ -36,11 +39,17 @@ class Store:
     Args:
         provider: TensorBoard's data provider, of either loader.
         ceiling: bytes to keep.
+        fresh_for: seconds for which one listing serves all requests.
     """
 
-    def __init__(self, provider: tb_provider.DataProvider, ceiling: int = CEILING) -> None:
+    def __init__(
+        self,
+        provider: tb_provider.DataProvider,
+        ceiling: int = CEILING,
+        fresh_for: float = FRESH_FOR,
+    ) -> None:
         self._source = Source(provider)
-        self._librarian = Librarian(self._source)
+        self._librarian = Librarian(self._source, fresh_for)
         self._cache = Cache(ceiling)
 
     def catalog(self, caller: Caller) -> Catalog:

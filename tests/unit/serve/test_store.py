@@ -19,17 +19,24 @@ def provider() -> MemoryProvider:
 
 def test_where_nothing_is_new_nothing_is_read(provider: MemoryProvider) -> None:
     memory_run(provider, "a", range(1, 17))
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     first, second = here.catalog(CALLER), here.catalog(CALLER)
     assert (provider.lists, len(provider.reads)) == (2, 1)
     assert first.runs["a"].version == second.runs["a"].version
+
+
+def test_one_listing_serves_all_the_requests_of_a_page(provider: MemoryProvider) -> None:
+    memory_run(provider, "a", range(1, 17))
+    here = Store(provider, fresh_for=3600)
+    assert here.catalog(CALLER) is here.catalog(CALLER)
+    assert provider.lists == 1
 
 
 def test_all_new_runs_are_read_in_one_call_and_a_run_that_grew_alone(
     provider: MemoryProvider,
 ) -> None:
     writers = [memory_run(provider, run, range(1, 17), lineage=7) for run in "abc"]
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     here.catalog(CALLER)
     assert len(provider.reads) == 1
     writers[1].records(range(17, 33))
@@ -40,7 +47,7 @@ def test_all_new_runs_are_read_in_one_call_and_a_run_that_grew_alone(
 
 def test_a_run_that_vanished_is_forgotten(provider: MemoryProvider) -> None:
     writer = memory_run(provider, "a", range(1, 17))
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     here.catalog(CALLER)
     tree = provider.tree.pop(writer.tb_run)
     assert here.catalog(CALLER).runs == {}
@@ -54,7 +61,7 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
     layers = {f"layer{i}": 1 + i for i in range(30)}
     memory_run(provider, "a", range(1, 17), layers=layers)
     monkeypatch.setattr(store, "CELLS_A_CALL", 1600)
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     mains = [layer.main for layer in run.layers]
     found = list(here.each_movement(CALLER, run, mains))
@@ -70,7 +77,7 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
 
 def test_another_threshold_reads_nothing(provider: MemoryProvider) -> None:
     memory_run(provider, "a", range(1, 17))
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     mains = [layer.main for layer in run.layers]
     list(here.each_movement(CALLER, run, mains))
@@ -82,7 +89,7 @@ def test_another_threshold_reads_nothing(provider: MemoryProvider) -> None:
 
 def test_a_run_that_grew_is_read_again(provider: MemoryProvider) -> None:
     writer = memory_run(provider, "a", range(1, 17))
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     assert len(here.movement(CALLER, here.catalog(CALLER).runs["a"], "conv1/kernel").steps) == 16
     assert len(here.series(CALLER, here.catalog(CALLER).runs["a"], "conv1/kernel").steps) == 16
     writer.records(range(17, 33))
@@ -92,7 +99,7 @@ def test_a_run_that_grew_is_read_again(provider: MemoryProvider) -> None:
 
 def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> None:
     memory_run(provider, "a", range(1, 17))
-    here = Store(provider, ceiling=0)
+    here = Store(provider, ceiling=0, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     for _ in range(2):
         found = list(here.each_movement(CALLER, run, [layer.main for layer in run.layers]))
@@ -102,7 +109,7 @@ def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> 
 @pytest.mark.parametrize("tag", [channels_tag("conv1/kernel"), TAG_TIMELINE, TAG_DESCRIPTION])
 def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider, tag: str) -> None:
     writer = memory_run(provider, "a", range(1, 17))
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     listed = provider.list_tensors
     provider.broken = {f"{writer.tb_run}/{tag}"}
     # Listed without its values, so it is reading that fails.
@@ -134,7 +141,7 @@ def test_a_very_wide_variable_is_sampled_and_the_rest_counts_as_thinned(
 ) -> None:
     memory_run(provider, "a", range(1, 161), layers={"embedding": 100})
     monkeypatch.setattr(store, "MOST_CELLS", 2400)
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     moves = here.movement(CALLER, here.catalog(CALLER).runs["a"], "embedding/kernel")
     assert provider.reads[-1][2] == 3
     account = moves.account
@@ -144,7 +151,7 @@ def test_a_very_wide_variable_is_sampled_and_the_rest_counts_as_thinned(
 
 def test_experiments_dont_mix(provider: MemoryProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     memory_run(provider, "a", range(1, 17))
-    here = Store(provider)
+    here = Store(provider, fresh_for=0)
     here.catalog(CALLER)
     monkeypatch.setattr("tests.providers.CALLER", Caller("context", "another"))
     other = Caller("context", "another")
@@ -161,5 +168,5 @@ def test_blocks_of_a_lineage_that_isnt_described_are_not_looked_for(
     tag = channels_tag("stranger")
     data = encode_block(block, tag=tag, lineage=writer.lineage)
     provider.add(writer.tb_run, tag, 1, data)
-    run = Store(provider).catalog(CALLER).runs["a"]
+    run = Store(provider, fresh_for=0).catalog(CALLER).runs["a"]
     assert "stranger" not in run.places
