@@ -109,25 +109,23 @@ def make_lineage(
             lost,
         )
     )
-    others: Notes = Counter()
-    # Each segment repeats the description: the latest that can be read is enough.
-    described = next(
-        decode_all(
-            reversed(readings.get((tb_run, TAG_DESCRIPTION), ())),
-            lambda data, step: description.decode_description(
-                data, tag=TAG_DESCRIPTION, step=step, lineage=name.lineage
-            ),
-            others,
-        ),
-        None,
-    )
-    if described is None:
-        others[notes.NO_DESCRIPTION] += 1
-    if (tb_run, TAG_DESCRIPTION) in withheld:
-        others[notes.WITHHELD] += 1
+    others: Notes = Counter({notes.WITHHELD: 1} if (tb_run, TAG_DESCRIPTION) in withheld else {})
+    described = _latest(readings.get((tb_run, TAG_DESCRIPTION), ()), name.lineage, others)
     merged = merge_timelines(blocks)
     everything = lost + others + Counter(merged.notes)
     return Lineage(tb_run, name, stamps, described, merged, lost.total(), everything)
+
+
+def _latest(messages: Sequence[Message], lineage: int, found: Notes) -> Description | None:
+    """The latest description that can be read: each segment repeats it, so one is enough."""
+
+    def decode(data: bytes, step: int) -> Description:
+        return description.decode_description(data, tag=TAG_DESCRIPTION, step=step, lineage=lineage)
+
+    latest = next(decode_all(reversed(messages), decode, found), None)
+    if latest is None:
+        found[notes.NO_DESCRIPTION] += 1
+    return latest
 
 
 def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
