@@ -24,7 +24,6 @@ page.on("pageerror", (error) => console.log("error", error.stack));
 const t0 = performance.now();
 await page.goto(`${base}/${values.scenario}/${values.dark ? "?dark" : ""}#pastnet${values.hash}`);
 const frame = await (await page.waitForSelector("iframe")).contentFrame();
-await frame.waitForFunction(() => "pastnetIdle" in document.documentElement.dataset);
 await idle(frame);
 console.log(`idle after ${(performance.now() - t0).toFixed(0)} ms`);
 for (const key of values.press?.split(",") ?? []) {

@@ -38,9 +38,9 @@ export async function launch() {
   return chromium.launch({ executablePath: await packaged.executablePath(), args: [...packaged.args, ...FLAGS] });
 }
 
-/** The frame of the page, once nothing is under way. */
+/** Waits until nothing is under way in the frame of the page; while it is being loaded it has no root element. */
 export async function idle(frame) {
-  await frame.waitForFunction(() => document.documentElement.dataset.pastnetIdle === "true", null, { timeout: 60_000 });
+  await frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, { timeout: 60_000 });
 }
 
 /** Opens the tab in a running TensorBoard and gives its frame, idle. */
@@ -49,7 +49,6 @@ export async function openTab(page, base, { hash = "", dark = false } = {}) {
     await page.addInitScript(() => localStorage.setItem("_tb_global_settings", JSON.stringify({ theme: "dark" })));
   await page.goto(`${base}/#pastnet${hash}`);
   const frame = await (await page.waitForSelector('iframe[src*="name=pastnet"]')).contentFrame();
-  await frame.waitForFunction(() => "pastnetIdle" in document.documentElement.dataset);
   await idle(frame);
   return frame;
 }

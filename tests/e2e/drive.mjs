@@ -132,7 +132,7 @@ const checks = {
     const records = await rows(frame, ".inspector");
     await click(frame, ".layer-title .button.small");
     const channels = await rows(frame, ".layer-panel");
-    const account = await rows(frame, ".records");
+    const account = { runs: await text(frame, ".records thead th"), rows: await rows(frame, ".records") };
     return { metrics: Object.fromEntries(metrics), changes, violation, records, channels, account };
   },
 

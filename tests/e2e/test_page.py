@@ -127,7 +127,11 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
         entry["name"]: [f"{entry['account'][part]:,}" for part in parts]
         for entry in told.json("index")["runs"]
     }
-    assert {row[0].strip(): row[1:] for row in found["account"]} == accounts
+    account = found["account"]
+    assert [row[0] for row in account["rows"]] == list(parts)
+    columns = zip(*(row[1:] for row in account["rows"]), strict=True)
+    shown = {run: list(column) for run, column in zip(account["runs"], columns, strict=True)}
+    assert shown == accounts
     assert accounts["pruned"][4] == "3"
 
 

@@ -2,13 +2,17 @@
 
 import { computed } from "@preact/signals";
 import { lastAtOrBefore } from "../model/series";
-import { activeLayer, activeRun, cellsOf, overviewOf, range, shownRuns } from "./data";
+import { activeLayer, activeRun, cellsOf, layerIn, overviewOf, range, shownRuns } from "./data";
 import { hover, step, update, view } from "./store";
 
 /** The step of the cursor: the chosen one, or the last step that most of the shown runs have. */
 export const cursor = computed(() => {
   if (step.value !== null) return step.value;
-  const lasts = shownRuns.value.map((run) => run.last_step ?? 0).sort((a, b) => b - a);
+  const layer = view.value === "layer" ? activeLayer.value : null;
+  const lasts = shownRuns.value
+    .filter((run) => !layer || layerIn(run, layer.id))
+    .map((run) => run.last_step ?? 0)
+    .sort((a, b) => b - a);
   return lasts[lasts.length >> 1] ?? 0;
 });
 

@@ -22,6 +22,7 @@ import {
   runFilter,
   runName,
   variableId,
+  view,
   zoom,
 } from "./store";
 
@@ -137,9 +138,12 @@ function perCells<T>(make: (cells: Cells) => T): (cells: Cells) => T {
 export const cellSeries: (cells: Cells) => Series = perCells(seriesOf);
 export const cellSummary: (cells: Cells) => Summary = perCells(summarise);
 
-/** The steps of all shown runs: one axis for every panel. */
+/** The steps of all runs that the view shows: one axis for every panel. */
 export const fullRange = computed<[number, number]>(() => {
-  const found = shownRuns.value.filter((run) => run.first_step !== null && run.last_step !== null);
+  const layer = view.value === "layer" ? activeLayer.value : null;
+  const found = shownRuns.value.filter(
+    (run) => run.first_step !== null && run.last_step !== null && (!layer || layerIn(run, layer.id)),
+  );
   if (found.length === 0) return [0, 1];
   const from = Math.min(...found.map((run) => run.first_step!));
   const ends = found.map((run) => {

@@ -152,6 +152,29 @@ function ChannelTable({ answer }: { answer: ChannelAnswer }) {
   );
 }
 
+/** Whether the channels of the other runs are the same ones: only where the initial weights are. */
+function Origins({ run, channel }: { run: Run; channel: number }) {
+  const others = shownRuns.value.filter((other) => other.name !== run.name);
+  const names = (list: readonly Run[]) => list.map((other) => other.name).join(", ");
+  const unknown = others.filter((other) => !other.origin || !run.origin);
+  const foreign = others.filter((other) => other.origin && run.origin && other.origin !== run.origin);
+  return (
+    <>
+      {foreign.length > 0 ? (
+        <p class="note">
+          Not from the same initial weights as {run.name}: {names(foreign)}. Their channel {channel} is another one;
+          compare shares per layer instead.
+        </p>
+      ) : null}
+      {unknown.length > 0 ? (
+        <p class="note">
+          Not known to share {run.name}'s initial weights: {names(unknown)}. Their channel {channel} may be another one.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
 function Badge({ cells, channel }: { cells: Cells; channel: number }) {
   const record = recordAt(cells, readStep.value);
   if (record < 0) return null;
@@ -175,7 +198,6 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
   const known = cells !== null && channel !== null && cells.records > 0;
   const found = known ? channelOf(run.name, layer, channel) : null;
   const answer = found?.value ?? null;
-  const foreign = shownRuns.value.filter((other) => other.origin !== run.origin);
   return (
     <section class="panel inspector" aria-label="Channel inspector">
       {known ? (
@@ -204,12 +226,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
               <Metrics answer={answer} cells={cells} channel={channel} />
               <Violation cells={cells} channel={channel} />
               <Barcodes layer={layer} channel={channel} run={run} />
-              {foreign.length > 0 ? (
-                <p class="note">
-                  Not from the same initial weights as {run.name}: {foreign.map((other) => other.name).join(", ")}.
-                  Their channel {channel} is another one; compare shares per layer instead.
-                </p>
-              ) : null}
+              <Origins run={run} channel={channel} />
               <DeltaLines layer={layer} channel={channel} run={run} />
               <h3>State changes</h3>
               <Changes answer={answer} />

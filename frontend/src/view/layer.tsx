@@ -40,7 +40,8 @@ function Title() {
         <bdi>{layer.id}</bdi>
       </h1>
       <p>
-        {layer.type} {formatShape(shown.shape)} · {plural(layer.weights, "weight")} ·{" "}
+        {layer.type} {formatShape(shown.shape)} ·{" "}
+        {plural(shown === layer ? layer.weights : shown.shape.reduce((product, size) => product * size, 1), "weight")} ·{" "}
         {plural(shown.channels, "channel")} on axis {shown.axis}
         {shown.verified ? "" : " (a guess for this kind of layer: set channel_axis= where it is wrong)"}
       </p>

@@ -32,7 +32,7 @@ export function Axis({ width, pill, count }: { width: number; pill: boolean; cou
   const at = toPixel(scale, readStep.value);
   const text = formatCount(readStep.value);
   const half = (text.length * LETTER) / 2 + 8;
-  const middle = Math.min(Math.max(at, half - 6), width - half + 6);
+  const middle = Math.min(Math.max(at, half), width - half + 6);
   const inside = pill && at >= 0 && at <= width;
   const ticks = stepTicks(range.value[0], range.value[1], count ?? Math.max(2, Math.floor(width / 33)));
   return (

@@ -37,7 +37,7 @@ function Body({ layout, scroll, height, column }: { layout: Layout; scroll: numb
 
 /** What differs between the runs' past, said once for all of them. */
 function PastNote() {
-  const pasts = new Map<string, string[]>();
+  const pasts = new Map<string | null, string[]>();
   for (const run of shownRuns.value) pasts.set(run.past, [...(pasts.get(run.past) ?? []), run.name]);
   if (pasts.size < 2) return null;
   const text = [...pasts].map(([past, names]) => `${names.join(", ")}: ${pastText(past)}`).join("; ");

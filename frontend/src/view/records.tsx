@@ -5,27 +5,49 @@ import type { Account } from "../wire/types";
 import { Icon, Marker } from "./bits";
 import { indexOf, layers, listedRuns, type Run } from "./data";
 
-const PARTS: [keyof Account, string, string][] = [
-  ["offered", "offered", "steps at which a record was due"],
-  ["shown", "shown", "in these pictures"],
-  ["superseded", "superseded", "replaced by a restart that went back"],
-  ["thinned", "thinned", "left out by our rule, to bound the size"],
-  ["dropped", "dropped", "given up under pressure"],
-  ["unreadable", "unreadable", "written but damaged, or of a newer version"],
+const PARTS: [keyof Account, string][] = [
+  ["offered", "steps at which a record was due"],
+  ["shown", "in these pictures"],
+  ["superseded", "replaced by a restart that went back"],
+  ["thinned", "left out by our rule, to bound the size"],
+  ["dropped", "given up under pressure"],
+  ["unreadable", "written but damaged, or of a newer version"],
 ];
+const BAD = new Set<keyof Account>(["dropped", "unreadable"]);
 
-function RunAccount({ run }: { run: Run }) {
+/** What the server counted; a user's own writer leaves nothing to count but what is shown. */
+const countOf = (run: Run, part: keyof Account): string =>
+  run.source === "summary" && part !== "shown" ? "–" : formatCount(run.account[part]);
+
+function AccountTable({ list }: { list: readonly Run[] }) {
   return (
-    <tr>
-      <th scope="row" title={run.name}>
-        <Marker color={run.color} shape={run.shape} size={9} /> <bdi class="name">{run.name}</bdi>
-      </th>
-      {PARTS.map(([part]) => (
-        <td key={part} class={part !== "offered" && part !== "shown" && run.account[part] > 0 ? "some" : ""}>
-          {run.source === "summary" && part !== "shown" ? "–" : formatCount(run.account[part])}
-        </td>
-      ))}
-    </tr>
+    <table>
+      <thead>
+        <tr>
+          <td />
+          {list.map((run) => (
+            <th key={run.name} scope="col" title={run.name}>
+              <Marker color={run.color} shape={run.shape} size={10} />
+              <span class="offscreen">{run.name}</span>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {PARTS.map(([part, hint]) => (
+          <tr key={part}>
+            <th scope="row" class="text" title={hint}>
+              {part}
+            </th>
+            {list.map((run) => (
+              <td key={run.name} class={BAD.has(part) && run.account[part] > 0 ? "some" : ""}>
+                {countOf(run, part)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
@@ -71,25 +93,7 @@ export function Records() {
           </h2>
         </summary>
         <div class="table-scroll" role="region" aria-label="Account of records by run" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col" class="text">
-                  Run
-                </th>
-                {PARTS.map(([part, title, hint]) => (
-                  <th key={part} scope="col" title={hint}>
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {list.map((run) => (
-                <RunAccount key={run.name} run={run} />
-              ))}
-            </tbody>
-          </table>
+          <AccountTable list={list} />
         </div>
       </details>
       {lines.length > 0 ? (

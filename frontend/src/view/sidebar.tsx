@@ -32,7 +32,7 @@ import { helpOpen, runFilter, theme, update, view } from "./store";
 function runDetail(run: Run): string {
   if (run.records === 0) return "no records yet";
   const last = `step ${formatCount(run.last_step ?? 0)}`;
-  return run.closed ? `${plural(run.records, "record")} to ${last}` : `open · ${last}`;
+  return run.closed || run.source === "summary" ? `${plural(run.records, "record")} to ${last}` : `open · ${last}`;
 }
 
 function RunItem({ run }: { run: Run }) {

@@ -12,7 +12,7 @@ import { cursor } from "./cursor";
 import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
 import { panelPicture } from "./picture";
-import { layerFilter, page, spoken, update, variableId, view } from "./store";
+import { layerFilter, page, spoken, update, variableId, view, zoom } from "./store";
 
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
@@ -123,6 +123,11 @@ export function Toolbar() {
           Layer
         </Button>
       </div>
+      {zoom.value ? (
+        <Button title="Show all steps again (0)" onClick={() => update({ zoom: null })}>
+          Steps {formatCount(zoom.value[0])} to {formatCount(zoom.value[1])} <Icon name="close" size={14} />
+        </Button>
+      ) : null}
       <Button onClick={() => void copyLink()}>
         <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
         {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}

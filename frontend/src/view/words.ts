@@ -31,7 +31,8 @@ export const deltaText = (delta: number): string =>
   Number.isFinite(delta) ? `relative delta ${formatNumber(delta)}` : "moved away from zero";
 
 /** The past that a run was recorded against, in words. */
-export function pastText(past: string): string {
+export function pastText(past: string | null): string {
+  if (!past) return "a past that isn't known";
   if (past === "previous") return "the step before";
   if (past === "record") return "the last record";
   if (past === "epoch") return "the end of the last epoch";

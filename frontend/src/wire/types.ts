@@ -20,9 +20,10 @@ export interface RunInfo {
   name: string;
   tb_runs: string[];
   network: number;
-  origin: string;
-  past: string;
-  every: number;
+  /** Empty or null where a user's own writer leaves them unknown, as the next two. */
+  origin: string | null;
+  past: string | null;
+  every: number | null;
   first_step: number | null;
   last_step: number | null;
   records: number;
