@@ -17,7 +17,7 @@ from tensorboard.data import server_ingester
 from tensorboard.util import grpc_util
 from werkzeug.test import Client, TestResponse
 
-from tb_pastnet.serve.container import unpack
+from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.loader import PastNetLoader
 
 LOADERS = ("slow", "fast")

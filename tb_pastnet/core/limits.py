@@ -18,7 +18,7 @@ MAX_CELLS = 1 << 24
 MAX_MESSAGE = 1 << 28
 """Bytes of one sealed message, the largest that a data provider call carries."""
 
-MAX_JSON = 1 << 26
+MAX_JSON = 1 << 24
 """Bytes of a description once inflated."""
 
 MAX_NAME = 1 << 14

@@ -15,17 +15,20 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core.description import Variable
 from tb_pastnet.core.quantize import PRECISION
-from tb_pastnet.serve import container, csv_export, notes, parameters, views
-from tb_pastnet.serve.failures import SCHEMA, bad_request
-from tb_pastnet.serve.index import index_of
-from tb_pastnet.serve.movement import make_movement
-from tb_pastnet.serve.overview import make_overview
-from tb_pastnet.serve.parameters import Arguments
-from tb_pastnet.serve.runs import Run
-from tb_pastnet.serve.source import Caller
-from tb_pastnet.serve.store import UNKEPT, Store
-from tb_pastnet.serve.strict_json import dumps
-from tb_pastnet.serve.web import BINARY, CSV, JSON, Answer, answer
+from tb_pastnet.serve.http import container, parameters
+from tb_pastnet.serve.http.failures import SCHEMA, bad_request
+from tb_pastnet.serve.http.parameters import Arguments
+from tb_pastnet.serve.http.strict_json import dumps
+from tb_pastnet.serve.http.web import BINARY, CSV, JSON, Answer, answer
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.movement import make_movement
+from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import UNKEPT, Store
+from tb_pastnet.serve.views import csv_export
+from tb_pastnet.serve.views.channel import channel_of
+from tb_pastnet.serve.views.index import index_of
+from tb_pastnet.serve.views.overview import make_overview
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
@@ -126,7 +129,7 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
         "variable": variable.id,
         "channel": index,
         "precision": round(PRECISION, 3),
-        **views.channel(only, told[:, 0], 0),
+        **channel_of(only, told[:, 0], 0),
     }
     return answer(dumps(body), JSON)
 

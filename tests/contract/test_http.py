@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from tb_pastnet.serve import plugin, routes
-from tb_pastnet.serve.container import unpack
+from tb_pastnet.serve.http.container import unpack
 from tests import event_files as files
 from tests.tensorboards import PREFIX, Board, board, strict_json
 
@@ -126,7 +126,7 @@ def test_500_tells_the_log_and_not_the_client(here: Board, monkeypatch, caplog) 
     def fail(*_: object) -> None:
         raise RuntimeError("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.serve.store.Store.catalog", fail)
+    monkeypatch.setattr("tb_pastnet.serve.store.store.Store.catalog", fail)
     message = failed(here.get("/index"), 500, "internal")
     assert "RuntimeError" in message
     assert "secret" not in message

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tb_pastnet.serve import container, routes
+from tb_pastnet.serve import routes
+from tb_pastnet.serve.http import container
 from tests import event_files as files
 from tests.tensorboards import Board, board
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tb_pastnet.serve.cache import Cache
+from tb_pastnet.serve.store.cache import Cache
 
 
 def test_a_value_is_made_once_for_each_version() -> None:

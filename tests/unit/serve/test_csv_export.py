@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pytest
 
-from tb_pastnet.serve.csv_export import OVERVIEW, harmless, overview_rows, table
-from tb_pastnet.serve.views import Row
+from tb_pastnet.serve.views.csv_export import OVERVIEW, harmless, overview_rows, table
+from tb_pastnet.serve.views.rows import Row
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

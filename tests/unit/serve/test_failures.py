@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_pastnet.serve import failures
+from tb_pastnet.serve.http import failures
 
 
 @pytest.mark.parametrize(

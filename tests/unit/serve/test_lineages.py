@@ -6,9 +6,9 @@ import numpy as np
 
 from tb_pastnet.core.timeline import Timeline
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
-from tb_pastnet.serve import notes
-from tb_pastnet.serve.lineages import decode_all, merge_timelines
-from tb_pastnet.serve.source import Message
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.lineages import decode_all, merge_timelines
+from tb_pastnet.serve.store.source import Message
 
 
 def part(first: int, last: int, **more) -> Timeline:

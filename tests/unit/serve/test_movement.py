@@ -7,8 +7,8 @@ import numpy as np
 
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
-from tb_pastnet.serve.movement import events, make_movement
-from tb_pastnet.serve.series import Series
+from tb_pastnet.serve.store.movement import events, make_movement
+from tb_pastnet.serve.store.series import Series
 from tests import event_files as files
 
 STEPS = np.arange(1, 41)
@@ -39,7 +39,7 @@ def test_the_states_are_those_of_core_at_every_threshold() -> None:
 def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
     codes = files.codes(STEPS, 7)
     whole = make_movement(series(codes), files.variable("c/kernel", 7))
-    monkeypatch.setattr("tb_pastnet.serve.movement._SLAB", 80)
+    monkeypatch.setattr("tb_pastnet.serve.store.movement._SLAB", 80)
     parts = make_movement(series(codes), files.variable("c/kernel", 7))
     np.testing.assert_array_equal(parts.told(0.01), whole.told(0.01))
     np.testing.assert_array_equal(parts.delta, whole.delta)

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 
 from tb_pastnet.core.states import MOVING, NO_DATA
-from tb_pastnet.serve.container import unpack
-from tb_pastnet.serve.index import index_of
-from tb_pastnet.serve.overview import Overview, make_overview
-from tb_pastnet.serve.store import Store
+from tb_pastnet.serve.http.container import unpack
+from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.index import index_of
+from tb_pastnet.serve.views.overview import Overview, make_overview
 from tests.providers import CALLER, MemoryProvider, memory_run
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.compat.proto import tensor_pb2
 
-from tb_pastnet.serve.rescue import rescue
+from tb_pastnet.serve.store.rescue import rescue
 
 
 def proto(dtype: int, content: bytes, *shape: int) -> tensor_pb2.TensorProto:

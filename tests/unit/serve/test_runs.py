@@ -8,9 +8,9 @@ import numpy as np
 from tb_pastnet.core.description import Description, Layer
 from tb_pastnet.core.names import RunName, channels_tag
 from tb_pastnet.core.timeline import Timeline
-from tb_pastnet.serve.lineages import Lineage
-from tb_pastnet.serve.runs import join
-from tb_pastnet.serve.source import Stamp
+from tb_pastnet.serve.store.lineages import Lineage
+from tb_pastnet.serve.store.runs import join
+from tb_pastnet.serve.store.source import Stamp
 from tests import event_files as files
 
 

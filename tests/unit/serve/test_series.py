@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.names import RunName
 from tb_pastnet.core.timeline import Timeline
-from tb_pastnet.serve import notes
-from tb_pastnet.serve.lineages import Lineage
-from tb_pastnet.serve.runs import Place
-from tb_pastnet.serve.series import Series, make_series
-from tb_pastnet.serve.source import Message
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.lineages import Lineage
+from tb_pastnet.serve.store.runs import Place
+from tb_pastnet.serve.store.series import Series, make_series
+from tb_pastnet.serve.store.source import Message
 
 TAG = "channels/w"
 

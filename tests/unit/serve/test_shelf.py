@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core.block import Block
 from tb_pastnet.core.quantize import ZERO
 from tb_pastnet.core.statistics import KEPT
-from tb_pastnet.serve.shelf import choose, concatenate, pile
+from tb_pastnet.serve.store.shelf import choose, concatenate, pile
 
 
 def blocks(

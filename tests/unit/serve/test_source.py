@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tensorboard import errors
 
-from tb_pastnet.serve.source import Message, Source
+from tb_pastnet.serve.store.source import Message, Source
 from tests.providers import CALLER, MemoryProvider, Tree
 
 BYTES = np.frombuffer(b"abc", np.uint8)

@@ -5,9 +5,9 @@ import pytest
 
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
-from tb_pastnet.serve import notes, store
-from tb_pastnet.serve.source import ALL, Caller
-from tb_pastnet.serve.store import Store
+from tb_pastnet.serve.store import notes, store
+from tb_pastnet.serve.store.source import ALL, Caller
+from tb_pastnet.serve.store.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
 

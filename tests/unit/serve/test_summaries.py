@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tb_pastnet.core.description import Series, encode_series
-from tb_pastnet.serve import summaries
-from tb_pastnet.serve.source import Stamp
+from tb_pastnet.serve.store import summaries
+from tb_pastnet.serve.store.source import Stamp
 
 
 def stamps(**shapes: tuple[int, ...]) -> dict[str, Stamp]:

@@ -8,8 +8,8 @@ from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug import wrappers
 from werkzeug.test import Client
 
-from tb_pastnet.serve.failures import bad_request
-from tb_pastnet.serve.web import BINARY, JSON, Answer, answer, application
+from tb_pastnet.serve.http.failures import bad_request
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer, application
 
 LARGE = bytes(5000)
 

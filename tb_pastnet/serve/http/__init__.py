@@ -1,0 +1,1 @@
+"""HTTP around the routes: requests checked, answers packed, one shape of errors."""

@@ -1,0 +1,83 @@
+"""What a route can't answer, as one JSON shape."""
+
+from __future__ import annotations
+
+from tb_pastnet.serve.http.strict_json import dumps
+
+SCHEMA = 1
+"""Version of all answers; it grows when one changes so that an older page can't read it."""
+
+_LONGEST = 80
+
+
+class Failure(Exception):
+    """An answer other than 200.
+
+    Attributes:
+        status: the HTTP status.
+        code: a word that programs can rely on.
+        message: `Could not ...`, for people; free of absolute paths.
+        allow: the methods that are allowed, where the status is 405.
+    """
+
+    def __init__(self, status: int, code: str, message: str, allow: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.allow = allow
+
+    def body(self) -> bytes:
+        """The JSON that goes out."""
+        return dumps({"schema": SCHEMA, "error": {"code": self.code, "message": self.message}})
+
+
+def bad_request(message: str) -> Failure:
+    """A parameter that can't be used."""
+    return Failure(400, "bad_request", message)
+
+
+def not_found(message: str) -> Failure:
+    """A run, a layer, a channel or a route that isn't there."""
+    return Failure(404, "not_found", message)
+
+
+def not_allowed(method: str) -> Failure:
+    """Any method but GET: no route changes anything."""
+    return Failure(
+        405,
+        "method_not_allowed",
+        f"Could not answer: expected method GET, got {shown(method)}. Every route only reads.",
+        allow="GET",
+    )
+
+
+def internal(error: BaseException) -> Failure:
+    """An error of ours. The text is in TensorBoard's log, it may hold paths."""
+    return Failure(
+        500,
+        "internal",
+        f"Could not answer: expected no error, got {type(error).__name__}. "
+        "TensorBoard's log says more.",
+    )
+
+
+def from_tensorboard(status: int) -> Failure:
+    """An error of TensorBoard's data provider, whose text may hold paths."""
+    codes = {400: "bad_request", 401: "unauthenticated", 403: "forbidden", 404: "not_found"}
+    return Failure(
+        status,
+        codes.get(status, "internal"),
+        f"Could not read the log: expected TensorBoard to hand it out, got status {status}. "
+        "Check the address of this page and the log directory that TensorBoard was started with.",
+    )
+
+
+def shown(name: str) -> str:
+    """A name from a request, quoted and cut to a readable length.
+
+    Example:
+        >>> shown("a" * 200) == "'" + "a" * 80 + "…'"
+        True
+    """
+    return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")

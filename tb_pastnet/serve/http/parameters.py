@@ -1,0 +1,130 @@
+"""What a request asks for, checked: numbers parsed strictly, names only ever looked up."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from tb_pastnet.core import states
+from tb_pastnet.core.description import Layer, Variable
+from tb_pastnet.serve.http.failures import bad_request, not_found, shown
+from tb_pastnet.serve.store.catalog import Catalog
+from tb_pastnet.serve.store.runs import Run
+
+Arguments = Mapping[str, str]
+
+MOST_COLUMNS = 4096
+COLUMNS = 256
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
+
+
+def threshold(arguments: Arguments) -> float:
+    """The relative delta `th` under which a channel counts as quiet.
+
+    Raises:
+        Failure: it isn't a number from 0 on.
+    """
+    text = arguments.get("th")
+    if text is None:
+        return states.THRESHOLD
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(value):
+        raise bad_request(
+            f"Could not use the threshold: expected th to be a number from 0 on, got "
+            f"{shown(text)}. Leave it out for {states.THRESHOLD:g}."
+        )
+    return value
+
+
+def whole(
+    arguments: Arguments, name: str, *, least: int, most: int, default: int | None = None
+) -> int | None:
+    """A whole number.
+
+    Raises:
+        Failure: it isn't one, or out of range.
+    """
+    text = arguments.get(name)
+    if text is None:
+        return default
+    value = int(text) if _WHOLE.fullmatch(text) else None
+    if value is None or not least <= value <= most:
+        raise bad_request(
+            f"Could not use {name}: expected a whole number from {least} to {most}, got "
+            f"{shown(text)}. Correct it or leave it out."
+        )
+    return value
+
+
+def run(arguments: Arguments, catalog: Catalog) -> Run:
+    """The run named by `run`.
+
+    Raises:
+        Failure: none is named, or there is none of that name.
+    """
+    name = _needed(arguments, "run")
+    if name not in catalog.runs:
+        raise not_found(
+            f"Could not find the run: expected one of the {len(catalog.runs)} in the index, got "
+            f"{shown(name)}. It may not be loaded yet."
+        )
+    return catalog.runs[name]
+
+
+def layer(arguments: Arguments, of: Run) -> Layer:
+    """The layer named by `layer`.
+
+    Raises:
+        Failure: none is named, or the run has none of that name.
+    """
+    name = _needed(arguments, "layer")
+    for one in of.layers:
+        if one.id == name:
+            return one
+    raise not_found(
+        f"Could not find the layer: expected one of the {len(of.layers)} of run "
+        f"{shown(of.name)}, got {shown(name)}. The index lists them."
+    )
+
+
+def variable(arguments: Arguments, of: Run, layer: Layer) -> Variable:
+    """The variable named by `variable`, or the one that the layer is drawn by.
+
+    Raises:
+        Failure: the layer has none of that name.
+    """
+    name = arguments.get("variable", layer.main)
+    if name not in layer.variables:
+        raise not_found(
+            f"Could not find the variable: expected one of the {len(layer.variables)} of layer "
+            f"{shown(layer.id)}, got {shown(name)}. The index lists them."
+        )
+    return of.variables[name]
+
+
+def channel(arguments: Arguments, variable: Variable) -> int:
+    """The channel numbered by `channel`.
+
+    Raises:
+        Failure: none is given, it isn't a number, or the variable has none of that number.
+    """
+    _needed(arguments, "channel")
+    index = whole(arguments, "channel", least=-(10**15), most=10**15)
+    if index is None or not 0 <= index < variable.channels:
+        raise not_found(
+            f"Could not find the channel: expected 0 to {variable.channels - 1} of "
+            f"{shown(variable.id)}, got {index}. The index tells how many there are."
+        )
+    return index
+
+
+def _needed(arguments: Arguments, name: str) -> str:
+    if name not in arguments:
+        raise bad_request(
+            f"Could not answer: expected the parameter {name!r}, got none. "
+            "http_api.md lists the parameters of each route."
+        )
+    return arguments[name]

@@ -1,0 +1,161 @@
+"""Which runs there are: TensorBoard's runs grouped, described and dated."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag, parse_run
+from tb_pastnet.serve.store import notes, summaries
+from tb_pastnet.serve.store.lineages import Lineage, make_lineage
+from tb_pastnet.serve.store.runs import Run, join
+from tb_pastnet.serve.store.source import Caller, Listing, Source, Stamp
+
+_HEAD = (TAG_DESCRIPTION, TAG_TIMELINE)
+_RUNS_A_CALL = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """All runs.
+
+    Attributes:
+        runs: by name, in the order of their names.
+        warnings: what concerns no single run.
+    """
+
+    runs: Mapping[str, Run]
+    warnings: tuple[str, ...]
+
+
+class Librarian:
+    """Keeps the catalog up to date and reads only what is new. Safe to use from many threads.
+
+    Args:
+        source: TensorBoard's data.
+        fresh_for: seconds for which a catalog is handed out again, so that one listing serves
+            all the requests of a page.
+    """
+
+    def __init__(self, source: Source, fresh_for: float) -> None:
+        self._source = source
+        self._fresh_for = fresh_for
+        self._latest: dict[str, tuple[float, Catalog]] = {}
+        self._lock = threading.Lock()
+        self._lineages: dict[str, dict[str, Lineage]] = {}
+        self._joins: dict[str, dict[str, Run]] = {}
+        self._summaries: dict[str, dict[str, Run]] = {}
+
+    def catalog(self, caller: Caller) -> Catalog:
+        """Lists all runs as of now.
+
+        Args:
+            caller: on whose behalf; experiments don't mix.
+
+        Raises:
+            PublicError: TensorBoard refuses.
+        """
+        with self._lock:
+            made, latest = self._latest.get(caller.experiment, (-math.inf, None))
+            if latest is None or time.monotonic() - made >= self._fresh_for:
+                latest = self._make(caller)
+                self._latest[caller.experiment] = (time.monotonic(), latest)
+            return latest
+
+    def _make(self, caller: Caller) -> Catalog:
+        listing, failed = self._source.listing(caller)
+        for tb_run in failed:
+            listing[tb_run] = self._list_piecewise(caller, tb_run)
+        joined = self._joined(caller, listing)
+        own = self._own_writers(caller, listing)
+        runs = {run.name: run for run in joined}
+        for run in own:
+            name = _free_name(run.name, runs)
+            runs[name] = run if name == run.name else replace(run, name=name)
+        return Catalog(dict(sorted(runs.items())), _warnings(listing))
+
+    def other_runs(self, caller: Caller, catalog: Catalog) -> int:
+        """How many of TensorBoard's runs hold none of our data."""
+        ours = {one for run in catalog.runs.values() for one in (run.name, *run.tb_runs)}
+        return sum(one not in ours for one in self._source.runs(caller))
+
+    def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
+        """Lists a run in which TensorBoard stumbles over one series, around that series."""
+        name = parse_run(run)
+        found = self._source.probe(caller, run, _HEAD)
+        if name is None or TAG_DESCRIPTION not in found:
+            return found
+        readings, withheld = self._source.read(caller, [run], [TAG_DESCRIPTION])
+        described = make_lineage(run, name, found, readings, withheld).description
+        tags = [channels_tag(one.id) for one in (described.variables if described else ())]
+        return {**found, **self._source.probe(caller, run, tags)}
+
+    def _joined(self, caller: Caller, listing: Listing) -> Iterable[Run]:
+        before = self._lineages.get(caller.experiment, {})
+        now = {run: one for run, one in before.items() if one.stamps == listing.get(run)}
+        names = {run: name for run in listing if (name := parse_run(run)) is not None}
+        stale = [run for run in names if run not in now]
+        for at in range(0, len(stale), _RUNS_A_CALL):
+            some = stale[at : at + _RUNS_A_CALL]
+            readings, withheld = self._source.read(caller, some, _HEAD)
+            for run in some:
+                now[run] = make_lineage(run, names[run], listing[run], readings, withheld)
+        # What TensorBoard withheld is asked for again the next time.
+        kept = {run: one for run, one in now.items() if notes.WITHHELD not in one.notes}
+        self._lineages[caller.experiment] = kept
+        groups: dict[str, list[Lineage]] = {}
+        for run in sorted(names):
+            groups.setdefault(names[run].run, []).append(now[run])
+        known = self._joins.get(caller.experiment, {})
+        runs = {
+            name: known[name]
+            if name in known and _same(known[name].lineages, lineages)
+            else join(name, lineages)
+            for name, lineages in groups.items()
+        }
+        self._joins[caller.experiment] = runs
+        return list(runs.values())
+
+    def _own_writers(self, caller: Caller, listing: Listing) -> Iterable[Run]:
+        before = self._summaries.get(caller.experiment, {})
+        now: dict[str, Run] = {}
+        for tb_run, stamps in sorted(listing.items()):
+            if parse_run(tb_run) is not None:
+                continue
+            version = summaries.version_of(tb_run, stamps)
+            if tb_run in before and before[tb_run].version == version:
+                now[tb_run] = before[tb_run]
+                continue
+            described = summaries.describe(tb_run, stamps)
+            if described is not None:
+                tag = described.thinnest
+                readings, withheld = self._source.read(caller, [tb_run], [tag])
+                now[tb_run] = summaries.date(described, readings, withheld)
+        self._summaries[caller.experiment] = now
+        return list(now.values())
+
+
+def _same(known: Sequence[Lineage], now: Sequence[Lineage]) -> bool:
+    return {id(one) for one in known} == {id(one) for one in now}
+
+
+def _free_name(name: str, taken: Mapping[str, Run]) -> str:
+    while name in taken:
+        name += " (summary)"
+    return name
+
+
+def _warnings(listing: Listing) -> tuple[str, ...]:
+    inside = foreign = 0
+    for run, stamps in listing.items():
+        if parse_run(run) is None:
+            head = [tag for tag in _HEAD if tag in stamps and not stamps[tag].content]
+            inside += bool(head)
+            foreign += 0 if head else summaries.foreign(stamps)
+    found = [notes.INSIDE] if inside else []
+    if foreign:
+        found.append(f"{notes.FOREIGN}: {foreign} series")
+    return tuple(found)

@@ -1,0 +1,149 @@
+"""State and relative delta of a variable's records: a fifth of the bytes, all of the picture."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.description import Variable
+from tb_pastnet.core.quantize import Codes, dequantize
+from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.serve.store.notes import Notes
+from tb_pastnet.serve.store.series import Series
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Event = dict[str, Any]
+
+_KERNEL = "kernel"
+_SLAB = 1 << 20
+_RATE_FACTOR = 1.5
+_MOST_EVENTS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Movement:
+    """What the pictures of a variable are drawn from, for every threshold.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        past_steps: int64 (records,), of the value that each is compared with.
+        wall_times: float64 (records,), NaN where unknown.
+        learning_rates: float64 (records,), NaN where unknown.
+        unsettled: uint8 (records, channels), states with none settled; see `told`.
+        delta: int16 (records, channels), codes of the relative delta.
+        events: masks changed, learning rate changed, training resumed; see `events`.
+        account: what became of all records.
+        notes: what could not be read, and why.
+    """
+
+    steps: Integers
+    past_steps: Integers
+    wall_times: Floats
+    learning_rates: Floats
+    unsettled: states.States
+    delta: Codes
+    events: tuple[Event, ...]
+    account: Account
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.unsettled.nbytes + self.delta.nbytes + 4 * self.steps.nbytes
+
+    def told(self, threshold: float) -> states.States:
+        """The states, uint8 (records, channels), where quiet means under this relative delta."""
+        return states.settle(self.unsettled, self.delta, threshold=threshold)
+
+
+def make_movement(series: Series, variable: Variable) -> Movement:
+    """Tells the state and the relative delta of each record and channel.
+
+    Args:
+        series: the records.
+        variable: whose. In kernels alone channels of zeros count as pruned without a mask.
+    """
+    _, records, channels = series.codes.shape
+    state = np.empty((records, channels), np.uint8)
+    delta = np.empty((records, channels), np.int16)
+    # In slabs of channels: what is computed in between stays small.
+    wide = max(_SLAB // max(records, 1), 1)
+    for at in range(0, channels, wide):
+        codes = series.codes[:, :, at : at + wide]
+        delta[:, at : at + wide] = states.relative_delta(codes)
+        state[:, at : at + wide] = states.channel_states(
+            codes,
+            series.steps,
+            series.past_steps,
+            measured=variable.role == _KERNEL,
+            threshold=0,
+        )
+    return Movement(
+        series.steps,
+        series.past_steps,
+        series.wall_times,
+        series.learning_rates,
+        state,
+        delta,
+        tuple(events(series)),
+        series.account,
+        series.notes,
+    )
+
+
+def events(series: Series) -> list[Event]:
+    """What happened to a layer: masks changed, the learning rate changed, training was resumed.
+
+    Args:
+        series: the records.
+
+    Returns:
+        Step, kind ("trainable", "learning_rate" or "restart") and a text of each, in order, the
+        first 256. A learning rate that glides is told once for each factor of 1.5.
+    """
+    found = [*_restarts(series), *_rates(series), *_masks(series)]
+    return sorted(found, key=lambda event: int(event["step"]))[:_MOST_EVENTS]
+
+
+def _event(step: np.int64, kind: str, text: str) -> Event:
+    return {"step": int(step), "kind": kind, "text": text}
+
+
+def _restarts(series: Series) -> list[Event]:
+    at = np.flatnonzero(np.diff(series.writers)) + 1
+    return [_event(series.steps[i], "restart", "training was resumed here") for i in at]
+
+
+def _rates(series: Series) -> list[Event]:
+    found = []
+    last = math.nan
+    for step, rate in zip(series.steps, series.learning_rates.tolist(), strict=True):
+        if not math.isfinite(rate) or rate == last:
+            continue
+        if math.isnan(last):
+            last = rate
+        elif rate <= 0 or last <= 0 or max(rate / last, last / rate) >= _RATE_FACTOR:
+            found.append(_event(step, "learning_rate", f"learning rate {last:.3g} → {rate:.3g}"))
+            last = rate
+    return found
+
+
+def _masks(series: Series) -> list[Event]:
+    masks = series.codes[[KEPT, TRAINABLE]]
+    at = np.flatnonzero((masks[:, 1:] != masks[:, :-1]).any(axis=(0, 2))) + 1
+    found = []
+    for i in at[:_MOST_EVENTS]:
+        kept, trainable = dequantize(masks[:, i])
+        pruned, held = int((kept == 0).sum()), int((trainable == 0).sum())
+        text = f"{held - pruned} of {len(kept)} channels frozen, {pruned} pruned"
+        if 0 < trainable.mean() < 1 and held in (0, len(kept)):
+            text += f", {100 * trainable.mean():.3g} % of weights trainable"
+        found.append(_event(series.steps[i], "trainable", text))
+    return found

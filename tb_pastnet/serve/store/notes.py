@@ -1,0 +1,37 @@
+"""What the tab says of records that it can't show."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
+
+FOREIGN = "Records that tb_pastnet did not write, under its name"
+NEWER = "Records in a newer format. Update tb-pastnet where TensorBoard runs"
+DAMAGED = "Damaged records: their bytes changed after they were written, or were cut off"
+WITHHELD = "Series that TensorBoard could not hand out: a tensor in them is broken"
+RESHAPED = "Records from before a layer changed its number of channels"
+NO_DESCRIPTION = "No readable description of the network, so its layers are unknown"
+SAMPLED = "Records left out so that TensorBoard's memory stays bounded: too many channels"
+INSIDE = (
+    "TensorBoard was started inside the directory of a single writer. "
+    "Start it one directory above to see this run"
+)
+
+Notes = Counter[str]
+
+_MOST = 50
+
+
+def reason(error: UnreadableRecord) -> str:
+    """The note for a message that could not be decoded."""
+    if isinstance(error, ForeignRecord):
+        return FOREIGN
+    if isinstance(error, UnknownVersion):
+        return NEWER
+    return DAMAGED
+
+
+def listed(notes: Notes) -> list[dict[str, str | int]]:
+    """The notes as the routes answer them, the most frequent first."""
+    return [{"text": text, "count": count} for text, count in notes.most_common(_MOST)]

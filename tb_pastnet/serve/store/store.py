@@ -1,0 +1,170 @@
+"""What the routes ask for: the catalog and the records of variables, cached up to a ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TypeVar
+
+from tensorboard.data import provider as tb_provider
+
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.cache import Cache
+from tb_pastnet.serve.store.catalog import Catalog, Librarian
+from tb_pastnet.serve.store.movement import Movement, make_movement
+from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.series import Series, make_series
+from tb_pastnet.serve.store.shelf import MOST_CELLS
+from tb_pastnet.serve.store.source import ALL, Caller, Source
+
+CEILING = 256 << 20
+"""Bytes of decoded records and of answers that are kept for later requests."""
+
+CELLS_A_CALL = 4 << 20
+"""Records times channels that one provider call is asked for: 64 MiB if nothing compresses."""
+
+FRESH_FOR = 1.0
+"""Seconds for which what is listed counts as new. TensorBoard itself looks every 5 seconds."""
+
+UNKEPT = 1 << 62
+"""The size of what shall not be kept: larger than every ceiling."""
+
+_EVENT_RECORDS = 16
+
+Value = TypeVar("Value")
+
+
+class Store:
+    """Reads and keeps what the data provider has of us. Safe to use from many threads.
+
+    Args:
+        provider: TensorBoard's data provider, of either loader.
+        ceiling: bytes to keep.
+        fresh_for: seconds for which one listing serves all requests.
+    """
+
+    def __init__(
+        self,
+        provider: tb_provider.DataProvider,
+        ceiling: int = CEILING,
+        fresh_for: float = FRESH_FOR,
+    ) -> None:
+        self._source = Source(provider)
+        self._librarian = Librarian(self._source, fresh_for)
+        self._cache = Cache(ceiling)
+
+    def catalog(self, caller: Caller) -> Catalog:
+        """All runs as of now. One quick provider call where nothing is new."""
+        return self._librarian.catalog(caller)
+
+    def other_runs(self, caller: Caller, catalog: Catalog) -> int:
+        """How many of TensorBoard's runs hold none of our data. One quick provider call."""
+        return self._librarian.other_runs(caller, catalog)
+
+    def series(self, caller: Caller, run: Run, variable: str) -> Series:
+        """The records of one variable.
+
+        Args:
+            caller: on whose behalf.
+            run: from the catalog.
+            variable: an id that the run has.
+        """
+
+        def make() -> tuple[Series, int]:
+            found = self._read(caller, run, [variable])[variable]
+            return found, UNKEPT if notes.WITHHELD in found.notes else found.size
+
+        return self._cache.get(_key("series", caller, run, variable), run.version, make)
+
+    def movement(self, caller: Caller, run: Run, variable: str) -> Movement:
+        """State and relative delta of one variable; a fifth of the size of its records.
+
+        Args:
+            caller: on whose behalf.
+            run: from the catalog.
+            variable: an id that the run has.
+        """
+        return next(self.each_movement(caller, run, [variable]))
+
+    def each_movement(
+        self, caller: Caller, run: Run, variables: Sequence[str]
+    ) -> Iterator[Movement]:
+        """State and relative delta of many variables, read in few calls, a few at a time.
+
+        Args:
+            caller: on whose behalf.
+            run: from the catalog.
+            variables: ids that the run has.
+
+        Yields:
+            One for each variable, in the order given.
+        """
+        for some in _calls(run, variables):
+            missing = [one for one in some if not self._holds(caller, run, one)]
+            found = self._read(caller, run, missing) if missing else {}
+            for variable in some:
+                yield self._movement(caller, run, variable, found.pop(variable, None))
+
+    def _holds(self, caller: Caller, run: Run, variable: str) -> bool:
+        return self._cache.holds(_key("movement", caller, run, variable), run.version)
+
+    def _movement(self, caller: Caller, run: Run, variable: str, series: Series | None) -> Movement:
+        def make() -> tuple[Movement, int]:
+            # None: it was held a moment ago and had to make room since.
+            records = series or self._read(caller, run, [variable])[variable]
+            made = make_movement(records, run.variables[variable])
+            return made, UNKEPT if notes.WITHHELD in made.notes else made.size
+
+        return self._cache.get(_key("movement", caller, run, variable), run.version, make)
+
+    def kept(
+        self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]
+    ) -> Value:
+        """An answer of the cache, made where it isn't there. See `Cache.get`."""
+        return self._cache.get(key, version, make)
+
+    def _read(self, caller: Caller, run: Run, variables: Sequence[str]) -> dict[str, Series]:
+        places = {one: run.places[one] for one in variables}
+        tags = [place.tag for parts in places.values() for place in parts]
+        most = max((_most_events(run, one) for one in variables), default=ALL)
+        readings, withheld = self._source.read(caller, run.tb_runs, tags, most)
+        return {
+            one: make_series(
+                places[one],
+                readings,
+                run.variables[one].channels,
+                withheld=withheld,
+                sampled=most < ALL,
+            )
+            for one in variables
+        }
+
+
+def _key(kind: str, caller: Caller, run: Run, variable: str) -> Hashable:
+    return kind, caller.experiment, run.name, variable
+
+
+def _cells(run: Run, variable: str) -> int:
+    records = sum(len(one.timeline.steps) for one in run.lineages) or len(run.axis.steps)
+    return max(records, 1) * run.variables[variable].channels
+
+
+def _calls(run: Run, variables: Sequence[str]) -> Iterator[list[str]]:
+    some: list[str] = []
+    cells = 0
+    for variable in variables:
+        more = _cells(run, variable)
+        if some and cells + more > CELLS_A_CALL:
+            yield some
+            some, cells = [], 0
+        some.append(variable)
+        cells += more
+    if some:
+        yield some
+
+
+def _most_events(run: Run, variable: str) -> int:
+    """How many events of a very wide variable one call can carry."""
+    if _cells(run, variable) <= 2 * MOST_CELLS:
+        return ALL
+    cells_an_event = _EVENT_RECORDS * run.variables[variable].channels
+    return max(2 * MOST_CELLS // cells_an_event, 1)

@@ -1,0 +1,1 @@
+"""From arrays to what each route answers: pure functions."""

@@ -1,0 +1,110 @@
+"""The pictures as CSV, for spreadsheets and scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.serve.store.series import Series
+from tb_pastnet.serve.views.rows import Row
+
+OVERVIEW = (
+    "step", "layer", "channels", "moving", "reactivated", "settled", "frozen", "pruned",
+    "violated", "nonfinite", "mean_delta",
+)  # fmt: skip
+LAYER = ("step", "past_step", "channel", "state", "violated", "relative_delta", *STATISTICS)
+
+_STATES = (states.MOVING, states.REACTIVATED, states.SETTLED, states.FROZEN, states.PRUNED)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def harmless(name: str) -> str:
+    """A name that no spreadsheet takes for a formula.
+
+    Example:
+        >>> harmless("=1+1"), harmless("conv1")
+        ("'=1+1", 'conv1')
+    """
+    return "'" + name if name.startswith(_FORMULA) else name
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Writes CSV after RFC 4180.
+
+    Not with Python's own module: that of 3.10 can't write a name that holds NUL.
+
+    Example:
+        >>> table(["name", "value"], [["a, b", None], ["c", 0.5]]).splitlines()
+        ['name,value', '"a, b",', 'c,0.5']
+    """
+    return "".join(",".join(map(_cell, row)) + "\r\n" for row in (head, *rows))
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    if any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def overview_rows(
+    steps: npt.NDArray[np.int64], layers: Sequence[tuple[str, int, Row]]
+) -> Iterator[list[Any]]:
+    """A line for each step and layer, as in `OVERVIEW`.
+
+    Args:
+        steps: int64 (columns,).
+        layers: id, number of channels and counts of each layer.
+    """
+    for at, step in enumerate(steps.tolist()):
+        for name, channels, row in layers:
+            counts = row.counts[at]
+            yield [
+                step,
+                harmless(name),
+                channels,
+                *(int(counts[code]) for code in _STATES),
+                int(row.violated[at]),
+                int(row.nonfinite[at]),
+                _number(float(row.mean_delta[at])),
+            ]
+
+
+def layer_rows(
+    series: Series, told: states.States, records: Sequence[int], channels: Sequence[int]
+) -> Iterator[list[Any]]:
+    """A line for each record and channel, as in `LAYER`.
+
+    Args:
+        series: the records.
+        told: uint8 (records, channels), their states.
+        records: which records.
+        channels: which channels.
+    """
+    for at in records:
+        values = dequantize(series.codes[:, at])
+        delta = dequantize(states.relative_delta(series.codes[:, at]))
+        for index in channels:
+            state = int(told[at, index])
+            yield [
+                int(series.steps[at]),
+                int(series.past_steps[at]),
+                index,
+                states.NAMES[state & states.STATE],
+                int(bool(state & states.VIOLATED)),
+                _number(float(delta[index])),
+                *(_number(float(value)) for value in values[:, index]),
+            ]
+
+
+def _number(value: float) -> str:
+    if math.isfinite(value):
+        return f"{value:.4g}"
+    return "" if math.isnan(value) else "inf"

@@ -1,0 +1,119 @@
+"""The index: every run, and every network once, however many runs share it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from tb_pastnet.core import states
+from tb_pastnet.core.description import Variable
+from tb_pastnet.serve.http.failures import SCHEMA
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.catalog import Catalog
+from tb_pastnet.serve.store.lineages import Lineage
+from tb_pastnet.serve.store.runs import Run
+
+
+def index_of(catalog: Catalog, other_runs: int) -> dict[str, Any]:
+    """Writes the catalog as JSON values.
+
+    Args:
+        catalog: all runs.
+        other_runs: how many of TensorBoard's runs hold none of our data.
+    """
+    networks: dict[tuple[Any, ...], int] = {}
+    runs = [
+        _run(run, networks.setdefault(_key(run), len(networks))) for run in catalog.runs.values()
+    ]
+    firsts: dict[int, Run] = {}
+    for run, entry in zip(catalog.runs.values(), runs, strict=True):
+        firsts.setdefault(entry["network"], run)
+    return {
+        "schema": SCHEMA,
+        "threshold": states.THRESHOLD,
+        "patience": states.PATIENCE,
+        "runs": runs,
+        "networks": [_network(firsts[number]) for number in networks.values()],
+        "other_runs": other_runs,
+        "warnings": list(catalog.warnings),
+    }
+
+
+def _key(run: Run) -> tuple[Any, ...]:
+    return run.layers, tuple(run.variables.values())
+
+
+def _run(run: Run, network: int) -> dict[str, Any]:
+    described = run.description
+    steps, times = run.axis.steps, run.axis.wall_times
+    return {
+        "name": run.name,
+        "tb_runs": list(run.tb_runs),
+        "network": network,
+        "origin": described.origin if described else "",
+        "past": run.past,
+        "every": described.every if described else None,
+        "first_step": int(steps[0]) if len(steps) else None,
+        "last_step": int(steps[-1]) if len(steps) else None,
+        "records": len(steps),
+        "closed": bool(run.lineages) and run.lineages[-1].timeline.closed,
+        "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
+        "lineages": [_lineage(one) for one in run.lineages],
+        "account": asdict(run.account),
+        "notes": notes.listed(run.notes),
+        "skipped": [
+            {"name": name, "reason": reason}
+            for name, reason in (described.skipped if described else ())
+        ],
+        "source": run.source,
+    }
+
+
+def _lineage(lineage: Lineage) -> dict[str, Any]:
+    steps = lineage.timeline.steps
+    return {
+        "id": f"{lineage.name.lineage:08x}",
+        "ordinal": lineage.name.ordinal,
+        "first_step": int(steps[0]) if len(steps) else None,
+        "last_step": int(steps[-1]) if len(steps) else None,
+        "closed": lineage.timeline.closed,
+    }
+
+
+def _network(run: Run) -> dict[str, Any]:
+    layers = []
+    for layer in run.layers:
+        main = run.variables[layer.main]
+        layers.append(
+            {
+                "id": layer.id,
+                "group": layer.group,
+                "name": layer.name,
+                "type": layer.type,
+                "variable": main.id,
+                "role": main.role,
+                "shape": main.shape,
+                "axis": main.axis,
+                "verified": main.verified,
+                "channels": main.channels,
+                "weights": math.prod(main.shape),
+                "variables": [_variable(run.variables[one]) for one in layer.variables],
+            }
+        )
+    return {"layers": layers}
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    return {
+        "id": variable.id,
+        "role": variable.role,
+        "shape": variable.shape,
+        "axis": variable.axis,
+        "verified": variable.verified,
+        "channels": variable.channels,
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    return float(seconds) if math.isfinite(seconds) else None
