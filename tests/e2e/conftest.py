@@ -22,7 +22,7 @@ import pytest
 
 from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import CHANGED
-from tb_pastnet.serve.container import unpack
+from tb_pastnet.serve.http.container import unpack
 from tests.event_files import LineageWriter, codes, frame, freeze, prune, scalar_event, write_run
 
 ROOT = Path(__file__).resolve().parents[2]
