@@ -40,7 +40,9 @@ export async function launch() {
 
 /** Waits until nothing is under way in the frame of the page; while it is being loaded it has no root element. */
 export async function idle(frame) {
-  await frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, { timeout: 60_000 });
+  await frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, {
+    timeout: 60_000,
+  });
 }
 
 /** Opens the tab in a running TensorBoard and gives its frame, idle. */

@@ -9,7 +9,7 @@ import type { ChannelAnswer } from "../wire/types";
 import { Barcodes, DeltaLines } from "./across";
 import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "./bits";
 import { readStep, setStep } from "./cursor";
-import { cellSummary, channelOf, type Run, shownRuns } from "./data";
+import { cellSummary, channelOf, layerIn, type Run, shownRuns } from "./data";
 import { recordAt } from "./heatpanel";
 import { tables, update } from "./store";
 
@@ -153,8 +153,8 @@ function ChannelTable({ answer }: { answer: ChannelAnswer }) {
 }
 
 /** Whether the channels of the other runs are the same ones: only where the initial weights are. */
-function Origins({ run, channel }: { run: Run; channel: number }) {
-  const others = shownRuns.value.filter((other) => other.name !== run.name);
+function Origins({ run, layer, channel }: { run: Run; layer: string; channel: number }) {
+  const others = shownRuns.value.filter((other) => other.name !== run.name && layerIn(other, layer));
   const names = (list: readonly Run[]) => list.map((other) => other.name).join(", ");
   const unknown = others.filter((other) => !other.origin || !run.origin);
   const foreign = others.filter((other) => other.origin && run.origin && other.origin !== run.origin);
@@ -226,7 +226,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
               <Metrics answer={answer} cells={cells} channel={channel} />
               <Violation cells={cells} channel={channel} />
               <Barcodes layer={layer} channel={channel} run={run} />
-              <Origins run={run} channel={channel} />
+              <Origins run={run} layer={layer} channel={channel} />
               <DeltaLines layer={layer} channel={channel} run={run} />
               <h3>State changes</h3>
               <Changes answer={answer} />

@@ -204,7 +204,7 @@ export function LayerView() {
           <Thumbnails layer={layer.id} run={run} />
           <p class="under-panel">
             Δ compares with {pastText(run.past)}
-            {shownRuns.value.some((other) => other.past !== run.past)
+            {shownRuns.value.some((other) => other.past !== run.past && layerIn(other, layer.id))
               ? "; other runs compare with another past, so their Δ can't be compared with it"
               : ""}
             .{cells && run.source === "sink" ? ` ${accountText(cells.header.account)}.` : ""}
