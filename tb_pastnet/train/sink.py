@@ -102,14 +102,15 @@ class Sink:
             return False
         sequence = self._offered
         self._offered = sequence + 1
+        lost, self._lost = self._lost, True
         item = make(sequence)
         size = item.values.nbytes
         waiting = self._bytes_in - self._bytes_out
         if waiting > 0 and waiting + size > self._limit:
-            self._lost = True
             return False
         self._queue.put(item)
         self._bytes_in += size
+        self._lost = lost
         return True
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
@@ -125,8 +126,9 @@ class Sink:
         """
         if self._stopping or os.getpid() != self._pid:
             return False
+        written = self._mark(timeout, closed=closed)
         lost, self._lost = self._lost, False
-        return self._mark(timeout, closed=closed) and not lost
+        return written and not lost
 
     def close(self, timeout: float = CLOSE_SECONDS) -> bool:
         """Writes what waits and the final account, and ends the thread.
@@ -163,6 +165,7 @@ class Sink:
             except Exception as error:
                 # A fault of ours costs the records at hand, which then count as dropped.
                 self._notes.add("Could not prepare records", error)
+                self._lost = True
             if isinstance(item, _Mark):
                 self._marks.remove(item)
                 item.settle(written=False)

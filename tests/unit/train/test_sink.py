@@ -196,6 +196,8 @@ def test_a_record_that_cannot_be_packed_is_dropped(make, tmp_path):
     sink.offer(offer(1))
     sink.offer(offer(2, np.ones((3, 4))))
     sink.offer(offer(3))
+    assert not sink.flush()
+    assert sink.flush()
     assert sink.close()
     log = read_one(tmp_path)
     assert log.record_steps() == [1, 3]
@@ -214,6 +216,7 @@ def test_an_offer_that_cannot_be_made_is_dropped(make, tmp_path):
     with pytest.raises(ValueError, match="no values"):
         sink.offer(fail)
     sink.offer(offer(3))
+    assert not sink.flush()
     assert sink.close()
     assert read_one(tmp_path).last.dropped == 1
 
