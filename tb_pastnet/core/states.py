@@ -99,9 +99,7 @@ def channel_states(
     return settle(state, relative_delta(codes), threshold=threshold, patience=patience)
 
 
-def settle(
-    state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE
-) -> States:
+def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
     """Tells settled from moving channels, the one thing that depends on the threshold.
 
     Args:
