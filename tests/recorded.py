@@ -12,7 +12,7 @@ from tb_pastnet.core.description import Description, decode_description
 from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, parse_run, variable_of
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.timeline import Timeline, decode_timeline
-from tb_pastnet.train.events import read_messages
+from tb_pastnet.train.log.events import read_messages
 
 
 @dataclass

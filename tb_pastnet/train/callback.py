@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tb_pastnet.train.notes import Notes
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.measure.schedule import check
+from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.train.recorder import Recorder
-from tb_pastnet.train.schedule import check
-from tb_pastnet.train.variables import AxisOverrides
 
 
 class PastNetCallback(keras.callbacks.Callback):

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.walk import tf_variable
+from tb_pastnet.train.model.walk import tf_variable
 
 
 class PastVariables:

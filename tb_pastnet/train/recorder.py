@@ -13,15 +13,15 @@ import numpy as np
 
 from tb_pastnet.core.names import RunName, lineage_directory
 from tb_pastnet.core.statistics import TRAINABLE
-from tb_pastnet.train.batch import Batch, Offer, Span
-from tb_pastnet.train.lineage import Describer, origin
-from tb_pastnet.train.notes import Notes
-from tb_pastnet.train.rates import rate_of
-from tb_pastnet.train.reduce import ChannelPass
-from tb_pastnet.train.schedule import Action, Schedule
-from tb_pastnet.train.segments import Segments, create_lineage, join, unwritable
-from tb_pastnet.train.sink import CLOSE_SECONDS, Sink
-from tb_pastnet.train.variables import AxisOverrides, network
+from tb_pastnet.train.log.batch import Batch, Offer, Span
+from tb_pastnet.train.log.lineage import Describer, origin
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
+from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
+from tb_pastnet.train.measure.rates import rate_of
+from tb_pastnet.train.measure.reduce import ChannelPass
+from tb_pastnet.train.measure.schedule import Action, Schedule
+from tb_pastnet.train.model.variables import AxisOverrides, network
 
 
 class Recorder:

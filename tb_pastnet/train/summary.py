@@ -14,7 +14,7 @@ from tb_pastnet.core.description import Series, encode_series
 from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.walk import tf_variable
+from tb_pastnet.train.model.walk import tf_variable
 
 
 def channels(

@@ -15,11 +15,11 @@ import numpy as np
 
 from tb_pastnet.core.description import Description, encode_description
 from tb_pastnet.core.names import lineage_directory
-from tb_pastnet.train.batch import Batch, Offer, Span
-from tb_pastnet.train.events import Message
-from tb_pastnet.train.notes import Notes
-from tb_pastnet.train.segments import Segments, create_lineage, join
-from tb_pastnet.train.sink import Sink
+from tb_pastnet.train.log.batch import Batch, Offer, Span
+from tb_pastnet.train.log.events import Message
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.log.segments import Segments, create_lineage, join
+from tb_pastnet.train.log.sink import Sink
 
 
 def make_sink(logdir, **settings):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_pastnet.train import segments
-from tb_pastnet.train import sink as sink_module
+from tb_pastnet.train.log import segments
+from tb_pastnet.train.log import sink as sink_module
 from tests.fault.sinking import make_sink, offer
 from tests.recorded import read_one
 
@@ -112,7 +112,7 @@ def test_full_for_ever(tmp_path, monkeypatch):
 LIMITED = """
 import resource, sys
 from tests.fault.sinking import make_sink, offer
-from tb_pastnet.train import sink as module
+from tb_pastnet.train.log import sink as module
 module._RETRY_SECONDS = (0.001, 0.001)
 sink, notes = make_sink(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))

@@ -9,8 +9,8 @@ from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.core.timeline import decode_timeline
-from tb_pastnet.train import batch as module
-from tb_pastnet.train.batch import Batch, Offer, Span
+from tb_pastnet.train.log import batch as module
+from tb_pastnet.train.log.batch import Batch, Offer, Span
 
 SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
 

@@ -6,7 +6,7 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 from tensorboard.compat.proto import event_pb2, summary_pb2
 
-from tb_pastnet.train.events import Message, frame, message_event, read_messages, version_event
+from tb_pastnet.train.log.events import Message, frame, message_event, read_messages, version_event
 
 MESSAGES = [Message("timeline", 7, b"abc"), Message("channels/ä/kernel", 8, bytes(range(256)))]
 

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from tb_pastnet import Recorder
-from tb_pastnet.train.lineage import origin
-from tb_pastnet.train.variables import network
+from tb_pastnet.train.log.lineage import origin
+from tb_pastnet.train.model.variables import network
 from tests.recorded import read_lineages
 
 
@@ -77,8 +77,8 @@ def test_an_unreadable_parent_has_no_heir(tmp_path, damage):
 
 
 def test_remote_logs_are_resumed_too():
-    from tb_pastnet.train.lineage import inherited_origin
-    from tb_pastnet.train.segments import create_lineage
+    from tb_pastnet.train.log.lineage import inherited_origin
+    from tb_pastnet.train.log.segments import create_lineage
 
     model = weights()
     run("ram://resumed", model)

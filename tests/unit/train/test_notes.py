@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import logging
 
-from tb_pastnet.train.notes import Notes
+from tb_pastnet.train.log.notes import Notes
 
 
 def test_logged_once_per_cause_and_counted(caplog):

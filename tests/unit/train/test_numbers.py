@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import Recorder
-from tb_pastnet.train.variables import network
+from tb_pastnet.train.model.variables import network
 from tests.recorded import read_one
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.train.rates import rate_of
+from tb_pastnet.train.measure.rates import rate_of
 
 SCHEDULE = keras.optimizers.schedules.ExponentialDecay(0.5, 10, 0.1)
 

@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
-from tb_pastnet.train import reduce
-from tb_pastnet.train.reduce import ChannelPass
+from tb_pastnet.train.measure import reduce
+from tb_pastnet.train.measure.reduce import ChannelPass
 
 SHAPES = [
     ((3, 4), -1),

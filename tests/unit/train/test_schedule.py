@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.schedule import Action, Schedule
+from tb_pastnet.train.measure.schedule import Action, Schedule
 
 
 def run(schedule, steps):

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.train import segments
-from tb_pastnet.train.segments import Segments, create_lineage, lineages
+from tb_pastnet.train.log import segments
+from tb_pastnet.train.log.segments import Segments, create_lineage, lineages
 
 
 def test_segments_follow_each_other_by_size(tmp_path):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.description import Description, encode_description
-from tb_pastnet.train import sink as module
-from tb_pastnet.train.batch import Batch, Offer, Span
-from tb_pastnet.train.events import Message
-from tb_pastnet.train.notes import Notes
-from tb_pastnet.train.segments import Segments
-from tb_pastnet.train.sink import Sink
+from tb_pastnet.train.log import sink as module
+from tb_pastnet.train.log.batch import Batch, Offer, Span
+from tb_pastnet.train.log.events import Message
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.log.segments import Segments
+from tb_pastnet.train.log.sink import Sink
 from tests.recorded import read_one
 
 NAME = "pastnet.0001.00000007"

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.errors import InvalidArgument, UnknownName, UnsupportedBackend
-from tb_pastnet.train.variables import network
+from tb_pastnet.train.model.variables import network
 
 
 def ids(model, **settings):

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from tb_pastnet.train.batch import Batch, Group, Offer
-from tb_pastnet.train.events import Message, message_event
-from tb_pastnet.train.notes import Notes
-from tb_pastnet.train.segments import Segments
+from tb_pastnet.train.log.batch import Batch, Group, Offer
+from tb_pastnet.train.log.events import Message, message_event
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.log.segments import Segments
 
 QUEUE_BYTES = 64 << 20
 """Records that may wait for the disk; one record always may."""

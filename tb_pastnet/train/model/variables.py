@@ -16,7 +16,7 @@ from tb_pastnet.core.axes import (
 )
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.walk import Found, find_variables, tf_variable
+from tb_pastnet.train.model.walk import Found, find_variables, tf_variable
 
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 

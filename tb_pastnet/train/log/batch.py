@@ -20,7 +20,7 @@ from tb_pastnet.core.quantize import ZERO, Codes
 from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistics
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.core.timeline import Timeline, encode_timeline
-from tb_pastnet.train.events import Message
+from tb_pastnet.train.log.events import Message
 
 BLOCK_RECORDS = 16
 """Records in a block: more would be smaller on disk, and be lost together."""

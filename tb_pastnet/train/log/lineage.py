@@ -13,10 +13,10 @@ import numpy as np
 from tb_pastnet.core.description import Description, decode_description, encode_description
 from tb_pastnet.core.names import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.train.batch import Offer
-from tb_pastnet.train.events import Message, read_messages
-from tb_pastnet.train.segments import is_remote, join, lineages, list_directory
-from tb_pastnet.train.variables import Network
+from tb_pastnet.train.log.batch import Offer
+from tb_pastnet.train.log.events import Message, read_messages
+from tb_pastnet.train.log.segments import is_remote, join, lineages, list_directory
+from tb_pastnet.train.model.variables import Network
 
 
 def origin(network: Network) -> str:

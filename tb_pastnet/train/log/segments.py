@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from tb_pastnet.core.names import RunName, lineage_directory, parse_run
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.train.events import version_event
+from tb_pastnet.train.log.events import version_event
 
 SEGMENT_BYTES = 64 << 20
 """A segment that has grown to this size is followed by another one."""

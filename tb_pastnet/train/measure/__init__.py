@@ -1,0 +1,1 @@
+"""From variables and their past copies to statistics, when they are due."""
