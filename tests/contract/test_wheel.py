@@ -29,7 +29,6 @@ def test_the_wheel_holds_the_page_and_its_routes(wheel):
         "tb_pastnet/py.typed",
         "tb_pastnet/serve/http_api.md",
         "tb_pastnet/serve/static/index.js",
-        "tb_pastnet/serve/static/index.css",
     } <= names
 
 

@@ -14,11 +14,20 @@ export function deltaOf(code: number): number {
   return 2 ** (code / CODES_AN_OCTAVE);
 }
 
-/** Position of a relative delta on the colour scale, 0 to LEVELS - 1: logarithmic from the threshold to 1. */
-export function levelOf(delta: number, threshold: number): number {
+/** Where the movement scale ends. Training moves weights by about 1e-3 a step; from 0.1 on all is drawn alike. */
+export function scaleTop(threshold: number): number {
+  return Math.max(0.1, 10 * threshold);
+}
+
+/** Place of a relative delta on the movement scale, 0 to 1: logarithmic from the threshold to the top. */
+export function placeOf(delta: number, threshold: number): number {
   if (!(delta > threshold)) return 0;
-  if (delta >= 1) return LEVELS - 1;
-  return Math.round((1 - Math.log(delta) / Math.log(threshold)) * (LEVELS - 1));
+  return Math.min(1, Math.log(delta / threshold) / Math.log(scaleTop(threshold) / threshold));
+}
+
+/** The colour of a relative delta, 0 to LEVELS - 1. */
+export function levelOf(delta: number, threshold: number): number {
+  return Math.round(placeOf(delta, threshold) * (LEVELS - 1));
 }
 
 let capped: Float32Array | null = null;
@@ -40,7 +49,7 @@ export function levelTable(threshold: number): Uint8Array {
   let table = tables.get(threshold);
   if (!table) {
     table = new Uint8Array(65536);
-    // Codes outside of ±64 octaves are below any threshold or above 1.
+    // Codes from 0 on are deltas of 1 and more; those under -1024 are below any threshold.
     table.fill(LEVELS - 1, 32768);
     for (let code = -1024; code < 0; code++) table[code + 32768] = levelOf(deltaOf(code), threshold);
     table[DELTA_NAN + 32768] = 0;

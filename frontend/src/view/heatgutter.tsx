@@ -15,25 +15,38 @@ interface Props {
   height: number;
 }
 
-/** What the segments of rows are, on the left of the heatmap. */
+/** Rows of at least this height have their channel's number beside them. */
+const NUMBERED = 11;
+
+/** The channel of each row where there is room; else the first and the last in the order of channels. */
+function Numbers({ rows, height }: { rows: Uint32Array; height: number }) {
+  const each = height / rows.length;
+  const numbered = each >= NUMBERED;
+  if (!numbered && order.value !== "index") return null;
+  const shown = numbered ? Array.from(rows.keys()) : [0, rows.length - 1];
+  return (
+    <>
+      {shown.map((row) => (
+        <span
+          key={row}
+          class="gutter-number"
+          style={{ top: `${Math.min(Math.max((row + 0.5) * each, 8), height - 8)}px` }}
+        >
+          {formatCount(rows[row])}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** What the rows are, on the left of the heatmap: channels, or segments of one state. */
 export function Gutter({ cells, rows, height }: Props) {
   const summary = cellSummary(cells);
   const segments = useMemo(() => segmentsOf(summary, rows, order.value), [summary, rows, order.value]);
   const at = (row: number) => (row / rows.length) * height;
-  if (segments.length === 0) {
-    return order.value === "index" ? (
-      <>
-        <span class="gutter-label" style={{ top: "8px" }}>
-          0
-        </span>
-        <span class="gutter-label" style={{ top: `${height - 8}px` }}>
-          {formatCount(rows.length - 1)}
-        </span>
-      </>
-    ) : null;
-  }
   return (
     <>
+      <Numbers rows={rows} height={height} />
       {segments.map((segment) => (
         <div key={segment.from}>
           {segment.from > 0 ? <i class="gutter-tick" style={{ top: `${at(segment.from)}px` }} /> : null}

@@ -82,7 +82,7 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
   const record = recordAt(cells, step);
   return (
     <Canvas
-      label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold to 1`}
+      label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold on`}
       width={width}
       height={height}
       inputs={[cells, rows, record, theme.value]}
@@ -117,7 +117,7 @@ function Cross({ rows, width, height, top, selected }: Sized & { top: number }) 
   );
 }
 
-const GUTTER = 48;
+const GUTTER = 64;
 const STRIP = 58;
 const SPACE = 6;
 const BARS = 54;

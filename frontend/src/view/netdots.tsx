@@ -1,6 +1,7 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
 import { drawDots } from "../draw/dots";
+import { placeOf, scaleTop } from "../model/delta";
 import { formatCount, formatNumber } from "../model/format";
 import type { Measure } from "../model/hash";
 import { sumOf } from "../model/overview";
@@ -29,7 +30,7 @@ function position(readout: Readout | null, which: Measure): number {
   if (!readout || readout.total === 0) return Number.NaN;
   if (which === "delta") {
     if (!(readout.meanDelta > 0)) return Number.NaN;
-    return Math.min(1, Math.max(0, 1 - Math.log(readout.meanDelta) / Math.log(threshold.value)));
+    return placeOf(readout.meanDelta, threshold.value);
   }
   const count = which === "violated" ? readout.violated : readout.counts[stateCode(which)];
   return count / readout.total;
@@ -60,7 +61,7 @@ export function DotsHead() {
         {measure.value === "delta" ? (
           <>
             <span class="tick start">{formatNumber(threshold.value)}</span>
-            <span class="tick end">1</span>
+            <span class="tick end">≥ {formatNumber(scaleTop(threshold.value))}</span>
           </>
         ) : (
           <>

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { movementColor } from "../draw/palette";
+import { scaleTop } from "../model/delta";
 import { formatCount, formatPower, formatShare, plural } from "../model/format";
 import { sumOf } from "../model/overview";
 import { addReadouts, readAt } from "../model/series";
@@ -116,11 +117,13 @@ function Legend() {
 
 function MovementScale() {
   const at = draftThreshold.value ?? threshold.value;
-  const decades = Math.round(-Math.log10(at));
+  const top = Math.log10(scaleTop(at));
+  const last = Math.floor(top + 1e-9);
+  const decades = Math.round(last - Math.log10(at));
   const every = Math.max(1, Math.ceil(decades / 4));
-  const ticks = Array.from({ length: decades + 1 }, (_, i) => -i).filter((d) => d % every === 0);
+  const ticks = Array.from({ length: decades + 1 }, (_, i) => last - i).filter((d) => (last - d) % every === 0);
   const stops = Array.from({ length: 9 }, (_, i) => movementColor(theme.value, i / 8)).join(", ");
-  const place = (exponent: number) => 100 * (1 - exponent / Math.log10(at));
+  const place = (exponent: number) => (100 * (exponent - Math.log10(at))) / (top - Math.log10(at));
   return (
     <section class="side-block" aria-label="Movement scale">
       <h2>
@@ -130,9 +133,10 @@ function MovementScale() {
       <div class="gradient-axis" aria-hidden="true">
         {ticks
           .map((exponent) => ({ exponent, left: place(exponent) }))
-          .filter(({ left }) => left >= 0)
+          .filter(({ left }) => left > -1)
           .map(({ exponent, left }) => (
             <span key={exponent} class={left < 6 ? "start" : left > 94 ? "end" : ""} style={{ left: `${left}%` }}>
+              {left > 99 ? "≥ " : ""}
               {formatPower(10 ** exponent)}
             </span>
           ))}
