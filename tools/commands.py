@@ -17,6 +17,7 @@ test       lint, then run every test; what follows -- goes to pytest, which then
 lint       ruff, mypy --strict, import-linter, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run the tests that are too long for every change; what follows -- goes to pytest
+oldest     run the Python tests, without the page's, with the oldest supported versions
 bench      run the benchmarks and print their tables; names choose some of them
 """
 
@@ -24,8 +25,8 @@ bench      run the benchmarks and print their tables; names choose some of them
 class Session:
     """The environment of one call of dev.py, brought up when first needed."""
 
-    def __init__(self) -> None:
-        self.python = environment.ensure()
+    def __init__(self, *, oldest: bool = False) -> None:
+        self.python = environment.ensure(oldest=oldest)
         self.env = environment.variables(self.python)
 
     def tool(self, *arguments: str) -> list[str]:
@@ -86,6 +87,13 @@ def prove(arguments: argparse.Namespace) -> int:
     return run(session.tool("pytest", "-m", "prove", *arguments.pytest), session.env)
 
 
+def oldest(arguments: argparse.Namespace) -> int:
+    """Runs the tests of the Python code with the oldest supported versions."""
+    session = Session(oldest=True)
+    command = session.tool("pytest", "--ignore=tests/e2e", "--no-header", *arguments.pytest)
+    return run(command, session.env)
+
+
 def build(arguments: argparse.Namespace) -> int:
     """Builds the page or compares it."""
     session = Session()
@@ -122,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
         prog="dev.py", epilog=TEXT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, action in (("test", test), ("prove", prove), ("lint", lint)):
+    for name, action in (("test", test), ("prove", prove), ("oldest", oldest), ("lint", lint)):
         commands.add_parser(name).set_defaults(action=action)
     command = commands.add_parser("bundle")
     command.add_argument("--check", action="store_true", help="compare, change nothing")

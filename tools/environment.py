@@ -15,7 +15,9 @@ from pathlib import Path
 from tools.steps import ROOT, Failure, demand, say
 
 VENV = ROOT / ".venv"
-STAMP = VENV / "pastnet-stamp"
+OLDEST_VENV = ROOT / ".venv-oldest"
+OLDEST = ROOT / "tools" / "oldest.txt"
+STAMP = "pastnet-stamp"
 OLDEST_PIP = (22, 3)  # the first with `pip --python`
 
 
@@ -29,17 +31,21 @@ def venv_python(venv: Path = VENV) -> Path:
     return scripts(venv) / ("python.exe" if os.name == "nt" else "python")
 
 
-def requirements() -> list[str]:
+def requirements(*, oldest: bool = False) -> list[str]:
     """What pip installs: the project in place, its extras, the smaller TensorFlow if it exists."""
+    bounds = ["--constraint", str(OLDEST)] if oldest else []
     small = sys.platform == "linux" and platform.machine() == "x86_64"
     if small:
-        return ["--editable", f"{ROOT}[demo,dev]", "tensorflow-cpu>=2.16"]
-    return ["--editable", f"{ROOT}[tensorflow,demo,dev]"]
+        tensorflow = ["tensorflow-cpu>=2.16", "keras>=3.6"]
+        return [*bounds, "--editable", f"{ROOT}[demo,dev]", *tensorflow]
+    return [*bounds, "--editable", f"{ROOT}[tensorflow,demo,dev]"]
 
 
-def stamp() -> str:
+def stamp(*, oldest: bool = False) -> str:
     """A fingerprint of all that decides what is installed."""
-    parts = [sys.version, str(ROOT), *requirements(), (ROOT / "pyproject.toml").read_text("utf-8")]
+    read = [ROOT / "pyproject.toml", *([OLDEST] if oldest else [])]
+    texts = [path.read_text("utf-8") for path in read]
+    parts = [sys.version, str(ROOT), *requirements(oldest=oldest), *texts]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -92,10 +98,13 @@ def make(venv: Path) -> list[str]:
     )
 
 
-def ensure() -> Path:
+def ensure(*, oldest: bool = False) -> Path:
     """Makes the environment unless it is there and fits pyproject.toml.
 
     The variable PASTNET_PYTHON names another Python to use as it is, such as one of conda.
+
+    Args:
+        oldest: The one with the oldest supported versions, beside the usual one.
 
     Returns:
         The environment's Python.
@@ -104,15 +113,16 @@ def ensure() -> Path:
         Failure: The environment can't be made, or something can't be installed.
     """
     chosen = os.environ.get("PASTNET_PYTHON")
-    if chosen:
+    if chosen and not oldest:
         return Path(chosen)
-    wanted = stamp()
-    if STAMP.is_file() and STAMP.read_text("utf-8") == wanted:
-        return venv_python()
-    say("Making the Python environment in .venv (once, some minutes)")
-    install([*make(VENV), "install", *requirements()], "install the requirements")
-    STAMP.write_text(wanted, "utf-8")
-    return venv_python()
+    venv = OLDEST_VENV if oldest else VENV
+    wanted, kept = stamp(oldest=oldest), venv / STAMP
+    if kept.is_file() and kept.read_text("utf-8") == wanted:
+        return venv_python(venv)
+    say(f"Making the Python environment in {venv.name} (once, some minutes)")
+    install([*make(venv), "install", *requirements(oldest=oldest)], "install the requirements")
+    kept.write_text(wanted, "utf-8")
+    return venv_python(venv)
 
 
 def install(command: list[str], doing: str) -> None:

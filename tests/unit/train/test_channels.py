@@ -140,7 +140,7 @@ def test_attention_by_its_heads(kind):
     heads, size = 2, 3
     inputs = keras.Input((4, 5))
     layer = {
-        "MultiHeadAttention": lambda: layers.MultiHeadAttention(heads, size, output_shape=heads),
+        "MultiHeadAttention": lambda: layers.MultiHeadAttention(heads, size, output_shape=(heads,)),
         "GroupedQueryAttention": lambda: layers.GroupQueryAttention(size, heads, heads),
     }[kind]()
     model = keras.Model(inputs, layer(inputs, inputs))

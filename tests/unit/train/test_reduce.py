@@ -56,7 +56,9 @@ def test_it_is_what_the_definition_says(dtype, stacked, monkeypatch):
     check(*compare(currents, pasts, axes, dtype))
 
 
-EXTREMES = [0.0, -0.0, 1.0, -3.0, 1e-30, -1e-25, 1e25, -3e38, 1e-37, np.nan, np.inf, -np.inf]
+EXTREMES = np.array(
+    [0.0, -0.0, 1.0, -3.0, 1e-30, -1e-25, 1e25, -3e38, 1e-37, np.nan, np.inf, -np.inf], np.float32
+).tolist()
 
 
 AXIS = explicit_axis(-1, (3, 4), "w")
