@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -55,5 +56,17 @@ def test_a_chosen_python_is_used_as_it_is(monkeypatch):
 def test_the_stamp_changes_with_what_is_installed(monkeypatch):
     before = environment.stamp()
     assert before == environment.stamp()
-    monkeypatch.setattr(environment, "requirements", lambda: ["another"])
+    monkeypatch.setattr(environment, "requirements", lambda *, oldest: ["another"])
     assert environment.stamp() != before
+
+
+def test_the_oldest_versions_are_bounds_of_the_same_requirements():
+    usual, oldest = environment.requirements(), environment.requirements(oldest=True)
+    assert oldest == ["--constraint", str(environment.OLDEST), *usual]
+    pinned = dict(
+        line.split("==") for line in environment.OLDEST.read_text("utf-8").splitlines()[1:]
+    )
+    project = (environment.ROOT / "pyproject.toml").read_text("utf-8")
+    for name in ("numpy", "keras", "google-crc32c", "scikit-learn", "tensorflow", "werkzeug"):
+        (bound,) = set(re.findall(rf'"{name}>=([\d.]+)"', project))
+        assert pinned[name].startswith(bound), name
