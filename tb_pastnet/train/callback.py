@@ -97,12 +97,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Counts the steps made, and records where that is due."""
-        made = batch - self._begin + 1
-        if made > 1 and (updates := self._updates()) is not None:
-            # The last execution of an epoch may have made fewer than it says.
-            fewer = updates - self._whole_updates(self._step)
-            made = fewer if 0 < fewer < made else made
-        self._step += made
+        self._step += self._made(batch - self._begin + 1)
         if self.recorder is None:
             self._start_late()
         else:
@@ -145,6 +140,17 @@ class PastNetCallback(keras.callbacks.Callback):
             self._counted = 0
             if self.recorder is not None and self._updates() == 0:
                 self._counted = self._step
+
+    def _made(self, told: int) -> int:
+        """Steps since the last call, where Keras says `told`.
+
+        An execution of several steps may end early with its epoch, and up to Keras 3.6 it is told
+        as one. Where the optimizer counts batches, it knows better.
+        """
+        several = told > 1 or getattr(self.model, "steps_per_execution", 1) != 1
+        updates = self._updates() if several and self._accumulation() == 1 else None
+        counted = 0 if updates is None else updates - self._step
+        return counted if counted > 0 else told
 
     def _updates(self) -> int | None:
         """Batches that the optimizers have seen, in whole updates; None where they don't count."""
