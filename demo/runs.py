@@ -88,7 +88,7 @@ def prune_channels(data: Digits, recording: Recording, seed: int) -> Any:
 def leak_weight_decay(data: Digits, recording: Recording) -> Any:
     """Half of the channels of block2 were to be frozen, but AdamW's weight decay moves them."""
     plain = network()
-    model = MaskedGradients(plain.input, plain.output, name="digits")
+    model = MaskedGradients(plain.inputs[0], plain.outputs[0], name="digits")
     model.masks = GradientMasks(leaves(model.get_layer("block2")))
     # A constant rate: the leak is learning rate times weight decay, here 2e-4 of a weight a step.
     compile_(model, keras.optimizers.AdamW(learning_rate=2e-3, weight_decay=0.1))

@@ -36,7 +36,7 @@ def requirements(*, oldest: bool = False) -> list[str]:
     bounds = ["--constraint", str(OLDEST)] if oldest else []
     small = sys.platform == "linux" and platform.machine() == "x86_64"
     if small:
-        tensorflow = ["tensorflow-cpu>=2.16", "keras>=3.6"]
+        tensorflow = ["tensorflow-cpu>=2.16", "keras>=3.7"]
         return [*bounds, "--editable", f"{ROOT}[demo,dev]", *tensorflow]
     return [*bounds, "--editable", f"{ROOT}[tensorflow,demo,dev]"]
 

@@ -144,8 +144,8 @@ class PastNetCallback(keras.callbacks.Callback):
     def _made(self, told: int) -> int:
         """Steps since the last call, where Keras says `told`.
 
-        An execution of several steps may end early with its epoch, and up to Keras 3.6 it is told
-        as one. Where the optimizer counts batches, it knows better.
+        An execution of several steps may end early with its epoch. Where the optimizer counts
+        batches, it knows better.
         """
         several = told > 1 or getattr(self.model, "steps_per_execution", 1) != 1
         updates = self._updates() if several and self._accumulation() == 1 else None

@@ -55,7 +55,7 @@ def test_a_second_step_of_pruning_keeps_the_first(images):
 
 def leaking(optimizer):
     plain = network()
-    model = MaskedGradients(plain.input, plain.output, name="digits")
+    model = MaskedGradients(plain.inputs[0], plain.outputs[0], name="digits")
     model.masks = GradientMasks([leaves(model)[0]])
     model.masks.freeze(slice(0, 8))
     return compiled(model, optimizer)

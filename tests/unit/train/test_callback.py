@@ -68,7 +68,7 @@ def test_training_is_bit_identical(callback, tmp_path, optimizer, jit):
     assert (log.values("dense/kernel")[:, CHANGED] > 0).any()
 
 
-# Keras up to 3.6 says so at the end of an epoch whose last execution is short.
+# Some versions of Keras say so at the end of an epoch whose last execution is short.
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_executions_of_several_steps(callback, tmp_path):
     # 10 batches an epoch: 4, 4 and 2, though Keras says 4.
