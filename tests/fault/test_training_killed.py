@@ -1,4 +1,7 @@
-"""kill -9 while Keras trains: resumed from its checkpoint, the log goes on into the same picture."""
+"""kill -9 while Keras trains: resumed from its checkpoint, the log goes on into the same picture.
+
+The same picture is that of a training that nobody killed: the same states and deltas at each step.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.recorded import read_lineages
+from tests.tensorboards import LOADERS, board
 
 ROOT = Path(__file__).parents[2]
 KILLS = 20
@@ -21,7 +26,7 @@ import keras, numpy as np
 import tb_pastnet as pastnet
 
 logdir, saved = sys.argv[1], sys.argv[2]
-if os.path.exists(saved):
+if saved and os.path.exists(saved):
     model = keras.models.load_model(saved)
 else:
     keras.utils.set_random_seed(0)
@@ -40,8 +45,16 @@ class Save(keras.callbacks.Callback):
             os.replace(saved + ".new.keras", saved)
 
 callback = pastnet.PastNetCallback(logdir, every=1)
-model.fit(x, y, epochs=200, batch_size=4, verbose=0, callbacks=[callback, Save()])
+# Unshuffled, and one batch an epoch: resumed at any step, the next batch is the same.
+saving = [Save()] if saved else []
+epochs = int(sys.argv[3]) - int(model.optimizer.iterations)
+model.fit(x[:4], y[:4], epochs=epochs, batch_size=4, shuffle=False, verbose=0,
+          callbacks=[callback, *saving])
 """
+
+
+def command(logdir: Path, saved: str, steps: int) -> list[str]:
+    return [sys.executable, "-c", TRAINING, str(logdir), saved, str(steps)]
 
 
 @pytest.mark.prove
@@ -50,7 +63,7 @@ def test_kill_9_while_keras_trains(tmp_path):
     acknowledged: list[int] = []
     for _ in range(KILLS):
         process = subprocess.Popen(
-            [sys.executable, "-c", TRAINING, str(tmp_path / "log"), str(tmp_path / "saved.keras")],
+            command(tmp_path / "killed", str(tmp_path / "saved.keras"), 2000),
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         for _ in range(random.randint(5, 40)):
@@ -61,7 +74,7 @@ def test_kill_9_while_keras_trains(tmp_path):
         process.kill()
         out, _ = process.communicate(timeout=60)
         acknowledged += [int(line) for line in out.split()]
-    lineages = read_lineages(tmp_path / "log")
+    lineages = read_lineages(tmp_path / "killed")
     assert len(lineages) == KILLS
     assert len({log.description.origin for log in lineages}) == 1
     for log in lineages:
@@ -73,3 +86,25 @@ def test_kill_9_while_keras_trains(tmp_path):
     # Resumed at a checkpoint of five steps, each goes on where one before it was, without a gap.
     assert known == set(range(1, max(known) + 1))
     assert max(known) > KILLS
+    same_picture(tmp_path, max(known))
+
+
+def same_picture(logdir: Path, steps: int) -> None:
+    """What the tab shows is what it shows of the same training, never killed."""
+    done = subprocess.run(
+        command(logdir / "whole", "", steps), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for loader in LOADERS:
+        with board(logdir, loader) as here:
+            runs = {run["name"]: run for run in here.json("/index")["runs"]}
+            assert set(runs) == {"killed", "whole"}
+            assert len(runs["killed"]["lineages"]) == KILLS
+            assert runs["killed"]["records"] == steps
+            assert runs["killed"]["origin"] == runs["whole"]["origin"]
+            for layer in ("dense", "dense_1"):
+                _, whole = here.arrays("/layer", run="whole", layer=layer)
+                header, killed = here.arrays("/layer", run="killed", layer=layer)
+                assert header["account"]["unreadable"] == 0
+                for name in ("steps", "past_steps", "state", "delta"):
+                    np.testing.assert_array_equal(killed[name], whole[name])
