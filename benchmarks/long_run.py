@@ -1,21 +1,26 @@
-"""What a run of 100,000 recorded steps stores: records, bytes on disk, memory of the writer.
+"""What a run of 100,000 recorded steps costs: records, bytes, memory to write and to show it.
 
-A Dense layer of 64 channels is moved by noise and recorded at each step by the real recorder. One
-channel is set to zero in the middle. The numbers are those of the README's "Limits and ceilings".
+A Dense layer of 64 channels is moved by noise and recorded at each step by the real recorder. The
+log is then opened in TensorBoard with default flags; its memory is compared with that of a
+TensorBoard without any log. The numbers are those of the README's "Limits and ceilings".
 """
 
 from __future__ import annotations
 
 import resource
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 import tb_pastnet as pastnet
+from demo.serve import free_port, wait
 from tb_pastnet.core.thinning import Thinning
 
 STEPS = 100_000
@@ -26,6 +31,38 @@ CEILING = 7_168  # records: 1,024 for each of the seven strides that 100,000 ste
 def resident() -> float:
     """The largest resident memory of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def family(pid: int) -> Iterator[int]:
+    """A process and its descendants, on Linux."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from family(int(child))
+
+
+def serving(logdir: Path, routes: Sequence[str]) -> float:
+    """Memory of TensorBoard and its data server once routes have answered, in MiB.
+
+    Returns:
+        The largest resident memory of all its processes together; NaN but on Linux.
+    """
+    if sys.platform != "linux":
+        return float("nan")
+    port = free_port(6106)
+    command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            address = f"http://localhost:{port}/data/plugin/pastnet"
+            if not wait(f"{address}/index", server):
+                return float("nan")
+            for route in routes:
+                with urllib.request.urlopen(address + route) as answer:  # noqa: S310  our own
+                    answer.read()
+            status = (Path(f"/proc/{pid}/status").read_text() for pid in family(server.pid))
+            return sum(int(text.split("VmHWM:")[1].split()[0]) for text in status) / 1024
+        finally:
+            server.terminate()
 
 
 def main() -> int:
@@ -50,10 +87,17 @@ def main() -> int:
                 if not step % 1000:
                     recorder.flush()
         size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+        routes = ("/index", "/overview?run=.", "/layer?run=.&layer=layer")
+        shown = serving(Path(folder), routes)
+    with tempfile.TemporaryDirectory() as empty:
+        alone = serving(Path(empty), routes[:1])
     print(f"{STEPS:,} due records of {CHANNELS} channels in {time.monotonic() - start:.0f} s")
     print(f"  stored: about {stored:,} (ceiling {CEILING:,}), thinned: about {STEPS - stored:,}")
     print(f"  on disk: {size / 2**20:.2f} MiB, {size / stored / CHANNELS:.2f} bytes a channel")
     print(f"  memory: +{resident() - before:.0f} MiB while it ran")
+    print(
+        f"  memory of TensorBoard that shows it: +{shown - alone:.0f} MiB to {alone:.0f} MiB alone"
+    )
     return int(stored > CEILING)
 
 
