@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,49 +9,11 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.block import Block, encode_block
-from tb_pastnet.core.description import Series, encode_series
 from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
 from tb_pastnet.core.timeline import Timeline
 from tests import event_files as files
+from tests.both_loaders import ROUTES, everything, in_both, the_run
 from tests.tensorboards import LOADERS, Board, board, flags_for
-
-ROUTES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("/overview", {"cols": 64}),
-    ("/overview", {"th": "0.01"}),
-    ("/layer", {"layer": "conv1"}),
-    ("/layer", {"layer": "block/conv2", "variable": "block/conv2/bias", "since": 20}),
-    ("/channel", {"layer": "conv1", "channel": 2}),
-    ("/export.csv", {}),
-    ("/export.csv", {"layer": "conv1"}),
-)
-
-
-def everything(here: Board, *runs: str) -> dict[str, bytes]:
-    """The bytes of every route."""
-    found = {"/index": here.get("/index").get_data()}
-    for run in runs:
-        for route, query in ROUTES:
-            response = here.get(route, run=run, **query)
-            assert response.status_code == 200, response.get_data(as_text=True)
-            found[f"{route} {run} {query}"] = response.get_data()
-    return found
-
-
-def in_both(logdir: Path, look: Callable[[Board], Any]) -> Any:
-    """What both loaders answer, which must be one thing."""
-    answers = []
-    for loader in LOADERS:
-        with board(logdir, loader) as here:
-            answers.append(look(here))
-    assert answers[0] == answers[1]
-    return answers[0]
-
-
-def the_run(here: Board) -> dict[str, Any]:
-    (run,) = here.json("/index")["runs"]
-    account = run["account"]
-    assert account["offered"] == sum(n for name, n in account.items() if name != "offered")
-    return run
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -93,92 +54,6 @@ def test_every_route_gives_the_same_bytes(tmp_path: Path) -> None:
     writer.records(range(1, 41), {"conv1/kernel": kernel}, learning_rates=[0.1] * 20 + [0.01] * 20)
     found = in_both(tmp_path, lambda here: everything(here, "a", "deep/er/b", "."))
     assert len(found) == 1 + 3 * len(ROUTES)
-
-
-def test_a_restart_that_goes_back_gives_one_picture(tmp_path: Path) -> None:
-    files.write_run(tmp_path, steps=range(100), ordinal=1, lineage=0xAAAAAAAA)
-    files.write_run(tmp_path, steps=range(80, 150), ordinal=2, lineage=0x11111111)
-
-    def look(here: Board) -> Any:
-        run = the_run(here)
-        header, arrays = here.arrays("/layer", run="a", layer="conv1")
-        assert arrays["steps"].tolist() == list(range(150))
-        return run, header
-
-    run, header = in_both(tmp_path, look)
-    assert (run["records"], run["account"]["superseded"]) == (150, 20)
-    assert [one["ordinal"] for one in run["lineages"]] == [1, 2]
-    assert header["account"] == run["account"]
-    assert {"step": 80, "kind": "restart", "text": "training was resumed here"} in header["events"]
-
-
-def test_a_clock_that_was_set_back_changes_nothing(tmp_path: Path) -> None:
-    files.write_run(tmp_path, steps=range(60), ordinal=1, lineage=5)
-    files.write_run(tmp_path, steps=range(60, 120), ordinal=2, lineage=4, created=1_000_000_000)
-    run = in_both(tmp_path, the_run)
-    assert (run["records"], run["account"]["superseded"]) == (120, 0)
-
-
-def test_two_writers_at_a_time_are_both_there(tmp_path: Path) -> None:
-    one = files.LineageWriter(tmp_path, ordinal=1, lineage=7)
-    two = files.LineageWriter(tmp_path, ordinal=2, lineage=3)
-    for writer, first in ((one, 0), (two, 1)):
-        writer.first_step = first
-        writer.describe(first)
-    for at in range(0, 200, 20):
-        one.records(range(at, at + 20, 2))
-        two.records(range(at + 1, at + 20, 2))
-    run = in_both(tmp_path, the_run)
-    assert len(run["lineages"]) == 2
-    assert run["account"] == {
-        "offered": 200,
-        "shown": 101,
-        "superseded": 99,
-        "thinned": 0,
-        "dropped": 0,
-        "unreadable": 0,
-    }
-
-
-def test_segments_are_one_lineage(tmp_path: Path) -> None:
-    writer = files.LineageWriter(tmp_path)
-    for segment in range(3):
-        writer.segment = segment
-        first = 1 + 30 * segment
-        writer.describe(first - 1)
-        writer.records(range(first, first + 30))
-    assert in_both(tmp_path, the_run)["records"] == 90
-
-
-def test_a_group_that_was_written_twice_counts_once(tmp_path: Path) -> None:
-    writer = files.LineageWriter(tmp_path)
-    writer.describe(0)
-    writer.records(range(1, 17))
-    first = writer.path.read_bytes()
-    writer.segment = 1
-    writer.path.write_bytes(first)
-    writer.records(range(17, 33))
-    run = in_both(tmp_path, the_run)
-    assert run["account"]["shown"] == run["account"]["offered"] == 32
-
-
-def test_a_torn_tail_costs_itself(tmp_path: Path) -> None:
-    writer = files.LineageWriter(tmp_path)
-    writer.describe(0)
-    writer.records(range(1, 33))
-    data = writer.path.read_bytes()
-    writer.path.write_bytes(data[:-7])
-
-    def look(here: Board) -> Any:
-        header, arrays = here.arrays("/layer", run="a", layer="conv1")
-        _, pooled = here.arrays("/overview", run="a")
-        assert pooled["steps"].tolist() == arrays["steps"].tolist()
-        return the_run(here), header, arrays["steps"].tolist()
-
-    run, header, steps = in_both(tmp_path, look)
-    assert steps == list(range(1, 33))
-    assert run["records"] == 16  # the last timeline was torn, the blocks before it are whole
-    assert header["account"]["shown"] == 32
 
 
 def test_what_the_writer_gave_up_and_left_out_is_shown(tmp_path: Path) -> None:
@@ -259,75 +134,6 @@ def test_a_tensor_that_tensorboard_cant_convert_costs_itself_alone(tmp_path: Pat
     assert (conv1["shown"], conv1["unreadable"]) == (32, 1)
     assert conv2["shown"] == 32
     assert "did not write" in notes[0]["text"]
-
-
-def own_event(tag: str, step: int, channels: int, value: int) -> bytes:
-    at = np.array([step])
-    block = Block(at, at, at - 1, np.full((8, 1, channels), value, np.int16))
-    return files.event(
-        tag,
-        step,
-        encode_block(block, tag=tag, lineage=0),
-        content=encode_series(Series((3, channels), "-1", channels)),
-        wall_time=files.CREATED + step,
-    )
-
-
-def write_own(logdir: Path, run: str, steps: list[int], name: str = "host") -> None:
-    path = logdir / run / f"events.out.tfevents.1700000000.{name}.v2"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        for at, step in enumerate(steps):
-            for tag, channels in (("train/dense0/kernel", 4), ("train/dense0/bias", 2)):
-                file.write(files.frame(own_event(tag, step, channels, at)))
-
-
-def test_a_users_own_writer_is_a_run_too(tmp_path: Path) -> None:
-    write_own(tmp_path, "mine", [1, 2, 3, 5])
-
-    def look(here: Board) -> Any:
-        index = here.json("/index")
-        header, arrays = here.arrays("/layer", run="mine", layer="train/dense0")
-        overview, pooled = here.arrays("/overview", run="mine")
-        return index, header, arrays["steps"].tolist(), overview, pooled["counts"].tolist()
-
-    index, header, steps, _, _ = in_both(tmp_path, look)
-    (run,) = index["runs"]
-    assert (run["name"], run["source"], run["records"]) == ("mine", "summary", 4)
-    assert run["wall_time"] == [files.CREATED + 1, files.CREATED + 5]
-    (layer,) = index["networks"][0]["layers"]
-    assert (layer["id"], layer["group"], layer["variable"]) == (
-        "train/dense0",
-        "train",
-        "train/dense0/kernel",
-    )
-    assert [one["role"] for one in layer["variables"]] == ["bias", "kernel"]
-    assert (layer["channels"], layer["weights"]) == (4, 12)
-    assert steps == [1, 2, 3, 5]
-    assert header["account"]["offered"] == 4
-
-
-def test_a_users_own_writer_that_goes_back_gives_one_picture(tmp_path: Path) -> None:
-    write_own(tmp_path, "mine", [1, 2, 3, 4, 3, 4, 5])
-
-    def look(here: Board) -> Any:
-        _, arrays = here.arrays("/layer", run="mine", layer="train/dense0")
-        channel = here.json("/channel", run="mine", layer="train/dense0", channel=0)
-        return arrays["steps"].tolist(), channel
-
-    steps, channel = in_both(tmp_path, look)
-    assert steps == [1, 2, 3, 4, 5]
-    assert channel["norm"] == pytest.approx([2 ** (n / 16) for n in (0, 1, 4, 5, 6)], rel=1e-3)
-
-
-def test_both_kinds_of_one_name_stay_apart(tmp_path: Path) -> None:
-    files.write_run(tmp_path, "a")
-    write_own(tmp_path, "a", [1, 2])
-    runs = in_both(tmp_path, lambda here: here.json("/index")["runs"])
-    assert [(run["name"], run["source"]) for run in runs] == [
-        ("a", "sink"),
-        ("a (summary)", "summary"),
-    ]
 
 
 def test_runs_share_their_network_and_others_are_counted(tmp_path: Path) -> None:
