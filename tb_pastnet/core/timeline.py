@@ -16,7 +16,7 @@ Payload (numbers are LEB128, signed ones zigzag)::
     notes                                count, then a note: bytes of the text, UTF-8, its count
 
 Every event of a tag needs a larger step than the one before, or TensorBoard's fast loader drops
-events: a closing timeline without records is stored at the last step + 1, and its steps are empty.
+events: a closing timeline without records is stored one step after the timeline before it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Timeline:
         offered: sequence numbers given out so far in this lineage.
         thinned: of these, left out by the thinning rule.
         dropped: of these, given up under pressure.
-        closed: whether the writer ended in order.
+        closed: whether training ended here in order, as far as the writer knew.
         notes: what went wrong and how often, since the lineage began.
     """
 
@@ -75,7 +75,7 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
     Args:
         timeline: its arrays have one length, possibly 0.
         tag: the tag that it will be stored under.
-        step: the event's step: the last step, or one more where there are no records.
+        step: the event's step, at least the last step and larger than that of the event before.
         lineage: the writer's id.
 
     Returns:
