@@ -78,7 +78,8 @@ def from_debian() -> str | None:
         return None
     say("No Chromium found: installing Debian's")
     quiet([apt, "update"])
-    quiet([apt, "install", "-y", "--no-install-recommends", "chromium"])
+    # Without any font a page has no text to measure.
+    quiet([apt, "install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"])
     return installed()
 
 
