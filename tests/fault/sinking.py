@@ -57,6 +57,8 @@ def fork(sink):
 
 def interrupt(sink):
     """Ctrl-C while the first group is written."""
+    # A job in the background, as of a CI, is started with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     write = sink._segments.write
 
     def interrupting(head, body):
