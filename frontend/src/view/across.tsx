@@ -1,10 +1,7 @@
 /** One channel in all shown runs: its states as barcodes, its relative delta as lines. */
 
 import { useMemo } from "preact/hooks";
-import { drawCells } from "../draw/heatmap";
 import { decades, drawLines, type Line, levelY } from "../draw/lines";
-import { pixelsOf } from "../draw/palette";
-import { makeRaster, putRaster } from "../draw/raster";
 import type { Cells } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatPower } from "../model/format";
@@ -12,6 +9,7 @@ import { toPixel, toStep } from "../model/scale";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
 import { Marker, RunName } from "./bits";
 import { Canvas, useSize } from "./canvas";
+import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep, setStep } from "./cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
 import { recordAt } from "./heatpanel";
@@ -60,18 +58,13 @@ function Barcode({ found, channel, width }: { found: Found; channel: number; wid
   const byte = record < 0 ? 0 : cells.state[channel * cells.records + record];
   const rows = useMemo(() => Uint32Array.of(channel), [channel]);
   return (
-    <Canvas
+    <CellsCanvas
       label={`${run.name}, channel ${channel} at step ${formatCount(cursor.value)}: ${STATE_NAMES[byte & STATE_BITS]}${byte & VIOLATED ? ", moved although held" : ""}`}
+      cells={cells}
+      rows={rows}
+      mode="both"
       width={width}
       height={14}
-      inputs={[cells, channel, theme.value, ...range.value]}
-      draw={(context, w, h, ratio) => {
-        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
-        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
-        const style = { mode: "both" as const, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
-        drawCells(raster, box, cells, rows, scaleOf(w), style);
-        putRaster(context, raster);
-      }}
     />
   );
 }

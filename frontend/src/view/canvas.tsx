@@ -1,6 +1,7 @@
 /** A canvas at device resolution that redraws when its inputs or its size change. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
 import type { Style } from "./bits";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, ratio: number) => void;
@@ -64,4 +65,19 @@ export function Canvas({ label, draw, inputs, width, height, style, ...rest }: C
       style={{ width: `${width}px`, height: `${height}px`, ...style }}
     />
   );
+}
+
+interface RasterProps extends Omit<CanvasProps, "draw"> {
+  /** Fills the pixels; the box is all of them, the width is that of the canvas in CSS pixels. */
+  paint: (raster: Raster, box: Box, width: number, ratio: number) => void;
+}
+
+/** A canvas whose every pixel is computed. */
+export function RasterCanvas({ paint, ...rest }: RasterProps) {
+  const draw: Draw = (context, width, height, ratio) => {
+    const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
+    paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio);
+    putRaster(context, raster);
+  };
+  return <Canvas {...rest} draw={draw} />;
 }

@@ -2,15 +2,14 @@
 
 import { useRef } from "preact/hooks";
 import { drawBars } from "../draw/bars";
-import { drawCells } from "../draw/heatmap";
 import { pixelsOf } from "../draw/palette";
-import { makeRaster, putRaster } from "../draw/raster";
 import { drawStrip } from "../draw/strip";
 import type { Cells } from "../model/cells";
 import { formatCount } from "../model/format";
 import { toPixel, toStep } from "../model/scale";
 import { lastAtOrBefore, readAt } from "../model/series";
-import { Canvas, useSize } from "./canvas";
+import { RasterCanvas, useSize } from "./canvas";
+import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep, setStep } from "./cursor";
 import { cellSeries, type Run, range, scaleOf } from "./data";
 import { startDrag, ZoomBox } from "./drag";
@@ -40,17 +39,14 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
   const series = cellSeries(cells);
   const label = `${run.name}, all channels at step ${formatCount(cursor.value)}: ${sharesText(readAt(series, cursor.value))}`;
   return (
-    <Canvas
+    <RasterCanvas
       label={label}
       width={width}
       height={58}
       inputs={[cells, theme.value, ...range.value]}
-      draw={(context, w, h, ratio) => {
-        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
-        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
-        drawStrip(raster, box, series, scaleOf(w), cells.header.threshold, pixelsOf(theme.value));
-        putRaster(context, raster);
-      }}
+      paint={(raster, box, w) =>
+        drawStrip(raster, box, series, scaleOf(w), cells.header.threshold, pixelsOf(theme.value))
+      }
     />
   );
 }
@@ -60,38 +56,19 @@ function HeatCanvas({ run, cells, rows, width, height }: Sized) {
   const label =
     `${run.name}: ${formatCount(cells.channels)} channels over ${formatCount(cells.records)} records. ` +
     `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(readAt(cellSeries(cells), cursor.value))}`;
-  return (
-    <Canvas
-      label={label}
-      width={width}
-      height={height}
-      inputs={[cells, rows, mode.value, theme.value, ...range.value]}
-      draw={(context, w, h, ratio) => {
-        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
-        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
-        const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
-        drawCells(raster, box, cells, rows, scaleOf(w), style);
-        putRaster(context, raster);
-      }}
-    />
-  );
+  return <CellsCanvas label={label} cells={cells} rows={rows} mode={mode.value} width={width} height={height} />;
 }
 
 function BarsCanvas({ cells, rows, width, height }: Sized) {
   const step = readStep.value;
   const record = recordAt(cells, step);
   return (
-    <Canvas
+    <RasterCanvas
       label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold on`}
       width={width}
       height={height}
       inputs={[cells, rows, record, theme.value]}
-      draw={(context, w, h, ratio) => {
-        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
-        const box = { x: 0, y: 0, width: raster.width, height: raster.height };
-        drawBars(raster, box, cells, rows, record, cells.header.threshold, pixelsOf(theme.value));
-        putRaster(context, raster);
-      }}
+      paint={(raster, box) => drawBars(raster, box, cells, rows, record, cells.header.threshold, pixelsOf(theme.value))}
     />
   );
 }

@@ -1,7 +1,7 @@
 /** One run's column of strips, with its crosshair, outline and pointer. */
 
 import { pixelsOf } from "../draw/palette";
-import { fillBox, makeRaster, putRaster, type Raster } from "../draw/raster";
+import { fillBox, type Raster } from "../draw/raster";
 import { drawStrip } from "../draw/strip";
 import { formatCount } from "../model/format";
 import { type Overview, sumOf } from "../model/overview";
@@ -9,7 +9,7 @@ import { type Scale, toPixel, toStep } from "../model/scale";
 import { columnAt, readAt, violations } from "../model/series";
 import { openLayer } from "./actions";
 import { Failure } from "./bits";
-import { Canvas } from "./canvas";
+import { RasterCanvas } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
 import { overviewOf, type Run, range, scaleOf } from "./data";
 import { startDrag, ZoomBox } from "./drag";
@@ -53,17 +53,15 @@ function Strips({ run, window, width }: Props) {
   const total = sumOf(overview, overview.layers);
   const label = `${run.name} at step ${formatCount(cursor.value)}: ${sharesText(total ? readAt(total, cursor.value) : null)}`;
   return (
-    <Canvas
+    <RasterCanvas
       class="strips"
       label={label}
       width={width}
       height={window.bottom - window.top}
       style={{ top: `${window.top}px` }}
       inputs={[overview, window, theme.value, range.value[0], range.value[1]]}
-      draw={(context, w, h, ratio) => {
-        const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
+      paint={(raster, _, __, ratio) => {
         for (const place of window.places) paint(raster, place, overview, window, scale, ratio);
-        putRaster(context, raster);
       }}
     />
   );

@@ -1,19 +1,17 @@
 /** The same layer in the other runs, small. */
 
 import { useMemo } from "preact/hooks";
-import { drawCells } from "../draw/heatmap";
-import { pixelsOf } from "../draw/palette";
-import { makeRaster, putRaster } from "../draw/raster";
 import { formatCount, formatShare } from "../model/format";
 import { toPixel } from "../model/scale";
 import { readAt } from "../model/series";
 import { orderRows } from "../model/sort";
 import { STATE_NAMES } from "../model/states";
 import { Failure, Marker, RunName, Skeleton } from "./bits";
-import { Canvas, useSize } from "./canvas";
+import { useSize } from "./canvas";
+import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep } from "./cursor";
-import { cellSeries, cellSummary, cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
-import { mode, order, theme, update } from "./store";
+import { cellSeries, cellSummary, cellsOf, layerIn, type Run, scaleOf, shownRuns } from "./data";
+import { mode, order, update } from "./store";
 import { largest, sharesText } from "./words";
 
 const HEIGHT = 72;
@@ -38,18 +36,13 @@ function Thumbnail({ run, layer }: { run: Run; layer: string }) {
         {error && !cells ? <Failure text={error} /> : null}
         {!cells && !error ? <Skeleton height={HEIGHT} /> : null}
         {cells && rows && rows.length > 0 ? (
-          <Canvas
+          <CellsCanvas
             label={`${run.name} at step ${formatCount(cursor.value)}: ${sharesText(readAt(cellSeries(cells), cursor.value))}`}
+            cells={cells}
+            rows={rows}
+            mode={mode.value}
             width={size.width}
             height={HEIGHT}
-            inputs={[cells, rows, mode.value, theme.value, ...range.value]}
-            draw={(context, w, h, ratio) => {
-              const raster = makeRaster(Math.round(w * ratio), Math.round(h * ratio), ratio);
-              const box = { x: 0, y: 0, width: raster.width, height: raster.height };
-              const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
-              drawCells(raster, box, cells, rows, scaleOf(w), style);
-              putRaster(context, raster);
-            }}
           />
         ) : null}
         {x >= 0 && x <= size.width ? <i class="crosshair" style={{ left: `${x}px` }} /> : null}
