@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tb_pastnet.core import limits, planes, varint
+from tb_pastnet.core import json_payload, limits, varint
 from tb_pastnet.core.envelope import Kind, seal, unseal
+from tb_pastnet.core.json_payload import text as _text
+from tb_pastnet.core.json_payload import whole as _whole
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,7 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
         >>> decode_description(message, tag="description", step=0, lineage=7).every
         10
     """
-    raw = json.dumps(asdict(description), separators=(",", ":")).encode()
-    payload = varint.encode([len(raw)]) + zlib.compress(raw, 9)
+    payload = json_payload.pack(asdict(description))
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
 
@@ -151,10 +151,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
         UnreadableRecord: foreign, of a newer version, or damaged.
     """
     payload = unseal(message, Kind.DESCRIPTION, tag=tag, step=step, lineage=lineage)
-    reader = varint.Reader(payload)
-    size = reader.number(limits.MAX_JSON)
-    raw = planes.inflate(reader.take(reader.left), size)
-    data = _object(raw)
+    data = json_payload.unpack(payload)
     try:
         return Description(
             lineage=_whole(data["lineage"]),
@@ -169,7 +166,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             variables=tuple(_variable(entry) for entry in data["variables"]),
             skipped=tuple((_text(name), _text(why)) for name, why in data["skipped"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except json_payload.WRONG as error:
         raise varint.damaged("a complete description", repr(error)[:200]) from None
 
 
@@ -189,11 +186,11 @@ def decode_series(content: bytes) -> Series:
     Raises:
         DamagedRecord: it isn't what `encode_series` wrote.
     """
-    data = _object(content[: limits.MAX_NAME])
+    data = json_payload.parse(content[: limits.MAX_NAME])
     try:
         shape = tuple(_whole(n) for n in data["shape"])
         return Series(shape, _text(data["axis"]), _whole(data["channels"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except json_payload.WRONG as error:
         raise varint.damaged("shape, axis and channels", repr(error)[:200]) from None
 
 
@@ -216,29 +213,7 @@ def _variable(data: Mapping[str, Any]) -> Variable:
     )
 
 
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise varint.damaged("JSON", str(error)[:200]) from None
-    if not isinstance(data, dict):
-        raise varint.damaged("a JSON object", type(data).__name__)
-    return data
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > limits.MAX_NAME:
-        raise ValueError(f"a text of at most {limits.MAX_NAME} characters is missing")
-    return value
-
-
 def _seconds(value: Any) -> float:
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError("a finite number of seconds is missing")
     return float(value)
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limits.MAX_STEP:
-        raise ValueError(f"a whole number from 0 to {limits.MAX_STEP} is missing")
-    return value

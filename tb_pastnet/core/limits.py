@@ -19,7 +19,13 @@ MAX_MESSAGE = 1 << 28
 """Bytes of one sealed message, the largest that a data provider call carries."""
 
 MAX_JSON = 1 << 24
-"""Bytes of a description once inflated."""
+"""Bytes of a JSON payload once inflated."""
+
+MAX_MASK = 1 << 31
+"""Elements of one mask: 256 MiB once inflated, a bit each."""
+
+MAX_VIOLATIONS = 1 << 16
+"""Violations in one message; the writer puts more into several."""
 
 MAX_NAME = 1 << 14
 """Characters of a name of a layer, a variable or a note."""

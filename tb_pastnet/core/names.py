@@ -11,13 +11,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tb_pastnet.errors import UnknownName
+from tb_pastnet.errors import InvalidArgument, UnknownName
 
 PLUGIN = "pastnet"
 """The plugin's name in summary metadata and in the URL of its routes."""
 
 TAG_DESCRIPTION = "description"
 TAG_TIMELINE = "timeline"
+TAG_MASKS = "masks"
+TAG_VIOLATIONS = "violations"
+MASKS = ("kept", "trainable")
+"""The two masks of a variable: 0 is pruned in the one, frozen in the other."""
+
 _CHANNELS = "channels/"
 _DIRECTORY = re.compile(r"(?:(.*)/)?pastnet\.(\d{4,9})\.([0-9a-f]{8})", re.DOTALL)
 _ROOT = "."
@@ -50,6 +55,34 @@ def channels_tag(variable: str) -> str:
 def variable_of(tag: str) -> str | None:
     """The variable that a tag holds records of; None for any other tag."""
     return tag[len(_CHANNELS) :] if tag.startswith(_CHANNELS) else None
+
+
+def mask_tag(mask: str, variable: str) -> str:
+    """The tag that the changes of a variable's mask are stored under.
+
+    Args:
+        mask: one of `MASKS`.
+        variable: the variable's id.
+
+    Raises:
+        InvalidArgument: there is no such mask.
+
+    Example:
+        >>> mask_of(mask_tag("kept", "conv1/kernel"))
+        ('kept', 'conv1/kernel')
+    """
+    if mask not in MASKS:
+        raise InvalidArgument(
+            f"Could not name a mask's tag: expected one of {', '.join(MASKS)}, got {mask!r}. "
+            f"Use one of these."
+        )
+    return f"{mask}/{variable}"
+
+
+def mask_of(tag: str) -> tuple[str, str] | None:
+    """The mask and the variable that a tag holds changes of; None for any other tag."""
+    mask, slash, variable = tag.partition("/")
+    return (mask, variable) if slash and mask in MASKS else None
 
 
 def lineage_directory(ordinal: int, lineage: int) -> str:
