@@ -79,12 +79,22 @@ class ChannelAxis:
             scalar, which is one channel.
         text: what the page shows, such as "-1", "(-2, -1)" or "-1 mod 32".
         verified: the rule is known to fit this layer, or the user gave it.
+        blocks: gates that lie side by side on the last axis; `view` has them on an axis of their
+            own where there are several.
     """
 
     view: tuple[int, ...]
     axes: tuple[int, ...]
     text: str
     verified: bool
+    blocks: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The variable's own shape."""
+        if self.blocks == 1:
+            return self.view
+        return (*self.view[:-2], self.view[-2] * self.view[-1])
 
     @property
     def channels(self) -> int:
@@ -262,7 +272,7 @@ def _build(rule: _Rule, shape: tuple[int, ...], *, verified: bool) -> ChannelAxi
         return ChannelAxis(shape, axes, _text(rule.axes), verified)
     units = shape[-1] // rule.blocks
     view = (*shape[:-1], rule.blocks, units)
-    return ChannelAxis(view, (len(view) - 1,), f"-1 mod {units}", verified)
+    return ChannelAxis(view, (len(view) - 1,), f"-1 mod {units}", verified, rule.blocks)
 
 
 def _einsum(equation: str, variable_name: str, shape: tuple[int, ...]) -> ChannelAxis:

@@ -1,0 +1,54 @@
+"""Numbers that a user gives: of every numeric type of Python and NumPy, but never a bool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_pastnet.errors import InvalidArgument
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one real number, NaN and infinity too.
+
+    Example:
+        >>> is_number(0.5), is_number(np.float32(1)), is_number(True), is_number("1")
+        (True, True, False, False)
+    """
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is one whole number by its type.
+
+    Example:
+        >>> is_whole(2), is_whole(np.int64(2)), is_whole(2.0), is_whole(True)
+        (True, True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_sparsity(value: float, what: str = "a sparsity") -> float:
+    """Reads a sparsity that a user gives.
+
+    Args:
+        value: a number from 0 up to below 1.
+        what: what it is, for the error.
+
+    Returns:
+        The number.
+
+    Raises:
+        InvalidArgument: it is out of range, NaN, a bool, or no number.
+
+    Example:
+        >>> check_sparsity(0)
+        0.0
+    """
+    if not is_number(value) or not 0 <= value < 1:
+        raise InvalidArgument(
+            f"Could not prune the smallest weights: expected {what} from 0 up to below 1, got "
+            f"{value!r:.60}. It is the fraction of all weights that are pruned afterwards."
+        )
+    return float(value)
