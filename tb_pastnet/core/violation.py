@@ -60,9 +60,9 @@ class Violation:
         """One sentence that says all of it.
 
         Example:
-            >>> Violation("conv1/kernel", 3, 40, 90, 12, 36, 0.00125, "weight_decay").text
-            'conv1/kernel, channel 3: 12 of 36 held weights moved from step 40 to 90, by at most \
-0.00125. Cause: weight decay.'
+            >>> one = Violation("conv1/kernel", 3, 40, 40, 12, 36, 0.00125, "weight_decay")
+            >>> one.text.partition(": ")[2]
+            '12 of 36 held weights moved at step 40, by at most 0.00125. Cause: weight decay.'
         """
         size = (
             f"by at most {self.largest:.3g}"

@@ -1,11 +1,13 @@
 """What the golden files hold, as formulas: independent of the codec that wrote them.
 
-`python -m tests.golden.contents` writes the files of a new format version. The files of a version
-that was released are never written again: readers have to understand them for ever.
+`python -m tests.golden.contents` writes the files of a new format version, or of messages that were
+added to this one. Files that are there are never written again: readers have to understand them for
+ever.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,16 @@ import numpy as np
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.description import Description, Layer, Variable, encode_description
 from tb_pastnet.core.envelope import VERSION
+from tb_pastnet.core.mask_bits import MaskBits, encode_mask
+from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.core.timeline import Timeline, encode_timeline
+from tb_pastnet.core.violation import Violation, encode_violations
 
 LINEAGE = 0x3F9A2C1B
 LAST_STEP = 160
 CHANNELS = "channels/block/conv/kernel"
+MASK = "kept/block/conv/kernel"
+MASK_STEPS = {"zeros": 10, "ones": 20, "packed": 30, "deflated": 40}
 
 
 def block() -> Block:
@@ -81,6 +88,40 @@ def description() -> Description:
     )
 
 
+def masks() -> dict[str, MaskBits]:
+    """A mask of each coding, by its name; the flags are a formula of the element's index."""
+    index = np.arange(9 * 4 * 24)
+    flags = {
+        "zeros": index < 0,
+        "ones": index >= 0,
+        "packed": (index * index * 2654435761 >> 16) % 2 == 0,
+        "deflated": index % 24 >= 12,
+    }
+    return {
+        name: MaskBits(number, MASK_STEPS[name] - number, index.size, np.packbits(flags[name]))
+        for number, name in enumerate(flags)
+    }
+
+
+def mask_log() -> tuple[MaskChange, ...]:
+    """Changes of two variables, with a number that is missing."""
+    return (
+        MaskChange(0, 10, "block/conv/kernel", "kept", 0, 864),
+        MaskChange(1, 19, "block/conv/kernel", "kept", 864, 864),
+        MaskChange(3, 160, "block/conv/bias", "trainable", 12, 24),
+    )
+
+
+def violations() -> tuple[Violation, ...]:
+    """Two channels that began together, one of which isn't finite, and one of a later cause."""
+    conv, bias = "block/conv/kernel", "block/conv/bias"
+    return (
+        Violation(conv, 3, 40, 160, 12, 36, 0.00125, "weight_decay"),
+        Violation(conv, 5, 40, 160, 36, 36, math.inf, "weight_decay"),
+        Violation(bias, 0, 160, 160, 1, 1, 2.0**-149, "of a later version"),
+    )
+
+
 def messages() -> dict[str, bytes]:
     """Each golden file's name and its bytes, as today's codec writes them."""
     return {
@@ -89,6 +130,14 @@ def messages() -> dict[str, bytes]:
             timeline(), tag="timeline", step=LAST_STEP, lineage=LINEAGE
         ),
         "description.bin": encode_description(description(), tag="description", step=10),
+        "masks.bin": encode_mask_log(mask_log(), tag="masks", step=LAST_STEP, lineage=LINEAGE),
+        "violations.bin": encode_violations(
+            violations(), tag="violations", step=LAST_STEP, lineage=LINEAGE
+        ),
+        **{
+            f"mask_{name}.bin": encode_mask(mask, tag=MASK, step=MASK_STEPS[name], lineage=LINEAGE)
+            for name, mask in masks().items()
+        },
     }
 
 
@@ -98,6 +147,7 @@ def folder(version: int = VERSION) -> Path:
 
 
 if __name__ == "__main__":
-    folder().mkdir()
+    folder().mkdir(exist_ok=True)
     for name, message in messages().items():
-        (folder() / name).write_bytes(message)
+        if not (folder() / name).exists():
+            (folder() / name).write_bytes(message)

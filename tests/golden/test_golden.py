@@ -8,7 +8,10 @@ import pytest
 from tb_pastnet.core.block import decode_block
 from tb_pastnet.core.description import decode_description
 from tb_pastnet.core.envelope import VERSION
+from tb_pastnet.core.mask_bits import decode_mask
+from tb_pastnet.core.mask_log import decode_mask_log
 from tb_pastnet.core.timeline import decode_timeline
+from tb_pastnet.core.violation import decode_violations
 from tests.golden import contents
 
 VERSIONS = range(1, VERSION + 1)
@@ -43,6 +46,32 @@ def test_description(version):
     message = (contents.folder(version) / "description.bin").read_bytes()
     found = decode_description(message, tag="description", step=10, lineage=contents.LINEAGE)
     assert asdict(found) == asdict(contents.description())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("coding", contents.MASK_STEPS)
+def test_masks(version, coding):
+    message = (contents.folder(version) / f"mask_{coding}.bin").read_bytes()
+    found = decode_mask(
+        message, tag=contents.MASK, step=contents.MASK_STEPS[coding], lineage=contents.LINEAGE
+    )
+    expected = contents.masks()[coding]
+    np.testing.assert_array_equal(found.bits, expected.bits)
+    scalars = ("number", "step", "elements")
+    assert [getattr(found, n) for n in scalars] == [getattr(expected, n) for n in scalars]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("name", "decode", "expected"),
+    [
+        ("masks", decode_mask_log, contents.mask_log()),
+        ("violations", decode_violations, contents.violations()),
+    ],
+)
+def test_changes_and_violations(version, name, decode, expected):
+    message = (contents.folder(version) / f"{name}.bin").read_bytes()
+    assert decode(message, tag=name, step=contents.LAST_STEP, lineage=contents.LINEAGE) == expected
 
 
 def test_each_version_has_its_files():

@@ -3,7 +3,7 @@
 import pytest
 
 from tb_pastnet.core import names
-from tb_pastnet.errors import UnknownName
+from tb_pastnet.errors import InvalidArgument, UnknownName
 
 
 def test_directories_of_lineages():
@@ -23,6 +23,15 @@ def test_tags():
     assert names.variable_of("timeline") is None
     assert names.variable_of("channels/") == ""
     assert names.variable_of(names.channels_tag("a/b")) == "a/b"
+
+
+def test_tags_of_masks():
+    assert names.mask_of(names.mask_tag("kept", "a/b")) == ("kept", "a/b")
+    assert names.mask_of(names.mask_tag("trainable", "w")) == ("trainable", "w")
+    for tag in ("kept", "masks", "channels/kept/w", names.TAG_MASKS, names.TAG_VIOLATIONS):
+        assert names.mask_of(tag) is None
+    with pytest.raises(InvalidArgument, match="expected one of kept, trainable, got 'pruned'. Use"):
+        names.mask_tag("pruned", "w")
 
 
 @pytest.mark.parametrize(
