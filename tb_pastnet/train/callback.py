@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.measure.schedule import check
 from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.train.recorder import Recorder
+from tb_pastnet.train.steps import BatchCount
 
 
 class PastNetCallback(keras.callbacks.Callback):
@@ -70,9 +70,7 @@ class PastNetCallback(keras.callbacks.Callback):
             "learning_rate": learning_rate,
         }
         self._recorded: Any = None
-        self._step = 0
-        self._optimizer: Any = None
-        self._counted = 0  # steps made with the optimizers before the last `compile`
+        self._count = BatchCount()
         self._begin = 0
         self._notes = Notes()
 
@@ -80,16 +78,13 @@ class PastNetCallback(keras.callbacks.Callback):
         """Begins a log, or goes on with that of the `fit` before."""
         if self.recorder is not None and self._recorded is not self.model:
             self.close()
-        self._follow_compile()
-        base = self._updates()
-        if self.recorder is None:
-            self._step = base or 0
-            # A subclassed model may only be built by its first batch.
-            if self.model.built and self.model.weights:
-                self._start()
-        elif base is not None and base != self._whole_updates(self._step):
-            self._step = base
-            self.recorder.restart(base)
+        moved = self._count.begin(self.model, going_on=self.recorder is not None)
+        if self.recorder is not None:
+            if moved:
+                self.recorder.restart(self._count.step)
+        # A subclassed model may only be built by its first batch.
+        elif self.model.built and self.model.weights:
+            self._start()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Remembers where an execution of several steps begins."""
@@ -97,11 +92,11 @@ class PastNetCallback(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Counts the steps made, and records where that is due."""
-        self._step += self._made(batch - self._begin + 1)
+        step = self._count.advance(self.model, batch - self._begin + 1)
         if self.recorder is None:
             self._start_late()
         else:
-            self.recorder.record(self._step)
+            self.recorder.record(step)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Copies the past values where they are those of an epoch."""
@@ -121,7 +116,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     def _start(self) -> None:
         self._recorded = self.model
-        self.recorder = Recorder(model=self.model, initial_step=self._step, **self._settings)
+        self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
 
     def _start_late(self) -> None:
         # Training runs, so that nothing may raise any more.
@@ -131,41 +126,3 @@ class PastNetCallback(keras.callbacks.Callback):
             self._start()
         except Exception as error:
             self._notes.add("Could not record the model", error)
-
-    def _follow_compile(self) -> None:
-        """Lets the steps go on where the same weights have a new optimizer, which counts from 0."""
-        optimizer = getattr(self.model, "optimizer", None)
-        same, self._optimizer = optimizer is self._optimizer, optimizer
-        if not same:
-            self._counted = 0
-            if self.recorder is not None and self._updates() == 0:
-                self._counted = self._step
-
-    def _made(self, told: int) -> int:
-        """Steps since the last call, where Keras says `told`.
-
-        An execution of several steps may end early with its epoch. Where the optimizer counts
-        batches, it knows better.
-        """
-        several = told > 1 or getattr(self.model, "steps_per_execution", 1) != 1
-        updates = self._updates() if several and self._accumulation() == 1 else None
-        counted = 0 if updates is None else updates - self._step
-        return counted if counted > 0 else told
-
-    def _updates(self) -> int | None:
-        """Batches that the optimizers have seen, in whole updates; None where they don't count."""
-        optimizer = getattr(self.model, "optimizer", None)
-        iterations = getattr(optimizer, "iterations", None)
-        if iterations is None:
-            return None
-        made = int(tf.convert_to_tensor(iterations)) * self._accumulation()
-        return self._counted + made
-
-    def _whole_updates(self, step: int) -> int:
-        return step - (step - self._counted) % self._accumulation()
-
-    def _accumulation(self) -> int:
-        optimizer = getattr(self.model, "optimizer", None)
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
-        steps = getattr(inner, "gradient_accumulation_steps", None)
-        return int(steps or 1)
