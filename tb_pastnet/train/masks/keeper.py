@@ -1,0 +1,147 @@
+"""Keeps the masks of a model in force: on its optimizer, and on every one that replaces it.
+
+`compile` gives a model a new optimizer, without our hook. The model's `train_step` is wrapped, so
+that the hook is there again before the new step is traced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.masks.hold import Hold, Mask
+from tb_pastnet.train.masks.hook import Hook, hook_of, innermost
+from tb_pastnet.train.masks.slots import average_of, slots_of
+from tb_pastnet.train.masks.state import MaskState
+
+_ATTRIBUTE = "_pastnet_masks"
+
+
+class Keeper:
+    """Puts hooks where updates are made.
+
+    Args:
+        model: whose variables these are.
+        state: the masks.
+
+    Attributes:
+        hooks: on every optimizer that was met, in this order.
+    """
+
+    def __init__(self, model: Any, state: MaskState) -> None:
+        self._model = model
+        self._state = state
+        self.hooks: list[Hook] = []
+        self.enforces = False
+
+    def enforce(self, optimizer: Any | None) -> None:
+        """Holds from now on.
+
+        Args:
+            optimizer: of Keras; None: the one that the model was compiled with.
+
+        Raises:
+            InvalidArgument: there is none, or it is something else.
+        """
+        if not self.enforces and isinstance(self._model, keras.Model):
+            self._wrap_train_step(self._model)
+        self.enforces = True
+        self.install(_checked(optimizer or self.compiled_optimizer(), self._model))
+
+    def compiled_optimizer(self) -> Any:
+        """The optimizer that the model is compiled with, None where it isn't."""
+        return getattr(self._model, "optimizer", None)
+
+    def install(self, optimizer: Any) -> None:
+        """Puts the hook on an optimizer, once."""
+        inner = innermost(optimizer)
+        if hook_of(inner) is None:
+            self.hooks.append(Hook(inner, self._state))
+        elif all(hook.optimizer is not inner for hook in self.hooks):
+            raise InvalidArgument(
+                f"Could not hold the masks of {_shown(self._model)}: expected an optimizer of its "
+                f"own, got one that holds the masks of another model. Give each model its own "
+                f"optimizer."
+            )
+
+    def enforce_now(self, hold: Hold, *, first: bool) -> None:
+        """Puts a change in force at once.
+
+        Args:
+            hold: masks that have changed.
+            first: they are the variable's first, which no traced step knows of.
+        """
+        if not self.enforces:
+            return
+        hold.zero()
+        for hook in self.hooks:
+            average = average_of(hook.optimizer, hold.variable)
+            if average is not None:
+                hold.restore(average, hold.before())
+        if first:
+            self.retrace()
+
+    def retrace(self) -> None:
+        """Lets `fit` trace its step again. An own step is traced by its owner."""
+        if getattr(self._model, "train_function", None) is not None:
+            self._model.make_train_function(force=True)
+
+    def clear_slots(self, variable: Any, where: Mask) -> None:
+        """Sets what optimizers keep of some elements to zero, as for weights that are new.
+
+        Args:
+            variable: a tf.Variable.
+            where: bool array of its shape.
+        """
+        for hook in self.hooks:
+            for slot in slots_of(hook.optimizer, variable).values():
+                slot.assign(np.where(where, np.zeros((), slot.dtype.as_numpy_dtype), slot.numpy()))
+
+    def _wrap_train_step(self, model: Any) -> None:
+        original = model.train_step
+
+        def train_step(*args: Any, **kwargs: Any) -> Any:
+            optimizer = self.compiled_optimizer()
+            if optimizer is not None:
+                with tf.init_scope():
+                    self.install(optimizer)
+            return original(*args, **kwargs)
+
+        model.train_step = train_step
+
+
+def attach(model: Any, state: MaskState) -> None:
+    """Keeps the masks with the model, so that they are saved with it.
+
+    Args:
+        model: a keras.Model, a layer or a tf.Module; anything else can't carry them.
+        state: the masks.
+    """
+    if isinstance(model, keras.layers.Layer | tf.Module):
+        setattr(model, _ATTRIBUTE, state)
+
+
+def attached(model: Any) -> MaskState | None:
+    """The masks that a model carries, None where it has none."""
+    state = getattr(model, _ATTRIBUTE, None)
+    return state if isinstance(state, MaskState) else None
+
+
+def _checked(optimizer: Any, model: Any) -> Any:
+    if isinstance(optimizer, keras.optimizers.Optimizer):
+        return optimizer
+    got = "none" if optimizer is None else type(optimizer).__name__
+    raise InvalidArgument(
+        f"Could not hold the masks of {_shown(model)}: expected a model compiled with a Keras "
+        f"optimizer, or optimizer=, got {got}. Compile the model first, pass the optimizer that "
+        f"trains it, or only watch with enforce=False."
+    )
+
+
+def _shown(model: Any) -> str:
+    name = getattr(model, "name", None)
+    return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

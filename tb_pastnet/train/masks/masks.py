@@ -1,0 +1,319 @@
+"""Masks on the single weights of a model that is built already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import selection
+from tb_pastnet.core.names import resolve
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.masks.hold import Mask
+from tb_pastnet.train.masks.keeper import Keeper, attach, attached
+from tb_pastnet.train.masks.refuse import refuse
+from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.model.variables import Recorded, network
+
+Channels = Sequence[int] | npt.ArrayLike
+
+
+class Masks:
+    """Prunes and freezes single weights, or whole channels, of a model.
+
+    Every element of a variable is free, frozen (held at its value) or pruned (held at zero), by two
+    masks, in which 1 lets through: `kept` (0 = pruned) and `trainable` (0 = frozen). What is held
+    stays bit-identical under every optimizer of Keras, its weight decay, momentum, clipping, moving
+    averages, gradient accumulation and loss scaling. Held gradients are zeroed before clipping.
+
+    A change takes effect at once, also in steps that are traced; after a variable's first mask a
+    step of your own has to be traced again, which `fit` does by itself. The masks are saved with
+    the model (.keras, .weights.h5, tf.train.Checkpoint); `pastnet.load_model` brings them back.
+
+    Args:
+        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables. The
+            masks that it carries already are taken up.
+        optimizer: the Keras optimizer that trains it. None: the one that it was compiled with.
+        enforce: False only declares the masks, to be watched by a Recorder and by `audit`: nothing
+            is written and no optimizer is needed.
+
+    Attributes:
+        kept: the kept mask of each variable by name, bool arrays; a copy at each access.
+        trainable: the trainable mask likewise. Pruned elements count as trainable.
+
+    Raises:
+        InvalidArgument: the model isn't built, or there is no optimizer.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+
+    Example:
+        >>> import keras
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        >>> model.compile("adam", "mse")
+        >>> masks = Masks(model)
+        >>> masks.prune("dense/kernel", channels=[1])
+        >>> masks.sparsity()
+        0.5
+        >>> model.get_weights()[0][:, 1].tolist()
+        [0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
+        found = attached(model)
+        self._state = found or MaskState(network(model).everything)
+        self._keeper = self._state.keeper or Keeper(model, self._state)
+        if enforce:
+            self._keeper.enforce(optimizer)
+        self._state.keeper = self._keeper
+        if found is None:
+            attach(model, self._state)
+        self.kept = _View(self._state, 0)
+        self.trainable = _View(self._state, 1)
+
+    def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
+        """Prunes weights: sets them to zero and holds them there.
+
+        Args:
+            name: of the variable.
+            kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. What is pruned
+                already stays so.
+            channels: numbers of whole channels to prune instead.
+
+        Raises:
+            InvalidArgument: both or none are given, a wrong shape, other values than 0 and 1, or
+                nothing of a kernel would stay.
+            UnknownName: no variable, or several, have that name.
+        """
+        record = self._record(name)
+        mask = _mask_of(record, kept, channels, "kept")
+        old, trainable = self._read(record)
+        self._prune(record, old & mask, trainable)
+
+    def prune_below(self, name: str, threshold: float) -> None:
+        """Prunes the weights of a magnitude below a threshold; large negative ones stay.
+
+        Args:
+            name: of the variable.
+            threshold: at least 0. NaN and infinite weights stay.
+
+        Raises:
+            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
+            UnknownName: no variable, or several, have that name.
+        """
+        record = self._record(name)
+        old, trainable = self._read(record)
+        mask = selection.above(record.found.variable.numpy(), threshold, record.text.id)
+        self._prune(record, old & mask, trainable)
+
+    def prune_smallest(
+        self,
+        sparsity: float,
+        scope: str = "global",
+        structured: bool = False,
+        variables: Iterable[str] | None = None,
+    ) -> None:
+        """Prunes the smallest weights until a fraction of all is pruned.
+
+        Args:
+            sparsity: the fraction pruned afterwards, 0 up to below 1; what is pruned counts.
+            scope: "global", the smallest of all variables together, or "layer", of each alone.
+            structured: whole channels, by their norm; `sparsity` is a fraction of channels then.
+            variables: names. None: all kernels. The largest of each always stays.
+
+        Raises:
+            InvalidArgument: a sparsity out of range, or another scope.
+            UnknownName: a name that fits no variable, or several.
+        """
+        records = self._prunable(variables)
+        old = [self._read(record) for record in records]
+        masks = selection.keep_largest(
+            [record.found.variable.numpy() for record in records],
+            [kept for kept, _ in old],
+            sparsity,
+            scope=scope,
+            axes=[record.axis for record in records] if structured else None,
+        )
+        for record, (before, trainable), kept in zip(records, old, masks, strict=True):
+            if (before != kept).any():
+                self._prune(record, kept, trainable)
+
+    def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
+        """Prunes all but the N largest of every M weights in a row: N:M sparsity.
+
+        Args:
+            name: of the variable.
+            nonzeros_per_block: N, how many stay.
+            block_size: M. Blocks lie along the inputs that an output sums over.
+
+        Raises:
+            InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
+            UnknownName: no variable, or several, have that name.
+        """
+        record = self._record(name)
+        old, trainable = self._read(record)
+        kept = selection.keep_blocks(
+            record.found.variable.numpy(),
+            old,
+            nonzeros_per_block,
+            block_size,
+            name=record.text.id,
+            axes=selection.reduction_axes(record.axis),
+        )
+        self._prune(record, kept, trainable)
+
+    def regrow(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
+        """Lets pruned weights train again, from zero and with fresh optimizer slots.
+
+        Args:
+            name: of the variable.
+            kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
+            channels: numbers of whole channels to regrow instead.
+
+        Raises:
+            InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
+            UnknownName: no variable, or several, have that name.
+        """
+        record = self._record(name)
+        mask = _opened(record, kept, channels, "kept")
+        old, trainable = self._read(record)
+        self._keeper.clear_slots(record.found.variable, mask & ~old)
+        self._write(record, old | mask, trainable)
+
+    def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
+        """Freezes weights: holds them at their values of now.
+
+        Args:
+            name: of the variable.
+            trainable: 1 trains on, 0 is frozen, shape of the variable, bool, int or float. What is
+                frozen already stays so; what is pruned stays pruned.
+            channels: numbers of whole channels to freeze instead. None of both: the whole variable.
+
+        Raises:
+            InvalidArgument: both are given, a wrong shape, other values than 0 and 1, or all that
+                would be frozen is pruned.
+            UnknownName: no variable, or several, have that name.
+        """
+        record = self._record(name)
+        if trainable is None and channels is None:
+            mask = np.zeros(record.text.shape, bool)
+        else:
+            mask = _mask_of(record, trainable, channels, "trainable")
+        kept, old = self._read(record)
+        if not mask.all() and not (~mask & kept).any():
+            raise InvalidArgument(
+                f"Could not freeze {record.text.id!r}: expected weights that are kept, got "
+                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
+            )
+        self._write(record, kept, old & (mask | ~kept))
+
+    def thaw(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
+        """Lets frozen weights train again.
+
+        Args:
+            name: of the variable.
+            trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
+            channels: numbers of whole channels to thaw instead.
+
+        Raises:
+            InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
+            UnknownName: no variable, or several, have that name.
+        """
+        record = self._record(name)
+        mask = _opened(record, trainable, channels, "trainable")
+        kept, old = self._read(record)
+        self._write(record, kept, old | mask)
+
+    def sparsity(self, name: str | None = None) -> float:
+        """The share of pruned weights, 1 − mean(kept).
+
+        Args:
+            name: of one variable. None: of all kernels, and of what else has pruned weights.
+        """
+        return selection.sparsity(self._read(record)[0] for record in self._counted(name))
+
+    def zeros(self, name: str | None = None) -> float:
+        """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
+
+        Args:
+            name: as in `sparsity`.
+        """
+        counted = self._counted(name)
+        return selection.sparsity(record.found.variable.numpy() != 0 for record in counted)
+
+    def _record(self, name: str) -> Recorded:
+        return self._state.variables[resolve(name, self._state.variables)]
+
+    def _read(self, record: Recorded) -> tuple[Mask, Mask]:
+        return self._state.read(record.text.id)
+
+    def _prunable(self, names: Iterable[str] | None) -> list[Recorded]:
+        if names is not None:
+            names = [names] if isinstance(names, str) else names
+            return list({record.text.id: record for record in map(self._record, names)}.values())
+        return [one for one in self._state.variables.values() if one.text.role == "kernel"]
+
+    def _counted(self, name: str | None) -> list[Recorded]:
+        if name is not None:
+            return [self._record(name)]
+        pruned = [n for n, hold in self._state.holds.items() if not hold.kept.numpy().all()]
+        every = self._state.variables.values()
+        return [one for one in every if one.text.role == "kernel" or one.text.id in pruned]
+
+    def _prune(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
+        if record.text.role == "kernel" and not kept.any():
+            raise InvalidArgument(
+                f"Could not prune {record.text.id!r}: expected that some of its {kept.size} "
+                f"weights stay, got none, which cuts the network there. Take the layer out, or "
+                f"leave at least one weight."
+            )
+        self._write(record, kept, trainable | ~kept)
+
+    def _write(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
+        name = record.text.id
+        if not (kept & trainable).all():
+            refuse(record)
+        elif name not in self._state.holds:
+            return
+        first = name not in self._state.holds
+        self._state.write(name, kept, trainable)
+        self._keeper.enforce_now(self._state.holds[name], first=first)
+
+
+class _View(Mapping[str, Mask]):
+    """One mask of every variable, by name or by the end of one."""
+
+    def __init__(self, state: MaskState, which: int) -> None:
+        self._state = state
+        self._which = which
+
+    def __getitem__(self, name: str) -> Mask:
+        return self._state.read(resolve(name, self._state.variables))[self._which]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state.variables)
+
+    def __len__(self) -> int:
+        return len(self._state.variables)
+
+
+def _mask_of(record: Recorded, mask: Any, channels: Channels | None, word: str) -> Mask:
+    name = record.text.id
+    if (mask is None) == (channels is None):
+        verb = "prune" if word == "kept" else "freeze"
+        got = "none" if mask is None else "both"
+        raise InvalidArgument(
+            f"Could not {verb} {name!r}: expected either {word}= or channels=, got {got}. Give an "
+            f"array of 0 and 1, or numbers of channels."
+        )
+    if mask is not None:
+        return selection.as_mask(mask, record.text.shape, name, word)
+    return selection.channel_mask(channels, record.axis, name)
+
+
+def _opened(record: Recorded, mask: Any, channels: Channels | None, word: str) -> Mask:
+    """Where held elements go through again."""
+    if mask is None and channels is None:
+        return np.ones(record.text.shape, bool)
+    given = _mask_of(record, mask, channels, word)
+    return given if mask is not None else ~given
