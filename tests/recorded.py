@@ -9,15 +9,29 @@ import numpy as np
 
 from tb_pastnet.core.block import decode_block
 from tb_pastnet.core.description import Description, decode_description
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, parse_run, variable_of
+from tb_pastnet.core.mask_bits import MaskBits, decode_mask
+from tb_pastnet.core.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.core.names import (
+    TAG_DESCRIPTION,
+    TAG_MASKS,
+    TAG_TIMELINE,
+    TAG_VIOLATIONS,
+    mask_of,
+    parse_run,
+    variable_of,
+)
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.timeline import Timeline, decode_timeline
+from tb_pastnet.core.violation import Violation, decode_violations
 from tb_pastnet.train.log.events import read_messages
 
 
 @dataclass
 class Recorded:
-    """A lineage. `codes`, `steps` and `past_steps` are by variable; a record may stand twice."""
+    """A lineage. `codes`, `steps` and `past_steps` are by variable; a record may stand twice.
+
+    `changes` and `masks` are by number, `violations` by variable, channel and first step.
+    """
 
     ordinal: int
     lineage: int
@@ -26,6 +40,9 @@ class Recorded:
     codes: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
     steps: dict[int, int] = field(default_factory=dict)
     past_steps: dict[int, int] = field(default_factory=dict)
+    changes: dict[int, MaskChange] = field(default_factory=dict)
+    masks: dict[int, MaskBits] = field(default_factory=dict)
+    violations: dict[tuple[str, int, int], Violation] = field(default_factory=dict)
     tags: dict[str, list[int]] = field(default_factory=dict)
     segments: int = 0
 
@@ -80,6 +97,15 @@ def _read_segment(file: Path, into: Recorded) -> None:
                 into.descriptions.append(decode_description(message.payload, **place))
             elif message.tag == TAG_TIMELINE:
                 into.timelines.append(decode_timeline(message.payload, **place))
+            elif message.tag == TAG_MASKS:
+                found = decode_mask_log(message.payload, **place)
+                into.changes.update({change.number: change for change in found})
+            elif message.tag == TAG_VIOLATIONS:
+                for one in decode_violations(message.payload, **place):
+                    into.violations[one.variable, one.channel, one.first_step] = one
+            elif mask_of(message.tag) is not None:
+                bits = decode_mask(message.payload, **place)
+                into.masks[bits.number] = bits
             else:
                 variable = variable_of(message.tag)
                 block = decode_block(message.payload, **place)

@@ -78,7 +78,7 @@ class Description:
         origin: equal in runs whose weights come from the same initial values.
         every: records are due when step // every grows.
         past: what "past" means: "previous", "record", "epoch", "initial" or a number of steps.
-        first_step: the step of the first record.
+        first_step: the step of the first record, or of a change of a mask before it.
         created: seconds since 1970.
         versions: of tb_pastnet, keras, tensorflow.
         layers: in forward order.

@@ -26,8 +26,8 @@ def make_sink(logdir, **settings):
     """A sink for two variables of 40 channels."""
     run = create_lineage(logdir)
 
-    def describe(first, step):
-        text = Description(run.lineage, run.ordinal, "o", 1, "previous", first.step, 0.0)
+    def describe(first_step, step):
+        text = Description(run.lineage, run.ordinal, "o", 1, "previous", first_step, 0.0)
         return Message("description", step, encode_description(text, tag="description", step=step))
 
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]

@@ -1,12 +1,12 @@
 """From single records to the messages that are stored: quantised, thinned, packed in blocks.
 
 All of it runs on the sink's thread. A block holds some consecutive records of one variable; the
-blocks of all variables and the timeline of the same records are written together.
+blocks of all variables and the timeline of the same records are written together, and with them the
+changes of masks and the violations that came meanwhile.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from tb_pastnet.core.quantize import ZERO, Codes
 from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistics
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.core.timeline import Timeline, encode_timeline
+from tb_pastnet.train.log.breath import breathe
+from tb_pastnet.train.log.changes import Changes
 from tb_pastnet.train.log.events import Message
 
 BLOCK_RECORDS = 16
@@ -69,7 +71,7 @@ class Group(NamedTuple):
     """Messages that are stored together or not at all.
 
     Attributes:
-        messages: a block a variable, and the timeline of the same records.
+        messages: a block a variable, changes, and the timeline of the same records.
         records: how many they are.
     """
 
@@ -91,6 +93,7 @@ class Batch:
         thinning: decides which records are kept; None for the default.
 
     Attributes:
+        changes: what is no record; they are written with the records, or alone.
         thinned: records left out by the thinning rule so far.
         packed: records handed out by `take` and not given up.
     """
@@ -110,18 +113,19 @@ class Batch:
         self._previous: Codes | None = None
         self._timeline_step = -1
         self._seen = 0
+        self.changes = Changes(lineage)
         self.thinned = 0
         self.packed = 0
 
     @property
     def full(self) -> bool:
-        """Whether a block is complete."""
-        return len(self._pending) >= self._capacity
+        """Whether a block is complete, or changes are too many to wait."""
+        return len(self._pending) >= self._capacity or self.changes.full
 
     @property
     def empty(self) -> bool:
-        """Whether no kept record waits."""
-        return not self._pending
+        """Whether no kept record waits, and no change."""
+        return not self._pending and self.changes.empty
 
     def add(self, offer: Offer) -> None:
         """Takes the next record, and keeps it or leaves it out by the thinning rule.
@@ -158,11 +162,30 @@ class Batch:
             notes: what went wrong so far, and how often.
 
         Returns:
-            A message a variable and the timeline, which comes last: it stands for them all.
+            A message a variable, the changes, and the timeline, which comes last: it stands for
+            all records. Changes alone need none.
         """
         records, self._pending = self._pending, []
         messages = self._blocks(records) if records else []
+        messages += self.changes.take()
         self.packed += len(records)
+        if messages and not records and not closed:
+            return Group(tuple(messages), 0)
+        timeline = self._timeline(records, offered, closed=closed, notes=notes or {})
+        return Group((*messages, timeline), len(records))
+
+    def give_up(self, group: Group) -> None:
+        """Counts the records of a group that could not be stored as dropped."""
+        self.packed -= group.records
+
+    def _timeline(
+        self,
+        records: Sequence[_Kept],
+        offered: int,
+        *,
+        closed: bool,
+        notes: Mapping[str, int],
+    ) -> Message:
         offered = max(offered, self._seen)
         timeline = Timeline(
             np.array([r.offer.sequence for r in records], np.int64),
@@ -173,17 +196,13 @@ class Batch:
             thinned=self.thinned,
             dropped=offered - self.packed - self.thinned,
             closed=closed,
-            notes=dict(notes or {}),
+            notes=dict(notes),
         )
         # The steps of a tag must increase, also behind a closing timeline that was not the last.
         last = records[-1].offer.step if records else -1
         self._timeline_step = step = max(last, self._timeline_step + 1)
         sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self._lineage)
-        return Group((*messages, Message(TAG_TIMELINE, step, sealed)), len(records))
-
-    def give_up(self, group: Group) -> None:
-        """Counts the records of a group that could not be stored as dropped."""
-        self.packed -= group.records
+        return Message(TAG_TIMELINE, step, sealed)
 
     def _blocks(self, records: Sequence[_Kept]) -> list[Message]:
         sequence = np.array([r.offer.sequence for r in records], np.int64)
@@ -196,7 +215,7 @@ class Batch:
             tag = channels_tag(span.variable)
             sealed = encode_block(block, tag=tag, lineage=self._lineage)
             messages.append(Message(tag, int(steps[-1]), sealed))
-            _breathe()
+            breathe()
         return messages
 
     def _mask_changed(self, codes: Codes) -> bool:
@@ -213,11 +232,5 @@ def _quantize(values: npt.NDArray[np.floating]) -> Codes:
     codes = np.empty(values.shape, np.int16)
     for start in range(0, values.shape[1], _PIECE):
         codes[:, start : start + _PIECE] = quantize_statistics(values[:, start : start + _PIECE])
-        _breathe()
+        breathe()
     return codes
-
-
-def _breathe() -> None:
-    # Else the training thread would wait 5 ms for the interpreter, Python's switch interval, each
-    # time it comes back from TensorFlow. A sleep of 0 gives it back and takes it again at once.
-    time.sleep(20e-6)

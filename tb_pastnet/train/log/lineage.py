@@ -13,7 +13,6 @@ import numpy as np
 from tb_pastnet.core.description import Description, decode_description, encode_description
 from tb_pastnet.core.names import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.train.log.batch import Offer
 from tb_pastnet.train.log.events import Message, read_messages
 from tb_pastnet.train.log.segments import is_remote, join, lineages, list_directory
 from tb_pastnet.train.model.variables import Network
@@ -67,19 +66,19 @@ class Describer:
         self._resumed = resumed
         self._description: Description | None = None
 
-    def __call__(self, first: Offer, step: int) -> Message:
+    def __call__(self, first_step: int, step: int) -> Message:
         """The description as a message.
 
         Args:
-            first: the first record of the lineage.
+            first_step: the step of the lineage's first record, or of a change before it.
             step: the step of the message's event.
         """
         if self._description is None:
-            self._description = self._describe(first)
+            self._description = self._describe(first_step)
         sealed = encode_description(self._description, tag=TAG_DESCRIPTION, step=step)
         return Message(TAG_DESCRIPTION, step, sealed)
 
-    def _describe(self, first: Offer) -> Description:
+    def _describe(self, first_step: int) -> Description:
         inherited = inherited_origin(self._run) if self._resumed else None
         return Description(
             lineage=self._run.lineage,
@@ -87,7 +86,7 @@ class Describer:
             origin=inherited or self._origin,
             every=self._every,
             past=self._past,
-            first_step=first.step,
+            first_step=first_step,
             created=time.time(),
             versions=_versions(),
             layers=self._network.layers,

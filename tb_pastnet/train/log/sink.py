@@ -3,6 +3,9 @@
 `offer` never waits: where the queue is full the record is dropped, and counted, because its
 sequence number is missing. A group of messages that could not be written is kept and written again
 as a whole, in a new segment and later each time; the server tells copies by their sequence numbers.
+
+Changes of masks and violations take the same way. They don't count as records: neither the thinning
+nor the records' bound of the queue drops one.
 """
 
 from __future__ import annotations
@@ -11,16 +14,21 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
+from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.log.batch import Batch, Group, Offer
+from tb_pastnet.train.log.changes import Change, MaskOffer
 from tb_pastnet.train.log.events import Message, message_event
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments
 
 QUEUE_BYTES = 64 << 20
 """Records that may wait for the disk; one record always may."""
+
+CHANGE_BYTES = 256 << 20
+"""Changes of masks and violations that may wait for the disk; one call's always may."""
 
 BLOCK_SECONDS = 2.0
 """A block is written at this age even if it isn't full, so that the tab follows the training."""
@@ -48,38 +56,45 @@ class _Mark:
 class Sink:
     """Writes the records of one lineage in the background.
 
-    `offer`, `flush` and `close` are for one thread, the one that trains. In a process forked from
-    it all three do nothing: the parent's files stay the parent's.
+    Its methods are for one thread, the one that trains. In a process forked from it they do
+    nothing: the parent's files stay the parent's.
 
     Args:
         segments: where to write.
         batch: packs the records.
-        describe: makes the description for a new segment, from the first offer.
+        describe: makes the description for a new segment, from the first step and the event's.
         notes: failures are counted here.
-        queue_bytes: bound of the queue.
+        queue_bytes: bound of the records in the queue.
+        change_bytes: bound of the changes in the queue.
     """
 
     def __init__(
         self,
         segments: Segments,
         batch: Batch,
-        describe: Callable[[Offer, int], Message],
+        describe: Callable[[int, int], Message],
         notes: Notes,
         queue_bytes: int = QUEUE_BYTES,
+        change_bytes: int = CHANGE_BYTES,
     ) -> None:
         self._segments = segments
         self._batch = batch
         self._describe = describe
         self._notes = notes
         self._limit = queue_bytes
-        self._queue: SimpleQueue[Offer | _Mark] = SimpleQueue()
+        self._change_limit = change_bytes
+        self._queue: SimpleQueue[Offer | Change | _Mark] = SimpleQueue()
         self._marks: list[_Mark] = []
         self._offered = 0
         self._lost = False
         # Each is written by one thread only, so that no lock is needed: put in, and taken out.
         self._bytes_in = 0
         self._bytes_out = 0
-        self._first: Offer | None = None
+        self._changes_in = 0
+        self._changes_out = 0
+        self._lost_masks = 0
+        self._first_step: int | None = None
+        self._described_step = 0
         self._oldest = 0.0
         self._wake = threading.Event()
         self._stopping = False
@@ -113,8 +128,31 @@ class Sink:
         self._lost = lost
         return True
 
+    def masks(self, step: int, offers: Sequence[MaskOffer]) -> None:
+        """Hands over masks that changed, without waiting. They are complete and never thinned.
+
+        Args:
+            step: the first step whose record they are in force in, not smaller than before.
+            offers: one for each mask. Too many bytes that wait are given up and noted; the reader
+                sees that numbers of changes are missing.
+        """
+        if not self._put(Change(step, masks=tuple(offers), lost=self._lost_masks)):
+            self._lost_masks += len(offers)
+        elif offers:
+            self._lost_masks = 0
+
+    def violations(self, step: int, violations: Sequence[Violation]) -> None:
+        """Hands over held weights that moved, without waiting.
+
+        Args:
+            step: of the record that shows them, not smaller than before.
+            violations: those that are new or go on; each replaces the one of the same channel and
+                beginning.
+        """
+        self._put(Change(step, violations=tuple(violations)))
+
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
-        """Waits until everything offered so far is written.
+        """Waits until everything handed over so far is written.
 
         Args:
             timeout: seconds to wait at most.
@@ -122,7 +160,7 @@ class Sink:
 
         Returns:
             True where it is: it survives the end of the process, however it ends. False also where
-            a record was dropped since the last flush.
+            a record or a change was dropped since the last flush.
         """
         if self._stopping or os.getpid() != self._pid:
             return False
@@ -145,6 +183,20 @@ class Sink:
         self._give_up_at = time.monotonic() + timeout / 2
         self._stopping = True
         return self._mark(timeout, closed=True, last=True)
+
+    def _put(self, change: Change) -> bool:
+        """Whether a change was taken, or there was nothing to take."""
+        if self._stopping or os.getpid() != self._pid or not (change.masks or change.violations):
+            return True
+        waiting = self._changes_in - self._changes_out
+        size = change.nbytes
+        if waiting > 0 and waiting + size > self._change_limit:
+            self._lost = True
+            self._notes.add("Could not keep up with masks and violations: the queue was full")
+            return False
+        self._changes_in += size
+        self._queue.put(change)
+        return True
 
     def _mark(self, timeout: float, *, closed: bool, last: bool = False) -> bool:
         mark = _Mark(self._offered, closed=closed, last=last)
@@ -173,20 +225,28 @@ class Sink:
                     self._segments.close()
                     return
 
-    def _handle(self, item: Offer | _Mark | None) -> None:
+    def _handle(self, item: Offer | Change | _Mark | None) -> None:
         if isinstance(item, _Mark):
             if item.closed:
                 self._batch.restore_last()
             item.settle(written=self._write(item))
             return
-        if isinstance(item, Offer):
-            self._bytes_out += item.values.nbytes
-            self._first = self._first or item
-            if self._batch.empty:
-                self._oldest = time.monotonic()
-            self._batch.add(item)
+        if item is not None:
+            self._take(item)
         if self._batch.full or self._patience() == 0.0:
             self._write()
+
+    def _take(self, item: Offer | Change) -> None:
+        if self._first_step is None:
+            self._first_step = max(item.step, 0)
+        if self._batch.empty:
+            self._oldest = time.monotonic()
+        if isinstance(item, Offer):
+            self._bytes_out += item.values.nbytes
+            self._batch.add(item)
+        else:
+            self._changes_out += item.nbytes
+            self._batch.changes.add(item)
 
     def _patience(self) -> float | None:
         if self._batch.empty:
@@ -195,7 +255,7 @@ class Sink:
 
     def _write(self, mark: _Mark | None = None) -> bool:
         closed = mark is not None and mark.closed
-        if self._first is None or (self._batch.empty and not closed):
+        if self._first_step is None or (self._batch.empty and not closed):
             return True
         offered = mark.offered if mark is not None else 0
         group = self._batch.take(offered=offered, closed=closed, notes=self._notes.counts())
@@ -216,8 +276,8 @@ class Sink:
     def _try_write(self, group: Group) -> bool:
         now = time.time()
         # The description has a tag of its own, whose steps must not decrease either.
-        step = group.messages[0].step
-        first = self._first
+        self._described_step = step = max(self._described_step, group.messages[0].step)
+        first = self._first_step
         if first is None:
             return True
         try:

@@ -18,8 +18,8 @@ from tests.recorded import read_one
 NAME = "pastnet.0001.00000007"
 
 
-def describe(first, step):
-    text = Description(7, 1, "o", 1, "previous", first.step, 0.0)
+def describe(first_step, step):
+    text = Description(7, 1, "o", 1, "previous", first_step, 0.0)
     return Message("description", step, encode_description(text, tag="description", step=step))
 
 
