@@ -1,22 +1,11 @@
 // Synthetic networks for development and screenshots: deterministic, in the shapes of the HTTP contract.
 
+import { markViolations, maskEvents, masksOf, violationsOf } from "./masks.mjs";
+import { generator, hash } from "./random.mjs";
+
 const codes = { noData: 0, moving: 1, reactivated: 2, settled: 3, frozen: 4, pruned: 5 };
 const NAMES = ["no data", "moving", "reactivated", "settled", "frozen", "pruned"];
 const VIOLATED = 0x80;
-
-/** A small generator of numbers in [0, 1) (mulberry32). */
-export function random(seed) {
-  let a = seed >>> 0;
-  return () => {
-    a = (a + 0x6d2b79f5) >>> 0;
-    let t = a;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-const hash = (text) => [...text].reduce((h, c) => Math.imul(h ^ c.codePointAt(0), 16777619) >>> 0, 2166136261);
 
 function layer(id, type, shape, channels) {
   const at = id.lastIndexOf("/");
@@ -68,7 +57,7 @@ function makeCells(kind, info, depth, steps, last, seed, patience = 5) {
   const T = steps.length;
   const state = new Uint8Array(C * T);
   const delta = new Int16Array(C * T);
-  const next = random(hash(info.id + kind) ^ seed);
+  const next = generator(hash(info.id + kind) ^ seed);
   for (let c = 0; c < C; c++) {
     const rank = next();
     const stop = kind === "freeze" ? 2 : 0.3 + 0.75 * rank + 0.25 * depth;
@@ -166,6 +155,18 @@ export const scenarios = {
       ],
     };
   },
+  masks() {
+    const layers = [
+      layer("conv1", "Conv2D", [3, 3, 1, 16], 16),
+      layer("block/conv2", "Conv2D", [3, 3, 16, 32], 32),
+      layer("block/conv3", "Conv2D", [3, 3, 32, 32], 32),
+      layer("logits", "Dense", [64, 10], 10),
+    ];
+    const steps = range(120, 10, 10);
+    return {
+      runs: ["dense", "ticket", "half_frozen", "drift"].map((kind) => run(kind, kind, layers, steps, { every: 10 })),
+    };
+  },
   one() {
     return { runs: [run("only", "dense", [layer("dense", "Dense", [4, 1], 1)], [7], { every: 1 })] };
   },
@@ -216,6 +217,7 @@ function cellsOf(scenario, r, info) {
   if (!found) {
     const at = r.layers.indexOf(info) / Math.max(1, r.layers.length - 1);
     found = makeCells(r.kind, info, at, r.steps, r.steps[r.steps.length - 1] ?? 0, 7);
+    markViolations(found, r, info);
     cache.set(key, found);
   }
   return found;
@@ -279,11 +281,17 @@ export function overview(scenario, r, cols, th) {
   const counts = new Uint32Array(L * K * 6);
   const violated = new Uint32Array(L * K);
   const mean = new Float32Array(L * K);
+  const pruned = new Float64Array(L * K);
   r.layers.forEach((info, l) => {
     const cells = cellsOf(scenario, r, info);
     for (let k = 0; k < K; k++) {
       let sum = 0;
       let moving = 0;
+      const lastOne = (starts[k + 1] ?? T) - 1;
+      for (let c = 0; c < cells.channels; c++) {
+        const { kept } = masksOf(r, info, cells, c, lastOne);
+        pruned[l * K + k] += Math.round((1 - kept) * (info.weights / info.channels));
+      }
       for (let c = 0; c < cells.channels; c++) {
         const byte = cells.state[c * T + starts[k]];
         counts[(l * K + k) * 6 + (byte & 7)]++;
@@ -307,6 +315,7 @@ export function overview(scenario, r, cols, th) {
       past: r.past,
       layers: r.layers.map((x) => x.id),
       accounts: r.layers.map(() => account(T)),
+      prunable: r.layers.map((x) => x.weights),
       notes: [],
     },
     [
@@ -318,6 +327,7 @@ export function overview(scenario, r, cols, th) {
       ["violated", "u4", [L, K], violated],
       ["nonfinite", "u4", [L, K], new Uint32Array(L * K)],
       ["mean_delta", "f4", [L, K], mean],
+      ["pruned", "f8", [L, K], pruned],
     ],
   );
 }
@@ -346,6 +356,7 @@ export function layerAnswer(scenario, r, info, th) {
       events:
         T > 4
           ? [
+              ...maskEvents(r, info, cells),
               { step: Math.round(last / 2), kind: "learning_rate", text: "lr ÷10" },
               { step: Math.round(last * 0.75), kind: "learning_rate", text: "lr ÷10" },
             ]
@@ -392,8 +403,14 @@ export function channelAnswer(scenario, r, info, channel, _th) {
     delta_max: rel.map((v) => v / 10),
     changed: rel.map((v) => (v > 0 ? 1 : 0)),
     nonfinite: rel.map(() => 0),
-    kept: state.map((s) => (s === "pruned" ? 0 : 1)),
-    trainable: state.map((s) => (s === "frozen" || s === "pruned" ? 0 : 1)),
+    kept: state.map((_, t) => masksOf(r, info, cells, channel, t).kept),
+    trainable: state.map((_, t) => masksOf(r, info, cells, channel, t).trainable),
     changes,
+    violations: violationsOf(r, info).filter((entry) => entry.channel === channel),
   };
+}
+
+export function violationsAnswer(r) {
+  const all = r.layers.flatMap((info) => violationsOf(r, info)).sort((a, b) => a.first_step - b.first_step);
+  return { schema: 1, run: r.name, total: all.length, violations: all.slice(0, 4096) };
 }

@@ -1,11 +1,11 @@
 // The page on synthetic data, inside a stand-in for TensorBoard's frame. `node gallery/server.mjs [port]`, then
-// http://127.0.0.1:PORT/mock/ (or leak, one, unborn, empty, big, many, hostile; ?dark for the dark theme).
+// http://127.0.0.1:PORT/mock/ (or leak, masks, one, unborn, empty, big, many, hostile; ?dark for the dark theme).
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { channelAnswer, index, layerAnswer, overview, scenarios } from "./data.mjs";
+import { channelAnswer, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const bundle = process.env.PASTNET_BUNDLE ?? join(here, "../../tb_pastnet/serve/static/index.js");
@@ -64,6 +64,7 @@ async function route(name, data, path, query, response) {
   const th = Number(query.get("th") ?? 1e-3);
   if (path === "overview")
     return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
+  if (path === "violations") return send(response, 200, "application/json", JSON.stringify(violationsAnswer(run)));
   if (path === "export.csv") return send(response, 200, "text/csv", "step,layer\n");
   const info = run.layers.find((l) => l.id === query.get("layer"));
   if (!info) return fail(response, 404, `Could not find layer '${query.get("layer")}'.`);

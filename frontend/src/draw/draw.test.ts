@@ -6,6 +6,7 @@ import { drawBars } from "./bars";
 import { drawCells } from "./heatmap";
 import { LIGHT, pixelsOf } from "./palette";
 import { makeRaster, type Raster } from "./raster";
+import { stepCorners } from "./shares";
 import { drawStrip } from "./strip";
 
 const pixels = pixelsOf(LIGHT);
@@ -122,6 +123,8 @@ describe("strip", () => {
     nonfinite: new Float64Array(2),
     meanDelta: Float64Array.of(1, Number.NaN),
     channels: 4,
+    pruned: null,
+    prunable: 0,
   };
 
   it("stacks shares from the bottom, and marks a violation on top", () => {
@@ -148,4 +151,38 @@ it("draws bars as long as the delta is, and none at zero", () => {
   drawBars(raster, whole(raster), data, Uint32Array.of(0, 1), 0, 1e-4, pixels);
   expect(Array.from(raster.data.subarray(0, 100)).every((pixel) => pixel === pixels.movement[255])).toBe(true);
   expect(Array.from(raster.data.subarray(100)).every((pixel) => pixel === 0)).toBe(true);
+});
+
+describe("step lines", () => {
+  const scale = { from: 0, to: 40, width: 40 };
+  const line = (...values: number[]) => ({
+    steps: Float64Array.from(values, (_, i) => 10 * i),
+    values: Float64Array.from(values),
+    dashed: false,
+  });
+
+  it("keep a value until the next record, and the last one to the end", () => {
+    expect(stepCorners(line(1, 0.25), 20, scale, 100)).toEqual([
+      [
+        [0, 0],
+        [10, 0],
+        [10, 75],
+        [20, 75],
+      ],
+    ]);
+  });
+
+  it("break where nothing is known, and are none without a record", () => {
+    expect(stepCorners(line(0, Number.NaN, 1), 30, scale, 100)).toEqual([
+      [
+        [0, 100],
+        [10, 100],
+      ],
+      [
+        [20, 0],
+        [30, 0],
+      ],
+    ]);
+    expect(stepCorners(line(), 0, scale, 100)).toEqual([]);
+  });
 });

@@ -50,6 +50,8 @@ export function seriesOf(cells: Cells): Series {
     nonfinite: new Float64Array(records),
     meanDelta: new Float64Array(records),
     channels,
+    pruned: null,
+    prunable: 0,
   };
   const capped = cappedTable();
   for (let c = 0, at = 0; c < channels; c++) {

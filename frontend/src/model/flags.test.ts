@@ -11,6 +11,9 @@ it.each([
   ["trainable", "32 of 32 channels frozen, 0 pruned", "32 frozen"],
   ["trainable", "3 of 32 channels frozen, 4 pruned", "3 frozen, 4 pruned"],
   ["trainable", "0 of 32 channels frozen, 0 pruned", "none held"],
+  ["kept", "kept 1,024 of 4,096 weights", "kept 25.0%"],
+  ["trainable", "trainable 0 of 4,096 weights", "trainable 0%"],
+  ["kept", "kept 1 of 1 weight", "kept 100%"],
   ["restart", "a text that is much longer than the room", "a text that is much lon…"],
 ] as const)("%s '%s' reads '%s'", (kind, text, short) => {
   expect(flagText({ step: 1, kind, text })).toBe(short);

@@ -1,16 +1,21 @@
 /** Short texts for flags; the whole one is told on hover. */
 
 import type { LayerEvent } from "../wire/types";
+import { formatFineShare } from "./format";
 
 const LONGEST = 24;
 
-/** "lr ÷2" for a rate that fell to a half, "32 frozen" for a mask; other texts are cut. */
+const count = (text: string): number => Number(text.replaceAll(",", ""));
+
+/** "lr ÷2" for a rate that fell to a half, "kept 25.0%" and "32 frozen" for a mask; other texts are cut. */
 export function flagText(event: LayerEvent): string {
   if (event.kind === "learning_rate") {
     const rates = /([\d.e+-]+) → ([\d.e+-]+)/.exec(event.text);
     if (rates) return `lr ${rateText(Number(rates[1]), Number(rates[2]))}`;
   }
-  if (event.kind === "trainable") {
+  if (event.kind === "kept" || event.kind === "trainable") {
+    const weights = /^(kept|trainable) ([\d,]+) of ([\d,]+)/.exec(event.text);
+    if (weights) return `${event.kind} ${formatFineShare(count(weights[2]), count(weights[3]))}`;
     const held = /^(\d+) of \d+ channels? frozen, (\d+) pruned/.exec(event.text);
     if (held) {
       const parts = [held[1] === "0" ? "" : `${held[1]} frozen`, held[2] === "0" ? "" : `${held[2]} pruned`];

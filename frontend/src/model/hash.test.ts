@@ -17,6 +17,7 @@ const FULL: PageState = {
   runFilter: "^a|b$",
   layerFilter: "(",
   zoom: [10, 200],
+  audit: "a&b",
 };
 
 describe("the URL", () => {

@@ -4,7 +4,16 @@ import { ORDERS, type Order } from "./sort";
 
 export const MODES = ["state", "both", "delta"] as const;
 export type Mode = (typeof MODES)[number];
-export const MEASURES = ["moving", "settled", "frozen", "pruned", "reactivated", "violated", "delta"] as const;
+export const MEASURES = [
+  "moving",
+  "settled",
+  "frozen",
+  "pruned",
+  "reactivated",
+  "violated",
+  "sparsity",
+  "delta",
+] as const;
 export type Measure = (typeof MEASURES)[number];
 
 export interface PageState {
@@ -25,6 +34,8 @@ export interface PageState {
   runFilter: string;
   layerFilter: string;
   zoom: [number, number] | null;
+  /** The run whose violations are listed. */
+  audit: string | null;
 }
 
 export const DEFAULTS: PageState = {
@@ -43,6 +54,7 @@ export const DEFAULTS: PageState = {
   runFilter: "",
   layerFilter: "",
   zoom: null,
+  audit: null,
 };
 
 const list = (names: string[]): string => names.map(encodeURIComponent).join(",");
@@ -77,6 +89,7 @@ export function toPairs(state: PageState): Map<string, string> {
   put("fr", state.runFilter);
   put("fl", state.layerFilter);
   put("z", state.zoom ? state.zoom.join("~") : null);
+  put("a", state.audit);
   return pairs;
 }
 
@@ -110,5 +123,6 @@ export function fromPairs(pairs: ReadonlyMap<string, string>): PageState {
     runFilter: pairs.get("fr") ?? "",
     layerFilter: pairs.get("fl") ?? "",
     zoom: from != null && to != null && to > from ? [from, to] : null,
+    audit: pairs.get("a") ?? null,
   };
 }

@@ -19,6 +19,8 @@ export interface Overview {
   end: number;
   learningRates: Float32Array;
   wallTimes: Float64Array;
+  /** Whether any weight was pruned at any time. */
+  sparse: boolean;
 }
 
 export function readOverview(container: Container<OverviewHeader>): Overview {
@@ -29,6 +31,7 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
   const violated = section(container, "violated", Uint32Array);
   const nonfinite = section(container, "nonfinite", Uint32Array);
   const meanDelta = section(container, "mean_delta", Float32Array);
+  const pruned = container.sections.has("pruned") ? section(container, "pruned", Float64Array) : null;
   const k = starts.length;
   const end = axisEnd(starts, ends);
   const series = new Map<string, Series>();
@@ -43,6 +46,8 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
       nonfinite: Float64Array.from(nonfinite.subarray(l * k, (l + 1) * k)),
       meanDelta: Float64Array.from(meanDelta.subarray(l * k, (l + 1) * k)),
       channels: k > 0 ? own.subarray(0, STATES).reduce((sum, count) => sum + count, 0) : 0,
+      pruned: pruned?.subarray(l * k, (l + 1) * k) ?? null,
+      prunable: header.prunable?.[l] ?? 0,
     });
   });
   return {
@@ -59,6 +64,7 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
     end,
     learningRates: section(container, "learning_rates", Float32Array),
     wallTimes: section(container, "wall_times", Float64Array),
+    sparse: pruned?.some((count) => count > 0) ?? false,
   };
 }
 

@@ -9,6 +9,7 @@ function series(
   counts: number[][],
   meanDelta: number[],
   violated?: number[],
+  pruned?: number[],
 ): Series {
   return {
     starts: Float64Array.from(starts),
@@ -19,6 +20,8 @@ function series(
     nonfinite: new Float64Array(starts.length),
     meanDelta: Float64Array.from(meanDelta),
     channels: counts[0].reduce((sum, count) => sum + count, 0),
+    pruned: pruned ? Float64Array.from(pruned) : null,
+    prunable: pruned ? 100 : 0,
   };
 }
 
@@ -60,6 +63,7 @@ describe("columns", () => {
 describe("sums", () => {
   const a = series([1], [1], [[0, 3, 0, 1, 0, 0]], [0.1], [2]);
   const b = series([1], [1], [[0, 1, 0, 0, 0, 7]], [0.5]);
+  const halved = series([1], [1], [[0, 1, 0, 0, 0, 0]], [1], [0], [50]);
   const still = series([1], [1], [[0, 0, 0, 2, 0, 0]], [Number.NaN]);
 
   it("adds counts and weights the mean delta by the channels that move", () => {
@@ -68,6 +72,12 @@ describe("sums", () => {
     expect(Array.from(sum.counts)).toEqual([0, 4, 0, 3, 0, 7]);
     expect(sum.meanDelta[0]).toBeCloseTo((3 * 0.1 + 0.5) / 4);
     expect(sum.violated[0]).toBe(2);
+  });
+
+  it("adds pruned weights, and doesn't know them where the server doesn't tell", () => {
+    expect(readAt(addSeries([halved, halved, halved]), 1)).toMatchObject({ pruned: 150, prunable: 300 });
+    expect(readAt(addSeries([a, b]), 1)).toMatchObject({ pruned: Number.NaN, prunable: 0 });
+    expect(addReadouts([readAt(halved, 1), readAt(halved, 1)])).toMatchObject({ pruned: 100, prunable: 200 });
   });
 
   it("has no mean delta where nothing moves", () => {

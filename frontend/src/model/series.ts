@@ -16,6 +16,9 @@ export interface Series {
   /** Mean relative delta of the moving channels, NaN where none moves. */
   meanDelta: Float64Array;
   channels: number;
+  /** Pruned weights at the end of each column, of the `prunable` ones; null where the server doesn't tell. */
+  pruned: Float64Array | null;
+  prunable: number;
 }
 
 export const columnsOf = (series: Series): number => series.starts.length;
@@ -58,13 +61,17 @@ export function addSeries(parts: Series[]): Series {
     nonfinite: new Float64Array(k),
     meanDelta: new Float64Array(k),
     channels: 0,
+    pruned: first.pruned && new Float64Array(k),
+    prunable: 0,
   };
   const weights = new Float64Array(k);
   for (const part of parts) {
     sum.channels += part.channels;
+    sum.prunable += part.prunable;
     for (let i = 0; i < k * STATES; i++) sum.counts[i] += part.counts[i];
     for (let j = 0; j < k; j++) {
       sum.violated[j] += part.violated[j];
+      if (sum.pruned && part.pruned) sum.pruned[j] += part.pruned[j];
       sum.nonfinite[j] += part.nonfinite[j];
       const moving = part.counts[j * STATES + MOVING];
       if (moving > 0 && !Number.isNaN(part.meanDelta[j])) {
@@ -85,6 +92,9 @@ export interface Readout {
   violated: number;
   nonfinite: number;
   meanDelta: number;
+  /** Pruned weights of the prunable ones; NaN where that isn't known. */
+  pruned: number;
+  prunable: number;
   firstStep: number;
   lastStep: number;
 }
@@ -100,6 +110,8 @@ export function readAt(series: Series, step: number): Readout | null {
     violated: series.violated[j],
     nonfinite: series.nonfinite[j],
     meanDelta: series.meanDelta[j],
+    pruned: series.pruned?.[j] ?? Number.NaN,
+    prunable: series.prunable,
     firstStep: series.starts[j],
     lastStep: series.ends[j],
   };
@@ -116,6 +128,8 @@ export function addReadouts(readouts: (Readout | null)[]): Readout | null {
     violated: found.reduce((sum, readout) => sum + readout.violated, 0),
     nonfinite: found.reduce((sum, readout) => sum + readout.nonfinite, 0),
     meanDelta: Number.NaN,
+    pruned: found.reduce((sum, readout) => sum + readout.pruned, 0),
+    prunable: found.reduce((sum, readout) => sum + readout.prunable, 0),
     firstStep: Math.min(...found.map((readout) => readout.firstStep)),
     lastStep: Math.max(...found.map((readout) => readout.lastStep)),
   };

@@ -1,7 +1,8 @@
 /** What buttons and keys do. */
 
 import { columnAt, violations } from "../model/series";
-import { activeLayer, activeRun, layers, listedLayers, overviewOf, rows, shownRuns } from "./data";
+import type { Violation } from "../wire/types";
+import { activeLayer, activeRun, layerIn, layers, listedLayers, overviewOf, type Run, rows, shownRuns } from "./data";
 import { closed, drill, focusRow, hover, page, seekViolation, update, view } from "./store";
 
 /** Opens a layer, in a run or in the one that is chosen. */
@@ -20,6 +21,31 @@ export function showNetworkView(): void {
   hover.value = null;
   focusRow.value = activeLayer.value?.id ?? null;
   drill({ view: "network", channel: null, variable: null });
+}
+
+/** Opens the list of violations of a run; V opens the one of the run in focus. */
+export function listViolations(run: string | null): void {
+  const own = run ?? (view.value === "layer" ? activeRun.value?.name : page.peek().run);
+  const shown = shownRuns.value.find((other) => other.name === own) ?? shownRuns.value[0];
+  hover.value = null;
+  if (shown) update({ audit: shown.name });
+}
+
+/** Leads from the list to the channel, at the step at which it began. */
+export function openListed(run: Run, entry: Violation): void {
+  const drawn = layerIn(run, entry.layer)?.variable;
+  const range = page.peek().zoom;
+  const inside = range && entry.first_step >= range[0] && entry.first_step < range[1];
+  drill({
+    view: "layer",
+    layer: entry.layer,
+    run: run.name,
+    variable: entry.variable === drawn ? null : entry.variable,
+    channel: entry.channel,
+    step: entry.first_step,
+    zoom: inside ? range : null,
+    audit: null,
+  });
 }
 
 /** Leads to the first violated channel among the layers of a run. */
@@ -77,7 +103,8 @@ export function goDown(): void {
 
 /** Esc: a level up. */
 export function goUp(): void {
-  if (view.value === "network") focusRow.value = null;
+  if (page.peek().audit !== null) update({ audit: null });
+  else if (view.value === "network") focusRow.value = null;
   else if (page.peek().channel !== null) update({ channel: null });
   else showNetworkView();
 }

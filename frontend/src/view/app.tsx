@@ -16,6 +16,7 @@ import { Sidebar } from "./sidebar";
 import { spoken, step, theme, view } from "./store";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
+import { ViolationsList } from "./violations";
 import { sharesText } from "./words";
 
 /** The shares at the cursor, read out after the keys have come to rest. */
@@ -77,6 +78,7 @@ export function App() {
         </main>
       </div>
       <Tooltip />
+      <ViolationsList />
       <Help />
       <Spoken />
     </div>

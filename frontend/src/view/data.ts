@@ -8,8 +8,8 @@ import { type Overview, readOverview } from "../model/overview";
 import type { Scale } from "../model/scale";
 import type { Series } from "../model/series";
 import { mergeLayers, treeRows } from "../model/tree";
-import { fetchChannel, fetchIndex, fetchLayer, fetchOverview } from "../wire/client";
-import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo } from "../wire/types";
+import { fetchChannel, fetchIndex, fetchLayer, fetchOverview, fetchViolations } from "../wire/client";
+import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo, ViolationsAnswer } from "../wire/types";
 import { type Resource, resource } from "./resource";
 import {
   closed,
@@ -122,6 +122,18 @@ export function channelOf(run: string, layer: string, channel: number): Resource
     (answer) => answer.steps.length * 120,
   ).value;
 }
+
+export function violationsOf(run: string): Resource<ViolationsAnswer> {
+  return resource(
+    `violations ${run}`,
+    "",
+    (signal) => fetchViolations(run, signal),
+    (answer) => answer.violations.length * 400,
+  ).value;
+}
+
+/** Whether any shown run has pruned weights: else nothing is said of them. */
+export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.sparse));
 
 function perCells<T>(make: (cells: Cells) => T): (cells: Cells) => T {
   const kept = new WeakMap<Cells, T>();

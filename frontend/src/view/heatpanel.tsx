@@ -164,7 +164,7 @@ export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
               Δ now
             </span>
             <div class="bars-plot" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
-              <BarsCanvas {...sized} width={BARS - 14} />
+              <BarsCanvas {...sized} width={BARS - 20} />
               <Violations cells={cells} rows={rows} height={height} />
             </div>
           </div>

@@ -2,7 +2,7 @@
 
 import type { Cells } from "../model/cells";
 import { deltaOf } from "../model/delta";
-import { formatCount, formatNumber, formatShare } from "../model/format";
+import { formatCount, formatNumber } from "../model/format";
 import { lastAtOrBefore } from "../model/series";
 import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../model/states";
 import type { ChannelAnswer } from "../wire/types";
@@ -11,6 +11,7 @@ import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from 
 import { readStep, setStep } from "./cursor";
 import { cellSummary, channelOf, layerIn, type Run, shownRuns } from "./data";
 import { recordAt } from "./heatpanel";
+import { ChannelViolations, MaskDensity, share } from "./held";
 import { tables, update } from "./store";
 
 interface Props {
@@ -32,10 +33,6 @@ function Metric({ title, children, detail }: { title: string; children: string; 
     </div>
   );
 }
-
-/** A share of elements; it reads 0 % or 100 % only where it is exactly that. */
-const share = (value: number | null | undefined): string =>
-  value === null || value === undefined ? "–" : formatShare(value, 1);
 
 function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
   const record = recordAt(cells, readStep.value);
@@ -69,32 +66,6 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
         <Metric title="Not finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
       ) : null}
     </dl>
-  );
-}
-
-function Violation({ cells, channel }: { cells: Cells; channel: number }) {
-  const first = cellSummary(cells).firstViolated[channel];
-  if (first < 0) return null;
-  let count = 0;
-  let most = 0;
-  for (let t = 0; t < cells.records; t++) {
-    if (!(cells.state[channel * cells.records + t] & VIOLATED)) continue;
-    count++;
-    most = Math.max(most, deltaOf(cells.delta[channel * cells.records + t]));
-  }
-  const state = STATE_NAMES[cells.state[channel * cells.records + first] & STATE_BITS];
-  return (
-    <div class="violation" role="note">
-      <Icon name="warning" size={16} />
-      <p>
-        <b>Moved although {state}</b>
-        in {formatCount(count)} of {formatCount(cells.records)} records, first at{" "}
-        <button type="button" class="plain linked" onClick={() => setStep(cells.steps[first])}>
-          step {formatCount(cells.steps[first])}
-        </button>
-        , by a relative Δ of up to {formatNumber(most)}.
-      </p>
-    </div>
   );
 }
 
@@ -224,7 +195,8 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
           ) : (
             <>
               <Metrics answer={answer} cells={cells} channel={channel} />
-              <Violation cells={cells} channel={channel} />
+              <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
+              {answer ? <MaskDensity answer={answer} /> : null}
               <Barcodes layer={layer} channel={channel} run={run} />
               <Origins run={run} layer={layer} channel={channel} />
               <DeltaLines layer={layer} channel={channel} run={run} />

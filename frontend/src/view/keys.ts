@@ -2,7 +2,7 @@
 
 import { watchKeys } from "../host";
 import { orderRows } from "../model/sort";
-import { goDown, goUp, moveLayer, moveRun } from "./actions";
+import { goDown, goUp, listViolations, moveLayer, moveRun } from "./actions";
 import { moveCursor, moveCursorTo } from "./cursor";
 import { activeLayer, activeRun, cellSummary, cellsOf } from "./data";
 import { channel, helpOpen, order, update, view } from "./store";
@@ -29,6 +29,7 @@ const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
   k: () => moveLayer(-1),
   "[": () => moveRun(-1),
   "]": () => moveRun(1),
+  v: () => listViolations(null),
   Enter: () => goDown(),
   Escape: () => goUp(),
   "0": () => update({ zoom: null }),

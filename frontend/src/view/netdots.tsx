@@ -9,7 +9,7 @@ import { type Readout, readAt } from "../model/series";
 import { stateCode } from "../model/states";
 import { Canvas } from "./canvas";
 import { cursor, readStep } from "./cursor";
-import { overviewOf, type Run, rows, shownRuns, threshold } from "./data";
+import { overviewOf, type Run, rows, shownRuns, sparse, threshold } from "./data";
 import { DOTS_WIDTH, type Window } from "./geometry";
 import { measure, theme, update } from "./store";
 
@@ -20,6 +20,7 @@ const TITLES: Record<Measure, string> = {
   pruned: "Pruned",
   reactivated: "Reactivated",
   violated: "Violated",
+  sparsity: "Pruned weights",
   delta: "Mean Δ of moving",
 };
 
@@ -32,6 +33,7 @@ function position(readout: Readout | null, which: Measure): number {
     if (!(readout.meanDelta > 0)) return Number.NaN;
     return placeOf(readout.meanDelta, threshold.value);
   }
+  if (which === "sparsity") return readout.prunable > 0 ? readout.pruned / readout.prunable : Number.NaN;
   const count = which === "violated" ? readout.violated : readout.counts[stateCode(which)];
   return count / readout.total;
 }
@@ -50,11 +52,13 @@ export function DotsHead() {
         value={measure.value}
         onChange={(event) => update({ measure: event.currentTarget.value as Measure })}
       >
-        {Object.entries(TITLES).map(([value, title]) => (
-          <option key={value} value={value}>
-            {title}
-          </option>
-        ))}
+        {Object.entries(TITLES)
+          .filter(([value]) => value !== "sparsity" || sparse.value || measure.value === "sparsity")
+          .map(([value, title]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
       </select>
       <div class="two">one marker per run, step {formatCount(readStep.value)}</div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>

@@ -1,14 +1,15 @@
 /** The sticky head of a run's column: name, stacked bar and two numbers at the cursor, and the axis. */
 
-import { formatCount, formatShare, formatShort } from "../model/format";
+import { formatCount, formatShare, formatShort, plural } from "../model/format";
 import { sumOf } from "../model/overview";
 import { type Scale, stepTicks, toPixel } from "../model/scale";
-import { readAt, violations } from "../model/series";
+import { type Readout, readAt, violations } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
-import { openViolation } from "./actions";
+import { sparsityText } from "../model/violations";
+import { listViolations } from "./actions";
 import { Icon, Marker, RunName } from "./bits";
 import { cursor, readStep } from "./cursor";
-import { layers, overviewOf, type Run, range, rows, scaleOf } from "./data";
+import { layers, overviewOf, type Run, range, rows, scaleOf, sparse } from "./data";
 import { largest, sharesText } from "./words";
 
 const LETTER = 6.2;
@@ -51,6 +52,20 @@ export function Axis({ width, pill, count }: { width: number; pill: boolean; cou
   );
 }
 
+/** How many of the weights are pruned; an empty line keeps the heads aligned. */
+function Sparsity({ readout }: { readout: Readout | null }) {
+  const text = readout ? sparsityText(readout) : null;
+  if (!readout || text === null) return <div class="two weights" />;
+  const whole = `${formatCount(readout.pruned)} of ${plural(readout.prunable, "prunable weight")} held at zero`;
+  return (
+    <div class="two weights" title={whole}>
+      <b>{text}</b>
+      <span class="wide"> pruned weights</span>
+      <span class="short"> sparse</span>
+    </div>
+  );
+}
+
 export function RunHead({ run, width, first }: { run: Run; width: number; first: boolean }) {
   const overview = overviewOf(run.name).value;
   const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
@@ -72,13 +87,8 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
           <button
             type="button"
             class="badge"
-            title={`${formatCount(found.most)} channels moved although held, from step ${formatCount(found.firstStep)}. Show the first one.`}
-            onClick={() =>
-              openViolation(
-                run.name,
-                layers.value.map((layer) => layer.id),
-              )
-            }
+            title={`${plural(found.most, "channel")} moved although held, from step ${formatCount(found.firstStep)}. List them.`}
+            onClick={() => listViolations(run.name)}
           >
             <Icon name="warning" size={12} />
             {formatCount(found.most)}
@@ -103,6 +113,7 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
             ))
           : "no record here"}
       </div>
+      {sparse.value ? <Sparsity readout={readout} /> : null}
       <Axis width={width} pill={first} />
     </div>
   );

@@ -8,16 +8,18 @@ import { LEGEND, STATE_TITLES } from "../model/states";
 import { DataTable, Skeleton, TableButton } from "./bits";
 import { useSize } from "./canvas";
 import { cursor } from "./cursor";
-import { overviewOf, type Run, rows, runs, shownRuns } from "./data";
+import { overviewOf, type Run, rows, runs, shownRuns, sparse } from "./data";
 import { DOTS_WIDTH, drawnWindow, GAP, type Layout, MIN_COLUMN, NAME_WIDTH, placeRows } from "./geometry";
 import { RunColumn } from "./netcolumn";
 import { DotsColumn, DotsHead } from "./netdots";
 import { RunHead } from "./nethead";
 import { Names } from "./netnames";
 import { focusRow, hover, layerFilter, tables } from "./store";
-import { pastText } from "./words";
+import { pastText, weightsText } from "./words";
 
 const HEAD_HEIGHT = 98;
+/** What the line of pruned weights adds. */
+const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
 const NARROW = 132;
 
@@ -52,6 +54,7 @@ function NetworkTable() {
     ...LEGEND.map((state) => ({ title: STATE_TITLES[state] })),
     { title: "Violated" },
     { title: "Non-finite" },
+    ...(sparse.value ? [{ title: "Pruned weights" }] : []),
   ];
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
@@ -68,6 +71,7 @@ function NetworkTable() {
         ...states,
         readout ? formatCount(readout.violated) : "–",
         readout ? formatCount(readout.nonfinite) : "–",
+        ...(sparse.value ? [(readout && weightsText(readout)) ?? "–"] : []),
       ];
     }),
   );
@@ -94,7 +98,7 @@ export function NetworkView() {
   const room = size.width - NAME_WIDTH - DOTS_WIDTH - 2;
   const column = Math.max(MIN_COLUMN, Math.floor(room / Math.max(1, shown.length)));
   const narrow = column - GAP < NARROW;
-  const head = HEAD_HEIGHT + (narrow ? 14 : 0);
+  const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
@@ -139,8 +143,11 @@ export function NetworkView() {
             style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
           >
             <div
-              class={`net-head ${narrow ? "narrow" : ""}`}
-              style={{ gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px` }}
+              class={`net-head ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
+              style={{
+                height: `${head}px`,
+                gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px`,
+              }}
             >
               <div class="net-title">
                 <div class="net-title-line">

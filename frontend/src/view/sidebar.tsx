@@ -95,7 +95,7 @@ function Legend() {
             <Icon name="warning" size={20} />
             <span class="legend-text">
               Violated
-              <span class="sub">frozen or pruned, and yet it moved</span>
+              <span class="sub">held weights moved</span>
             </span>
             <span class="number">{formatShare(readout.violated, readout.total)}</span>
           </li>

@@ -23,6 +23,7 @@ export const measure = field("measure");
 export const hidden = field("hidden");
 export const closed = field("closed");
 export const zoom = field("zoom");
+export const audit = field("audit");
 const runText = field("runFilter");
 const layerText = field("layerFilter");
 

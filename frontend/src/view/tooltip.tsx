@@ -6,12 +6,13 @@ import { sumOf } from "../model/overview";
 import type { Readout } from "../model/series";
 import { readAt } from "../model/series";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../model/states";
+import { sparsityText } from "../model/violations";
 import { Icon, Marker } from "./bits";
 import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "./data";
 import { recordAt } from "./heatpanel";
 import { type Hover, hover } from "./store";
 
-const ROOM = { width: 252, height: 250 };
+const ROOM = { width: 252, height: 276 };
 
 function Shares({ readout }: { readout: Readout }) {
   return (
@@ -53,7 +54,20 @@ function Shares({ readout }: { readout: Readout }) {
         <span>mean Δ of moving</span>
         <b>{formatNumber(readout.meanDelta)}</b>
       </div>
+      <Weights readout={readout} />
     </>
+  );
+}
+
+/** The pruned weights, in a run that has any. */
+function Weights({ readout }: { readout: Readout }) {
+  if (!(readout.pruned > 0)) return null;
+  return (
+    <div class="tip-weights">
+      <span>pruned weights</span>
+      <span class="number">{formatCount(readout.pruned)}</span>
+      <b class="number">{sparsityText(readout)}</b>
+    </div>
   );
 }
 
@@ -92,13 +106,20 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
   );
 }
 
+/** The overview knows the weights of a layer. */
+function withWeights(readout: Readout | null, run: Run, layer: string, step: number): Readout | null {
+  const series = overviewOf(run.name).value?.series.get(layer);
+  const known = series ? readAt(series, step) : null;
+  return readout && known ? { ...readout, pruned: known.pruned, prunable: known.prunable } : readout;
+}
+
 function CellTip({ at, run }: { at: Hover; run: Run }) {
   const layer = activeLayer.value;
   const cells = layer ? cellsOf(run.name, layer.id).value : null;
   if (!layer || !cells) return null;
   const record = recordAt(cells, at.step);
   if (at.channel === null) {
-    const readout = readAt(cellSeries(cells), at.step);
+    const readout = withWeights(readAt(cellSeries(cells), at.step), run, layer.id, at.step);
     return (
       <>
         <div class="tip-title">All channels</div>

@@ -3,6 +3,7 @@
 import { formatCount, formatNumber, formatShare, plural } from "../model/format";
 import type { Readout } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
+import { sparsityText } from "../model/violations";
 import type { Account } from "../wire/types";
 
 /** The two largest states, for the header of a run. */
@@ -13,6 +14,12 @@ export function largest(readout: Readout): { state: number; count: number }[] {
     .filter((entry, i) => i === 0 || entry.count > 0);
 }
 
+/** "8,000 (80.0%)", the pruned weights of all that can be pruned, or null */
+export function weightsText(readout: Readout): string | null {
+  const share = sparsityText(readout);
+  return share === null ? null : `${formatCount(readout.pruned)} (${share})`;
+}
+
 /** "93% moving, 6.5% settled, 2 channels violated" */
 export function sharesText(readout: Readout | null): string {
   if (!readout || readout.total === 0) return "no record";
@@ -21,6 +28,7 @@ export function sharesText(readout: Readout | null): string {
   );
   if (readout.violated > 0) parts.push(`${plural(readout.violated, "channel")} moved although held`);
   if (readout.nonfinite > 0) parts.push(`${plural(readout.nonfinite, "channel")} with values that aren't finite`);
+  if (readout.pruned > 0) parts.push(`${sparsityText(readout)} of the weights pruned`);
   return parts.join(", ");
 }
 

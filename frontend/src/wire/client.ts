@@ -1,7 +1,14 @@
 /** Fetches the routes. Every URL is relative to this module, so any path prefix works. */
 
 import { type Container, parseContainer } from "./container";
-import { type ChannelAnswer, type IndexAnswer, type LayerHeader, type OverviewHeader, SCHEMA } from "./types";
+import {
+  type ChannelAnswer,
+  type IndexAnswer,
+  type LayerHeader,
+  type OverviewHeader,
+  SCHEMA,
+  type ViolationsAnswer,
+} from "./types";
 
 const BASE = new URL(".", import.meta.url);
 
@@ -62,3 +69,6 @@ export const fetchLayer = (query: Query, signal?: AbortSignal): Promise<Containe
 
 export const fetchChannel = async (query: Query, signal?: AbortSignal): Promise<ChannelAnswer> =>
   checked((await (await get("channel", query, signal)).json()) as ChannelAnswer);
+
+export const fetchViolations = async (run: string, signal?: AbortSignal): Promise<ViolationsAnswer> =>
+  checked((await (await get("violations", { run }, signal)).json()) as ViolationsAnswer);

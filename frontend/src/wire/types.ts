@@ -79,11 +79,13 @@ export interface OverviewHeader {
   layers: string[];
   accounts: Account[];
   notes: Note[];
+  /** Weights that can be pruned, by layer. */
+  prunable?: number[];
 }
 
 export interface LayerEvent {
   step: number;
-  kind: "trainable" | "learning_rate" | "restart";
+  kind: "kept" | "trainable" | "learning_rate" | "restart";
   text: string;
 }
 
@@ -104,6 +106,30 @@ export interface LayerHeader {
   past: string;
   account: Account;
   events: LayerEvent[];
+}
+
+/** A channel whose held weights changed. */
+export interface Violation {
+  layer: string;
+  variable: string;
+  channel: number;
+  first_step: number;
+  last_step: number;
+  /** Held weights that differ from what they were held at, of those that are held; null where only a mark was recorded. */
+  elements: number | null;
+  held: number | null;
+  /** Largest |w − held value|; null where it isn't finite. */
+  largest: number | null;
+  cause: string;
+  text: string;
+}
+
+export interface ViolationsAnswer {
+  schema: number;
+  run: string;
+  /** Of the run; not all of them are listed where there are very many. */
+  total: number;
+  violations: Violation[];
 }
 
 type Numbers = (number | null)[];
@@ -129,4 +155,5 @@ export interface ChannelAnswer {
   kept: Numbers;
   trainable: Numbers;
   changes: { step: number; from: string; to: string }[];
+  violations?: Violation[];
 }

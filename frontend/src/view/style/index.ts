@@ -1,5 +1,6 @@
 /** All styles, in the order in which they apply. */
 
+import audit from "./audit.css";
 import base from "./base.css";
 import floating from "./floating.css";
 import frame from "./frame.css";
@@ -9,4 +10,4 @@ import network from "./network.css";
 import sidebar from "./sidebar.css";
 import tables from "./tables.css";
 
-export const css = [base, sidebar, frame, network, layer, inspector, tables, floating].join("\n");
+export const css = [base, sidebar, frame, network, layer, inspector, tables, floating, audit].join("\n");
