@@ -308,7 +308,7 @@ def _mask_of(record: Recorded, mask: Any, channels: Channels | None, word: str) 
         )
     if mask is not None:
         return selection.as_mask(mask, record.text.shape, name, word)
-    return selection.channel_mask(channels, record.axis, name)
+    return selection.channel_mask(np.asarray(channels), record.axis, name)
 
 
 def _opened(record: Recorded, mask: Any, channels: Channels | None, word: str) -> Mask:

@@ -102,13 +102,15 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
 
     def serialize(self) -> bytes:
         """Masks and check sums of what is held, one bit an element and mask, before compression."""
-        arrays = {_NAMES: np.frombuffer(json.dumps(list(self.holds)).encode(), np.uint8)}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            _NAMES: np.frombuffer(json.dumps(list(self.holds)).encode(), np.uint8)
+        }
         for at, (name, hold) in enumerate(self.holds.items()):
             arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
             arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
             arrays[f"held_{at}"] = check_sums(hold, self.variables[name].axis)
         stream = io.BytesIO()
-        np.savez_compressed(stream, **arrays)
+        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         return stream.getvalue()
 
     def deserialize(self, string_value: bytes) -> None:
