@@ -1,6 +1,6 @@
 """A program that only writes, for the tests that end it: `python sinking.py LOGDIR [how it ends]`.
 
-It offers a record a step and prints each step that a flush has acknowledged. It needs no TensorFlow,
+It offers a record and a change of a mask a step and prints each step that a flush has acknowledged. It needs no TensorFlow,
 so that it starts quickly.
 """
 
@@ -15,7 +15,9 @@ import numpy as np
 
 from tb_pastnet.core.description import Description, encode_description
 from tb_pastnet.core.names import lineage_directory
+from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.log.batch import Batch, Offer, Span
+from tb_pastnet.train.log.changes import MaskOffer
 from tb_pastnet.train.log.events import Message
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments, create_lineage, join
@@ -42,11 +44,29 @@ def offer(sink, step):
     return sink.offer(lambda n: Offer(n, step, step - 1, time.time(), 0.1, values))
 
 
+def flags(step, elements=90):
+    """A random mask that its step determines."""
+    return np.random.default_rng(step).random(elements) < 0.5
+
+
+def mask(step, variable="a/kernel", kind="kept", elements=90):
+    """That mask as it is handed over."""
+    kept = flags(step, elements)
+    return MaskOffer(variable, kind, np.packbits(kept), elements, int(kept.sum()))
+
+
+def change(sink, step):
+    """A change of a mask and a violation that goes on, both of which say their step."""
+    sink.masks(step, [mask(step)])
+    sink.violations(step, [Violation("a/kernel", 2, 1, step, 1, 9, float(step), "ema")])
+
+
 def fork(sink):
     """A child that goes on as if it were the parent."""
     offer(sink, 1)
     if os.fork() == 0:
         for step in range(2, 50):
+            change(sink, step)
             offer(sink, step)
         sink.flush()
         sink.close()
@@ -72,6 +92,7 @@ def interrupt(sink):
 def run(sink, first, steps, *, flush=True):
     """Offers, and prints what is acknowledged."""
     for step in range(first, first + steps):
+        change(sink, step)
         offer(sink, step)
         if flush and step % 3 == 0 and sink.flush():
             sys.stdout.write(f"{step}\n")

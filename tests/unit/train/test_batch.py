@@ -10,7 +10,9 @@ from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.core.timeline import decode_timeline
 from tb_pastnet.train.log import batch as module
+from tb_pastnet.train.log import changes
 from tb_pastnet.train.log.batch import Batch, Offer, Span
+from tb_pastnet.train.log.changes import Change, MaskOffer
 
 SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
 
@@ -140,3 +142,30 @@ def test_many_channels_are_quantised_in_pieces(monkeypatch):
     batch.add(offer(0, norm=[1, 2, 4, 8]))
     blocks, _ = decode(batch.take())
     assert dequantize(blocks["channels/a/bias"].codes[NORM, 0]).tolist() == [8]
+
+
+def test_changes_are_written_with_records_or_alone():
+    batch = Batch(SPANS, 7)
+    change = Change(1, masks=(MaskOffer("a/kernel", "kept", np.zeros(1, np.uint8), 6, 0),))
+    batch.changes.add(change)
+    assert not batch.empty
+    alone = batch.take()
+    assert [m.tag for m in alone.messages] == ["kept/a/kernel", "masks"]
+    assert alone.records == 0
+    assert batch.empty
+    batch.changes.add(change._replace(step=2))
+    batch.add(offer(0))
+    together = [message.tag for message in batch.take().messages]
+    blocks = ["channels/a/kernel", "channels/a/bias"]
+    assert together == [*blocks, "kept/a/kernel", "masks", "timeline"]
+    batch.changes.add(change._replace(step=3))
+    end = batch.take(closed=True).messages
+    assert [m.tag for m in end] == ["kept/a/kernel", "masks", "timeline"]
+
+
+def test_many_changes_fill_a_batch(monkeypatch):
+    batch = Batch(SPANS, 7)
+    monkeypatch.setattr(changes, "GROUP_CHANGES", 1)
+    assert not batch.full
+    batch.changes.add(Change(1, masks=(MaskOffer("w", "kept", np.zeros(1, np.uint8), 6, 0),)))
+    assert batch.full
