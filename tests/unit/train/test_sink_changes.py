@@ -122,7 +122,7 @@ def test_a_change_costs_at_most_a_bit_a_weight(make, tmp_path, elements):
     before = size(tmp_path)
     sink.masks(2, [mask(2, elements=elements)])
     assert sink.flush()
-    assert size(tmp_path) - before <= elements / 8 + 400
+    assert size(tmp_path) - before <= elements / 8 + 300
     np.testing.assert_array_equal(read_one(tmp_path).masks[1].flags, flags(2, elements))
 
 
