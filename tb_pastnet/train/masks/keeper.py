@@ -56,6 +56,13 @@ class Keeper:
         """The optimizer that the model is compiled with, None where it isn't."""
         return getattr(self._model, "optimizer", None)
 
+    def optimizer(self) -> Any:
+        """The innermost optimizer that trains the model as far as is known, None without one."""
+        compiled = self.compiled_optimizer()
+        if compiled is not None:
+            return innermost(compiled)
+        return self.hooks[-1].optimizer if self.hooks else None
+
     def install(self, optimizer: Any) -> None:
         """Puts the hook on an optimizer, once."""
         inner = innermost(optimizer)

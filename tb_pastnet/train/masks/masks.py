@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import selection
-from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.masks.hold import Mask
+from tb_pastnet.train.log.lineage import origin
+from tb_pastnet.train.masks import rewind
+from tb_pastnet.train.masks.arguments import mask_of, opened
+from tb_pastnet.train.masks.desk import Desk
 from tb_pastnet.train.masks.keeper import Keeper, attach, attached
-from tb_pastnet.train.masks.refuse import refuse
+from tb_pastnet.train.masks.resumed import Resumed
+from tb_pastnet.train.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.train.masks.state import MaskState
-from tb_pastnet.train.model.variables import Recorded, network
+from tb_pastnet.train.masks.view import MaskView
+from tb_pastnet.train.model.variables import network
 
 Channels = Sequence[int] | npt.ArrayLike
 
@@ -61,15 +65,16 @@ class Masks:
 
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
         found = attached(model)
-        self._state = found or MaskState(network(model).everything)
+        self._state = found or _new_state(model)
         self._keeper = self._state.keeper or Keeper(model, self._state)
         if enforce:
             self._keeper.enforce(optimizer)
         self._state.keeper = self._keeper
         if found is None:
             attach(model, self._state)
-        self.kept = _View(self._state, 0)
-        self.trainable = _View(self._state, 1)
+        self._desk = Desk(self._state, self._keeper)
+        self.kept = MaskView(self._state, 0)
+        self.trainable = MaskView(self._state, 1)
 
     def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Prunes weights: sets them to zero and holds them there.
@@ -85,10 +90,10 @@ class Masks:
                 nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._record(name)
-        mask = _mask_of(record, kept, channels, "kept")
-        old, trainable = self._read(record)
-        self._prune(record, old & mask, trainable)
+        record = self._desk.record(name)
+        mask = mask_of(record, kept, channels, "kept")
+        old, trainable = self._desk.read(record)
+        self._desk.prune(record, old & mask, trainable)
 
     def prune_below(self, name: str, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
@@ -101,10 +106,10 @@ class Masks:
             InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._record(name)
-        old, trainable = self._read(record)
+        record = self._desk.record(name)
+        old, trainable = self._desk.read(record)
         mask = selection.above(record.found.variable.numpy(), threshold, record.text.id)
-        self._prune(record, old & mask, trainable)
+        self._desk.prune(record, old & mask, trainable)
 
     def prune_smallest(
         self,
@@ -125,8 +130,8 @@ class Masks:
             InvalidArgument: a sparsity out of range, or another scope.
             UnknownName: a name that fits no variable, or several.
         """
-        records = self._prunable(variables)
-        old = [self._read(record) for record in records]
+        records = self._desk.prunable(variables)
+        old = [self._desk.read(record) for record in records]
         masks = selection.keep_largest(
             [record.found.variable.numpy() for record in records],
             [kept for kept, _ in old],
@@ -136,7 +141,7 @@ class Masks:
         )
         for record, (before, trainable), kept in zip(records, old, masks, strict=True):
             if (before != kept).any():
-                self._prune(record, kept, trainable)
+                self._desk.prune(record, kept, trainable)
 
     def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
@@ -150,8 +155,8 @@ class Masks:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._record(name)
-        old, trainable = self._read(record)
+        record = self._desk.record(name)
+        old, trainable = self._desk.read(record)
         kept = selection.keep_blocks(
             record.found.variable.numpy(),
             old,
@@ -160,7 +165,7 @@ class Masks:
             name=record.text.id,
             axes=selection.reduction_axes(record.axis),
         )
-        self._prune(record, kept, trainable)
+        self._desk.prune(record, kept, trainable)
 
     def regrow(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
@@ -174,11 +179,11 @@ class Masks:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._record(name)
-        mask = _opened(record, kept, channels, "kept")
-        old, trainable = self._read(record)
+        record = self._desk.record(name)
+        mask = opened(record, kept, channels, "kept")
+        old, trainable = self._desk.read(record)
         self._keeper.clear_slots(record.found.variable, mask & ~old)
-        self._write(record, old | mask, trainable)
+        self._desk.write(record, old | mask, trainable)
 
     def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
         """Freezes weights: holds them at their values of now.
@@ -194,18 +199,18 @@ class Masks:
                 would be frozen is pruned.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._record(name)
+        record = self._desk.record(name)
         if trainable is None and channels is None:
             mask = np.zeros(record.text.shape, bool)
         else:
-            mask = _mask_of(record, trainable, channels, "trainable")
-        kept, old = self._read(record)
+            mask = mask_of(record, trainable, channels, "trainable")
+        kept, old = self._desk.read(record)
         if not mask.all() and not (~mask & kept).any():
             raise InvalidArgument(
                 f"Could not freeze {record.text.id!r}: expected weights that are kept, got "
                 f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
             )
-        self._write(record, kept, old & (mask | ~kept))
+        self._desk.write(record, kept, old & (mask | ~kept))
 
     def thaw(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
         """Lets frozen weights train again.
@@ -219,10 +224,10 @@ class Masks:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._record(name)
-        mask = _opened(record, trainable, channels, "trainable")
-        kept, old = self._read(record)
-        self._write(record, kept, old | mask)
+        record = self._desk.record(name)
+        mask = opened(record, trainable, channels, "trainable")
+        kept, old = self._desk.read(record)
+        self._desk.write(record, kept, old | mask)
 
     def sparsity(self, name: str | None = None) -> float:
         """The share of pruned weights, 1 − mean(kept).
@@ -230,7 +235,7 @@ class Masks:
         Args:
             name: of one variable. None: of all kernels, and of what else has pruned weights.
         """
-        return selection.sparsity(self._read(record)[0] for record in self._counted(name))
+        return selection.sparsity(self._desk.read(record)[0] for record in self._desk.counted(name))
 
     def zeros(self, name: str | None = None) -> float:
         """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
@@ -238,82 +243,49 @@ class Masks:
         Args:
             name: as in `sparsity`.
         """
-        counted = self._counted(name)
+        counted = self._desk.counted(name)
         return selection.sparsity(record.found.variable.numpy() != 0 for record in counted)
 
-    def _record(self, name: str) -> Recorded:
-        return self._state.variables[resolve(name, self._state.variables)]
+    def snapshot(self) -> Snapshot:
+        """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
+        return rewind.take(self._state, self._keeper.optimizer())
 
-    def _read(self, record: Recorded) -> tuple[Mask, Mask]:
-        return self._state.read(record.text.id)
+    def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
+        """Goes back to a snapshot, with the masks of now.
 
-    def _prunable(self, names: Iterable[str] | None) -> list[Recorded]:
-        if names is not None:
-            names = [names] if isinstance(names, str) else names
-            return list({record.text.id: record for record in map(self._record, names)}.values())
-        return [one for one in self._state.variables.values() if one.text.role == "kernel"]
+        "weights" (Frankle et al., 1903.01611): surviving weights are bit-identical to those of the
+        snapshot; pruned ones stay zero and frozen ones at their values. Statistics such as those of
+        BatchNormalization go back as well, and so do the optimizer's slots, iterations and learning
+        rate; slots of pruned weights are zero, and all are where the optimizer is another one.
 
-    def _counted(self, name: str | None) -> list[Recorded]:
-        if name is not None:
-            return [self._record(name)]
-        pruned = [n for n, hold in self._state.holds.items() if not hold.kept.numpy().all()]
-        every = self._state.variables.values()
-        return [one for one in every if one.text.role == "kernel" or one.text.id in pruned]
+        "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so
+        that a schedule replays; weights, statistics and slots stay.
 
-    def _prune(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
-        if record.text.role == "kernel" and not kept.any():
-            raise InvalidArgument(
-                f"Could not prune {record.text.id!r}: expected that some of its {kept.size} "
-                f"weights stay, got none, which cuts the network there. Take the layer out, or "
-                f"leave at least one weight."
-            )
-        self._write(record, kept, trainable | ~kept)
+        Seeds of random layers stay in both.
 
-    def _write(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
-        name = record.text.id
-        if not (kept & trainable).all():
-            refuse(record)
-        elif name not in self._state.holds:
-            return
-        first = name not in self._state.holds
-        self._state.write(name, kept, trainable)
-        self._keeper.enforce_now(self._state.holds[name], first=first)
+        Args:
+            snapshot: as from `snapshot()`, of a model of the same structure.
+            what: "weights" or "learning_rate".
 
+        Returns:
+            What was set back.
 
-class _View(Mapping[str, Mask]):
-    """One mask of every variable, by name or by the end of one."""
+        Raises:
+            InvalidArgument: the snapshot is of another model, or `what` is another word.
+        """
+        done = rewind.rewind(self._state, self._keeper.optimizer(), snapshot, what)
+        for hold in self._state.holds.values():
+            self._keeper.enforce_now(hold, first=False)
+        return done
 
-    def __init__(self, state: MaskState, which: int) -> None:
-        self._state = state
-        self._which = which
-
-    def __getitem__(self, name: str) -> Mask:
-        return self._state.read(resolve(name, self._state.variables))[self._which]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._state.variables)
-
-    def __len__(self) -> int:
-        return len(self._state.variables)
+    @property
+    def resumed(self) -> Resumed | None:
+        """What of masks and held values is as it was saved; None where nothing was loaded."""
+        return self._state.resumed
 
 
-def _mask_of(record: Recorded, mask: Any, channels: Channels | None, word: str) -> Mask:
-    name = record.text.id
-    if (mask is None) == (channels is None):
-        verb = "prune" if word == "kept" else "freeze"
-        got = "none" if mask is None else "both"
-        raise InvalidArgument(
-            f"Could not {verb} {name!r}: expected either {word}= or channels=, got {got}. Give an "
-            f"array of 0 and 1, or numbers of channels."
-        )
-    if mask is not None:
-        return selection.as_mask(mask, record.text.shape, name, word)
-    return selection.channel_mask(np.asarray(channels), record.axis, name)
-
-
-def _opened(record: Recorded, mask: Any, channels: Channels | None, word: str) -> Mask:
-    """Where held elements go through again."""
-    if mask is None and channels is None:
-        return np.ones(record.text.shape, bool)
-    given = _mask_of(record, mask, channels, word)
-    return given if mask is not None else ~given
+def _new_state(model: Any) -> MaskState:
+    found = network(model)
+    state = MaskState(found.everything)
+    state.origin = origin(found)
+    return state

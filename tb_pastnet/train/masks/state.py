@@ -21,11 +21,12 @@ import tensorflow as tf
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.hold import Hold, Mask
+from tb_pastnet.train.masks.resumed import Resumed
 from tb_pastnet.train.model.variables import Recorded
 
 Sums = npt.NDArray[np.uint32]
 
-_NAMES = "names"
+_HEAD = "head"
 _STORED = "masks"
 
 
@@ -38,8 +39,7 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
     Attributes:
         version: grows with every change that is made through it.
         generation: grows when a variable gets its first mask: older traces don't know of it.
-        loaded: check sums of what was held when the file was saved, by variable, until they are
-            compared with what was loaded.
+        origin: fingerprint of the values at the beginning, "" where it isn't known yet; saved.
     """
 
     def __init__(self, variables: Sequence[Recorded]) -> None:
@@ -47,6 +47,7 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         self._table = _Table(variables)
         self.version = 0
         self.generation = 0
+        self.origin = ""
 
     @property
     def keeper(self) -> Any:
@@ -66,11 +67,6 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
     def variables(self) -> Mapping[str, Recorded]:
         """All variables, by id."""
         return self._table.variables
-
-    @property
-    def loaded(self) -> dict[str, Sums]:
-        """Check sums of a file's held values that weren't compared yet, by id."""
-        return self._table.loaded
 
     def hold_of(self, variable: Any) -> Hold | None:
         """The masks of a tf.Variable, None where it has none."""
@@ -95,16 +91,36 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         shape = self.variables[name].text.shape
         return np.ones(shape, bool), np.ones(shape, bool)
 
+    def settle(self) -> None:
+        """Compares held values with those of a file that was loaded, and holds them as they are.
+
+        Not while it is loaded: Keras may load the masks before the weights.
+        """
+        saved, self._table.loaded = self._table.loaded, None
+        if saved is None:
+            return
+        for hold in self.holds.values():
+            hold.refer_anew()
+        self._table.resumed = Resumed.of(
+            {n: (s, check_sums(self.holds[n], self.variables[n].axis)) for n, s in saved.items()}
+        )
+
+    @property
+    def resumed(self) -> Resumed | None:
+        """What became of masks and held values when they were loaded; None where they weren't."""
+        self.settle()
+        return self._table.resumed
+
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a variable."""
+        self.settle()
         self.hold(name).write(kept, trainable)
         self.version += 1
 
     def serialize(self) -> bytes:
         """Masks and check sums of what is held, one bit an element and mask, before compression."""
-        arrays: dict[str, npt.NDArray[Any]] = {
-            _NAMES: np.frombuffer(json.dumps(list(self.holds)).encode(), np.uint8)
-        }
+        head = json.dumps({"origin": self.origin, "variables": list(self.holds)})
+        arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
         for at, (name, hold) in enumerate(self.holds.items()):
             arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
             arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
@@ -121,7 +137,8 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         """
         with np.load(io.BytesIO(string_value), allow_pickle=False) as stored:
             arrays = dict(stored)
-        names = json.loads(arrays[_NAMES].tobytes())
+        head = json.loads(arrays[_HEAD].tobytes())
+        names, self.origin = head["variables"], head["origin"]
         masks = {
             name: [_unpack(self, name, arrays[f"{mask}_{at}"]) for mask in ("kept", "through")]
             for at, name in enumerate(names)
@@ -148,7 +165,8 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
             InvalidArgument: the file's masks are of other variables.
         """
         if _STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
-            self.deserialize(np.asarray(store[_STORED]).tobytes())
+            # An index, as h5py's data sets are not quite arrays.
+            self.deserialize(store[_STORED][()].tobytes())
 
 
 class _Table:
@@ -158,7 +176,8 @@ class _Table:
         self.variables = {record.text.id: record for record in variables}
         self.holds: dict[str, Hold] = {}
         self.by_object: dict[int, Hold] = {}
-        self.loaded: dict[str, Sums] = {}
+        self.loaded: dict[str, Sums] | None = None
+        self.resumed: Resumed | None = None
         self.keeper: Any = None
 
     def add(self, name: str, hold: Hold) -> None:

@@ -1,0 +1,70 @@
+"""Where commands on masks are looked up, checked and put in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tb_pastnet.core.names import resolve
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.masks.hold import Mask
+from tb_pastnet.train.masks.keeper import Keeper
+from tb_pastnet.train.masks.refuse import refuse
+from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.model.variables import Recorded
+
+
+class Desk:
+    """Reads and writes the masks of one model.
+
+    Args:
+        state: the masks.
+        keeper: puts changes in force.
+    """
+
+    def __init__(self, state: MaskState, keeper: Keeper) -> None:
+        self._state = state
+        self._keeper = keeper
+
+    def record(self, name: str) -> Recorded:
+        """The variable that a name means; raises UnknownName."""
+        return self._state.variables[resolve(name, self._state.variables)]
+
+    def read(self, record: Recorded) -> tuple[Mask, Mask]:
+        """Kept and trainable."""
+        return self._state.read(record.text.id)
+
+    def prunable(self, names: Iterable[str] | None) -> list[Recorded]:
+        """The named variables, each once; None: all kernels."""
+        if names is not None:
+            names = [names] if isinstance(names, str) else names
+            return list({record.text.id: record for record in map(self.record, names)}.values())
+        return [one for one in self._state.variables.values() if one.text.role == "kernel"]
+
+    def counted(self, name: str | None) -> list[Recorded]:
+        """What sparsity is counted over: one variable, or all kernels and what else is pruned."""
+        if name is not None:
+            return [self.record(name)]
+        pruned = [n for n, hold in self._state.holds.items() if not hold.kept.numpy().all()]
+        every = self._state.variables.values()
+        return [one for one in every if one.text.role == "kernel" or one.text.id in pruned]
+
+    def prune(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
+        """Writes masks of which `kept` has new holes; raises where a kernel would be empty."""
+        if record.text.role == "kernel" and not kept.any():
+            raise InvalidArgument(
+                f"Could not prune {record.text.id!r}: expected that some of its {kept.size} "
+                f"weights stay, got none, which cuts the network there. Take the layer out, or "
+                f"leave at least one weight."
+            )
+        self.write(record, kept, trainable | ~kept)
+
+    def write(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
+        """Writes masks and puts them in force; raises where they could not hold."""
+        name = record.text.id
+        if not (kept & trainable).all():
+            refuse(record)
+        elif name not in self._state.holds:
+            return
+        first = name not in self._state.holds
+        self._state.write(name, kept, trainable)
+        self._keeper.enforce_now(self._state.holds[name], first=first)
