@@ -36,11 +36,11 @@ export function formatShare(part: number, whole: number): string {
   return percent > 99 ? `${(Math.floor(percent * 10) / 10).toFixed(1)}%` : `${percent.toFixed(0)}%`;
 }
 
-/** A share with one decimal throughout, for numbers that are compared closely: 80.0%. */
+/** A share that keeps its decimal, for shares that are compared closely: 80.0%. */
 export function formatFineShare(part: number, whole: number): string {
   const percent = (100 * part) / whole;
   if (!(percent >= 10 && percent < 100)) return formatShare(part, whole);
-  return percent > 99.9 ? ">99.9%" : `${(Math.floor(percent * 10 + 1e-9) / 10).toFixed(1)}%`;
+  return percent > 99.9 ? ">99.9%" : `${percent.toFixed(1)}%`;
 }
 
 /** 2.1×10⁻³; exact powers as 10⁻⁴, zero as 0, between 0.01 and 10,000 without an exponent. */

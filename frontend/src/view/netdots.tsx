@@ -7,6 +7,7 @@ import type { Measure } from "../model/hash";
 import { sumOf } from "../model/overview";
 import { type Readout, readAt } from "../model/series";
 import { stateCode } from "../model/states";
+import { sparsityText } from "../model/violations";
 import { Canvas } from "./canvas";
 import { cursor, readStep } from "./cursor";
 import { overviewOf, type Run, rows, shownRuns, sparse, threshold } from "./data";
@@ -36,6 +37,14 @@ function position(readout: Readout | null, which: Measure): number {
   if (which === "sparsity") return readout.prunable > 0 ? readout.pruned / readout.prunable : Number.NaN;
   const count = which === "violated" ? readout.violated : readout.counts[stateCode(which)];
   return count / readout.total;
+}
+
+/** The value behind a position. */
+function valueText(readout: Readout | null, which: Measure): string {
+  const place = position(readout, which);
+  if (!readout || Number.isNaN(place)) return "no value";
+  if (which === "delta") return formatNumber(readout.meanDelta);
+  return which === "sparsity" ? (sparsityText(readout) ?? "no value") : `${(100 * place).toFixed(1)}%`;
 }
 
 function readRow(run: Run, layerIds: string[], step: number): Readout | null {
@@ -85,10 +94,7 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
   const step = readStep.value;
   const which = measure.value;
   const total = rows.value[0]?.layers ?? [];
-  const words = shownRuns.value.map((run) => {
-    const place = position(readRow(run, total, cursor.value), which);
-    return `${run.name} ${Number.isNaN(place) ? "no value" : which === "delta" ? formatNumber(readRow(run, total, cursor.value)!.meanDelta) : `${(100 * place).toFixed(1)}%`}`;
-  });
+  const words = shownRuns.value.map((run) => `${run.name} ${valueText(readRow(run, total, cursor.value), which)}`);
   return (
     <div class="dots-column">
       <Canvas
