@@ -16,23 +16,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tb_pastnet import errors as errors
+    from tb_pastnet.core.decay import OneShot as OneShot
+    from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
     from tb_pastnet.train import summary as summary
     from tb_pastnet.train.callback import PastNetCallback as PastNetCallback
+    from tb_pastnet.train.masks.load import load_model as load_model
+    from tb_pastnet.train.masks.masks import Masks as Masks
+    from tb_pastnet.train.masks.pruning import PruningCallback as PruningCallback
+    from tb_pastnet.train.masks.rewind import Snapshot as Snapshot
     from tb_pastnet.train.past import PastVariables as PastVariables
     from tb_pastnet.train.recorder import Recorder as Recorder
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Masks": "tb_pastnet.train.masks.masks",
+    "OneShot": "tb_pastnet.core.decay",
     "PastNetCallback": "tb_pastnet.train.callback",
     "PastVariables": "tb_pastnet.train.past",
+    "PolynomialDecay": "tb_pastnet.core.decay",
+    "PruningCallback": "tb_pastnet.train.masks.pruning",
     "Recorder": "tb_pastnet.train.recorder",
+    "Snapshot": "tb_pastnet.train.masks.rewind",
     "errors": "tb_pastnet.errors",
+    "load_model": "tb_pastnet.train.masks.load",
     "summary": "tb_pastnet.train.summary",
 }
-_NEEDS_TENSORFLOW = {"PastNetCallback", "PastVariables", "Recorder", "summary"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors"}
 
-__all__ = ["PastNetCallback", "PastVariables", "Recorder", "errors", "summary"]
+__all__ = [
+    "Masks",
+    "OneShot",
+    "PastNetCallback",
+    "PastVariables",
+    "PolynomialDecay",
+    "PruningCallback",
+    "Recorder",
+    "Snapshot",
+    "errors",
+    "load_model",
+    "summary",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -41,7 +65,7 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module(_HOMES[name])
     except ModuleNotFoundError as error:
-        if name in _NEEDS_TENSORFLOW and error.name in ("tensorflow", "keras"):
+        if name not in _NEEDS_NOTHING and error.name in ("tensorflow", "keras"):
             raise ImportError(
                 f"Could not load tb_pastnet.{name}: expected {error.name} to be installed, got "
                 f"none. Run: pip install tb-pastnet[tensorflow]"

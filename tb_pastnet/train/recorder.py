@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core.names import RunName, lineage_directory
-from tb_pastnet.core.statistics import TRAINABLE
+from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.train.log.batch import Batch, Offer, Span
 from tb_pastnet.train.log.lineage import Describer, origin
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
+from tb_pastnet.train.masks.feed import Feed
+from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.measure.rates import rate_of
 from tb_pastnet.train.measure.reduce import ChannelPass
 from tb_pastnet.train.measure.schedule import Action, Schedule
@@ -46,6 +48,8 @@ class Recorder:
             the optimizer that the model was compiled with.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
             None: one less than the first step that is recorded.
+        masks: of a mapping of variables; a Keras model or a tf.Module carries its own, which are
+            found. Each change of them is recorded when it happens.
 
     Raises:
         InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past` or an
@@ -75,6 +79,7 @@ class Recorder:
         channel_axis: AxisOverrides | None = None,
         learning_rate: Any = None,
         initial_step: int | None = None,
+        masks: Masks | None = None,
     ) -> None:
         self._schedule = Schedule(every, past, initial_step)
         self._network = network(model, variables, channel_axis)
@@ -92,7 +97,9 @@ class Recorder:
             self._schedule.copies,
         )
         self._widths = [record.axis.channels for record in records]
-        self._origin = origin(self._network)
+        self._feed = Feed(
+            model, records, None if masks is None else masks.state, origin(self._network)
+        )
         self._notes = Notes()
         self._sink: Sink | None = None
         self._closed = False
@@ -151,6 +158,7 @@ class Recorder:
         """
         if self._closed or os.getpid() != self._pid:
             return False
+        self._tell_late_masks()
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
@@ -161,6 +169,7 @@ class Recorder:
         """
         if self._closed or os.getpid() != self._pid:
             return
+        self._tell_late_masks()
         self._closed = True
         if self._sink is None:
             self._segments.close()
@@ -186,6 +195,7 @@ class Recorder:
         if self._sink is None:
             start = self._schedule.last
             self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
+        self._tell_masks(self._sink, step)
         action = self._schedule.advance(step)
         if action.record:
             self._offer(self._sink, step, action)
@@ -198,7 +208,8 @@ class Recorder:
         def make(sequence: int) -> Offer:
             values = self._pass.statistics(action.compare, replace=replaced)
             flags = [record.found.trainable() for record in self._network.variables]
-            values[TRAINABLE] = np.repeat(flags, self._widths)
+            values[KEPT], through = self._feed.shares()
+            values[TRAINABLE] = through * np.repeat(flags, self._widths)
             rate = self._learning_rate(step)
             return Offer(sequence, step, action.past_step, time.time(), rate, values)
 
@@ -206,6 +217,19 @@ class Recorder:
             self._notes.add("Could not keep up with the records: the queue was full")
         if action.copy is not None and not replaced:
             self._pass.copy(action.copy)
+
+    def _tell_masks(self, sink: Sink, step: int) -> None:
+        offers = self._feed.changes()
+        if offers:
+            sink.masks(step, offers)
+
+    def _tell_late_masks(self) -> None:
+        """Masks that changed after the last step: they are in force from the next one on."""
+        try:
+            if self._sink is not None and self._schedule.last is not None:
+                self._tell_masks(self._sink, self._schedule.last + 1)
+        except Exception as error:
+            self._notes.add("Could not record masks", error)
 
     def _learning_rate(self, step: int) -> float:
         try:
@@ -221,6 +245,7 @@ class Recorder:
             self._run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
             self._segments = self._new_segments()
             self._sink = self._new_sink(resumed=step > 0)
+            self._feed.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
             self._pass.copy(copy)
@@ -240,7 +265,7 @@ class Recorder:
             self._network,
             every=self._schedule.every,
             past=self._schedule.past,
-            own_origin=self._origin,
+            own_origin=self._feed.origin,
             resumed=resumed,
         )
         return Sink(self._segments, Batch(spans, self._run.lineage), describe, self._notes)

@@ -76,6 +76,11 @@ class Masks:
         self.kept = MaskView(self._state, 0)
         self.trainable = MaskView(self._state, 1)
 
+    @property
+    def state(self) -> MaskState:
+        """What a Recorder reads."""
+        return self._state
+
     def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Prunes weights: sets them to zero and holds them there.
 

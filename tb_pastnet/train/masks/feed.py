@@ -1,0 +1,99 @@
+"""What a Recorder asks of the masks: which changed, and what they hold of each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.train.log.changes import MaskOffer
+from tb_pastnet.train.masks.hold import Hold, Mask
+from tb_pastnet.train.masks.keeper import attached
+from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.model.variables import Recorded
+
+Floats = npt.NDArray[np.float32]
+_WORDS = ("kept", "trainable")
+
+
+class Feed:
+    """Follows the masks of a model, also those that it gets while it is recorded.
+
+    Args:
+        model: it may carry masks.
+        records: its recorded variables.
+        state: masks of a model that can't carry them.
+        origin: fingerprint of the values at the beginning; that of the masks goes before.
+    """
+
+    def __init__(
+        self, model: Any, records: Sequence[Recorded], state: MaskState | None, origin: str
+    ) -> None:
+        self._model = model
+        self._records = tuple(records)
+        self._given = state
+        self._own_origin = origin
+        self._version: tuple[int, int] | None = None
+        self._told: dict[tuple[str, str], bytes] = {}
+        starts = np.cumsum([0, *(record.axis.channels for record in self._records)])
+        self._spans = [slice(a, b) for a, b in pairwise(starts.tolist())]
+        self._kept = np.ones(starts[-1], np.float32)
+        self._through = np.ones(starts[-1], np.float32)
+
+    @property
+    def state(self) -> MaskState | None:
+        """The masks, None as long as there are none."""
+        return self._given or attached(self._model)
+
+    @property
+    def origin(self) -> str:
+        """The origin of the weights."""
+        state = self.state
+        return self._own_origin if state is None else state.origin or self._own_origin
+
+    def begin(self) -> None:
+        """Tells all masks again, for a new lineage."""
+        self._version = None
+        self._told.clear()
+
+    def changes(self) -> list[MaskOffer]:
+        """The masks that changed since the last call; quick where none did."""
+        state = self.state
+        if state is None or self._version == (id(state), state.version):
+            return []
+        self._version = (id(state), state.version)
+        state.origin = state.origin or self._own_origin
+        offers = []
+        for record, span in zip(self._records, self._spans, strict=True):
+            hold = state.hold_of(record.found.variable)
+            if hold is not None:
+                offers += self._follow(record, span, hold)
+        return offers
+
+    def shares(self) -> tuple[Floats, Floats]:
+        """Share of each channel that is kept, and that masks let an update change."""
+        return self._kept, self._through
+
+    def _follow(self, record: Recorded, span: slice, hold: Hold) -> list[MaskOffer]:
+        kept, trainable = hold.read()
+        self._kept[span] = record.axis.split(kept).mean(axis=1)
+        self._through[span] = record.axis.split(kept & trainable).mean(axis=1)
+        name = record.text.id
+        offers = []
+        for word, mask in zip(_WORDS, (kept, trainable), strict=True):
+            offer = _offer(name, word, mask)
+            before = self._told.get((name, word))
+            # What was never held is let through without a word.
+            if before is None and mask.all():
+                continue
+            if before != offer.packed.tobytes():
+                self._told[name, word] = offer.packed.tobytes()
+                offers.append(offer)
+        return offers
+
+
+def _offer(name: str, word: str, mask: Mask) -> MaskOffer:
+    return MaskOffer(name, word, np.packbits(mask), mask.size, int(mask.sum()))
