@@ -123,11 +123,17 @@ def _unusable(variable: Any) -> str | None:
 def _choose(wanted: Iterable[Any], usable: Mapping[str, Found]) -> set[str]:
     if isinstance(wanted, str):
         wanted = (wanted,)
-    by_object = {id(found.variable): name for name, found in usable.items()}
+    # Of a layer that owns its masks the variable lies inside.
+    by_object = {
+        id(variable): name
+        for name, found in usable.items()
+        for variable in (found.variable, getattr(found.variable, "variable", None))
+        if variable is not None
+    }
     chosen: set[str] = set()
     for want in wanted:
         if not isinstance(want, str):
-            name = by_object.get(id(tf_variable(want)))
+            name = by_object.get(id(tf_variable(want))) or by_object.get(id(want))
             if name is None:
                 raise InvalidArgument(
                     f"Could not choose {getattr(want, 'name', want)!r:.80}: expected a variable "

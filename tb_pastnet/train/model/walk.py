@@ -7,7 +7,7 @@ the same in every process and after every load. `variable.path` is not: it chang
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tb_pastnet.core.names import renumber
@@ -23,7 +23,8 @@ class Found:
     Attributes:
         layer: path of its layer; its own path for a variable of the root.
         name: its name in that layer.
-        variable: the tf.Variable that holds it.
+        variable: the tf.Variable that holds it. Of a layer that owns its masks what TensorFlow
+            takes as the effective value, with the tf.Variable in its attribute of this name.
         type: the layer's class.
         types: names of the class and its bases for the table of channel axes.
         parent_types: the same of the layer around it.
@@ -93,6 +94,23 @@ def find_variables(model: Any) -> list[Found]:
     return unique
 
 
+def find_weights(layer: Any) -> list[tuple[str, Any]]:
+    """Lists the weights of a built layer that are trained by gradients, each shared one once.
+
+    Args:
+        layer: of Keras.
+
+    Returns:
+        Name below the layer, such as "kernel" or "query/kernel", and keras.Variable.
+    """
+    weights = {
+        id(found.holders[-1]): (found.id, found.holders[-1])
+        for found in _of_layer(layer, "", (), "")
+        if not found.statistic
+    }
+    return list(weights.values())
+
+
 def tf_variable(variable: Any) -> Any:
     """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
     import tensorflow as tf
@@ -123,7 +141,7 @@ def _parts(layer: Any) -> tuple[list[Any], list[Any], set[int]]:
     # The only private access to Keras: `layers` exists on models alone, and the public lists of
     # non-trainable weights also name those that `trainable=False` holds for now.
     children = list(layer._flatten_layers(include_self=False, recursive=False))
-    statistics = {id(tf_variable(v)) for v in layer._non_trainable_variables}
+    statistics = {id(v) for v in layer._non_trainable_variables}
     inner = {id(w) for child in children for w in child.weights}
     return children, [w for w in layer.weights if id(w) not in inner], statistics
 
@@ -133,6 +151,9 @@ def _of_layer(
 ) -> Iterator[Found]:
     import keras
 
+    if callable(getattr(layer, "masked_weights", None)):
+        yield from _of_masked(layer, path, holders, local_name, parent)
+        return
     children, own, statistics = _parts(layer)
     holders = (*holders, layer)
     if isinstance(layer, keras.layers.RNN) and not _parts(layer.cell)[0]:
@@ -143,21 +164,30 @@ def _of_layer(
         types = _types(layer)
     names = renumber([("Variable", weight.name) for weight in own])
     for weight, name in zip(own, names, strict=True):
-        variable = tf_variable(weight)
         yield Found(
             layer=path or name,
             name=name,
-            variable=variable,
+            variable=tf_variable(weight),
             type=type(layer).__name__,
             types=types,
             parent_types=_types(parent) if parent is not None else (),
             local_name=local_name,
             equation=getattr(layer, "equation", None),
-            statistic=id(variable) in statistics,
+            statistic=id(weight) in statistics,
             holders=(*holders, weight),
         )
     for child, name in zip(children, _names(layer, children), strict=True):
         yield from _of_layer(child, f"{path}/{name}" if path else name, holders, name, layer)
+
+
+def _of_masked(
+    layer: Any, path: str, holders: tuple[Any, ...], local_name: str, parent: Any
+) -> Iterator[Found]:
+    # As the layer inside: its masks, held values and raw weights aren't listed on their own.
+    masked = {id(each.weight): each for each in layer.masked_weights()}
+    for found in _of_layer(layer.layer, path, (*holders, layer), local_name, parent):
+        each = masked.get(id(found.holders[-1]))
+        yield found if each is None else replace(found, variable=each)
 
 
 def _names(parent: Any, children: Sequence[Any]) -> list[str]:
