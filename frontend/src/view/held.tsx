@@ -99,7 +99,11 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
       {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"}, by up to {farText(entry)}
-      {entry.elements === null ? "" : `, ${elementsText(entry)} held weights`}
+      {entry.elements === null ? null : (
+        <>
+          , <span class="together">{elementsText(entry)} held weights</span>
+        </>
+      )}
       <br />
       Likely cause: {causeText(entry.cause)}
     </p>

@@ -182,7 +182,7 @@ export function ViolationsList() {
         <div class="audit-inner">
           <header>
             <h2 id="audit-title" tabIndex={-1}>
-              Held, and yet it moved
+              Violations
             </h2>
             <Choice run={run} />
             <span class="spring" />
