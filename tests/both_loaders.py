@@ -14,6 +14,7 @@ ROUTES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/layer", {"layer": "conv1"}),
     ("/layer", {"layer": "block/conv2", "variable": "block/conv2/bias", "since": 20}),
     ("/channel", {"layer": "conv1", "channel": 2}),
+    ("/violations", {}),
     ("/export.csv", {}),
     ("/export.csv", {"layer": "conv1"}),
 )

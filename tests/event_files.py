@@ -14,11 +14,22 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.description import Description, Layer, Variable, encode_description
-from tb_pastnet.core.names import PLUGIN, TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
+from tb_pastnet.core.mask_bits import MaskBits, encode_mask
+from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.core.names import (
+    PLUGIN,
+    TAG_DESCRIPTION,
+    TAG_MASKS,
+    TAG_TIMELINE,
+    TAG_VIOLATIONS,
+    channels_tag,
+    mask_tag,
+)
 from tb_pastnet.core.names import lineage_directory as directory_name
-from tb_pastnet.core.quantize import ZERO, quantize
+from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
 from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
 from tb_pastnet.core.timeline import Timeline, encode_timeline
+from tb_pastnet.core.violation import Violation, encode_violations
 
 DT_UINT8 = 4
 CREATED = 1_700_000_000
@@ -99,6 +110,16 @@ def prune(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
     return array
 
 
+def hold(
+    array: np.ndarray, records: slice, kept: np.ndarray, trainable: np.ndarray | None = None
+) -> np.ndarray:
+    """Puts the shares of masks, bool (elements of a channel, channels), into records."""
+    free = kept if trainable is None else kept & trainable
+    for row, mask in ((KEPT, kept), (TRAINABLE, free)):
+        array[row, records] = quantize_share(mask.mean(axis=0))
+    return array
+
+
 def poison(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
     """Puts two NaNs into channels."""
     array[NONFINITE, records, channels] = quantize(2.0)
@@ -143,6 +164,8 @@ class LineageWriter:
     segment: int = 0
     offered: int = 0
     written: int = 0
+    changes: int = 0
+    event_steps: dict[str, int] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:
@@ -222,6 +245,32 @@ class LineageWriter:
             )
             self.put(TAG_TIMELINE, last, self.sealed(line, last))
         self.offered += len(steps)
+
+    def masks(self, step: int, masks: Mapping[tuple[str, str], np.ndarray]) -> None:
+        """Writes masks that changed, bool arrays by mask and variable: their bits and the log."""
+        log = []
+        for (mask, variable), array in masks.items():
+            flags, tag = np.ravel(array).astype(bool), mask_tag(mask, variable)
+            bits = MaskBits(self.changes, step, flags.size, np.packbits(flags))
+            at = self.event_step(tag, step)
+            self.put(tag, at, encode_mask(bits, tag=tag, step=at, lineage=self.lineage))
+            count = int(flags.sum())
+            log.append(MaskChange(self.changes, step, variable, mask, count, flags.size))
+            self.changes += 1
+        at = self.event_step(TAG_MASKS, step)
+        sealed = encode_mask_log(log, tag=TAG_MASKS, step=at, lineage=self.lineage)
+        self.put(TAG_MASKS, at, sealed)
+
+    def violations(self, step: int, found: Sequence[Violation]) -> None:
+        """Writes what an audit found."""
+        at = self.event_step(TAG_VIOLATIONS, step)
+        sealed = encode_violations(found, tag=TAG_VIOLATIONS, step=at, lineage=self.lineage)
+        self.put(TAG_VIOLATIONS, at, sealed)
+
+    def event_step(self, tag: str, step: int) -> int:
+        """Event steps increase within a tag, whatever the steps are that it tells of."""
+        self.event_steps[tag] = at = max(step, self.event_steps.get(tag, -1) + 1)
+        return at
 
     def close(self, step: int, **timeline: Any) -> None:
         offered = self.offered + sum(int(timeline.get(x, 0)) for x in ("thinned", "dropped"))

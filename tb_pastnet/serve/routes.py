@@ -5,7 +5,7 @@ They are documented in `http_api.md`, with a sample answer of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -21,14 +21,16 @@ from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, CSV, JSON, Answer, answer
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import make_movement
+from tb_pastnet.serve.store.movement import Movement, make_movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import UNKEPT, Store
 from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.channel import channel_of
+from tb_pastnet.serve.views.events import merge_events
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.overview import make_overview
+from tb_pastnet.serve.views.violations import entries, listed, mark
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
@@ -80,7 +82,8 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
 
     def make() -> tuple[Answer, bool]:
         moves = store.movement(caller, run, variable.id)
-        first = _first_after(moves.steps, since)
+        held = store.held(caller, run)
+        found = moves.notes + held.notes
         header = {
             "schema": SCHEMA,
             "run": run.name,
@@ -96,22 +99,26 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
             "patience": states.PATIENCE,
             "past": run.past,
             "account": asdict(moves.account),
-            "notes": notes.listed(moves.notes),
-            "events": moves.events,
+            "notes": notes.listed(found),
+            "events": merge_events(moves.events, moves.steps, held.events(variable.id)),
         }
-        sections: dict[str, npt.NDArray[Any]] = {
-            "steps": moves.steps[first:].astype(np.float64),
-            "past_steps": moves.past_steps[first:].astype(np.float64),
-            "wall_times": moves.wall_times[first:],
-            "learning_rates": moves.learning_rates[first:].astype(np.float32),
-            "state": moves.told(threshold)[first:].T,
-            "delta": moves.delta[first:].T,
-        }
-        packed = answer(container.pack(header, sections), BINARY)
-        return packed, notes.WITHHELD not in moves.notes
+        told = mark(moves.told(threshold), moves.steps, held.violations.get(variable.id, ()))
+        sections = _sections(moves, told, _first_after(moves.steps, since))
+        return answer(container.pack(header, sections), BINARY), notes.WITHHELD not in found
 
     key = ("layer", caller.experiment, run.name, variable.id, threshold, since)
     return _kept(store, key, run.version, make)
+
+
+def _sections(moves: Movement, told: states.States, first: int) -> dict[str, npt.NDArray[Any]]:
+    return {
+        "steps": moves.steps[first:].astype(np.float64),
+        "past_steps": moves.past_steps[first:].astype(np.float64),
+        "wall_times": moves.wall_times[first:],
+        "learning_rates": moves.learning_rates[first:].astype(np.float32),
+        "state": told[first:].T,
+        "delta": moves.delta[first:].T,
+    }
 
 
 def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
@@ -121,7 +128,11 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     threshold = parameters.threshold(arguments)
     series = store.series(caller, run, variable.id)
     only = replace(series, codes=series.codes[:, :, index : index + 1])
-    told = make_movement(only, variable).told(threshold)
+    moves = make_movement(only, variable)
+    found = store.held(caller, run).violations.get(variable.id, ())
+    audited = [one for one in found if one.channel == index]
+    told = mark(moves.told(threshold), moves.steps, [replace(one, channel=0) for one in audited])
+    _, violations = entries(variable, layer_id, audited, moves, index)
     body = {
         "schema": SCHEMA,
         "run": run.name,
@@ -130,8 +141,40 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
         "channel": index,
         "precision": round(PRECISION, 3),
         **channel_of(only, told[:, 0], 0),
+        "violations": violations,
     }
     return answer(dumps(body), JSON)
+
+
+def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Held weights of a run that moved."""
+    run = parameters.run(arguments, store.catalog(caller))
+
+    def make() -> tuple[Answer, bool]:
+        held = store.held(caller, run)
+        found = run.notes + held.notes
+        total, some = listed(run, held.violations, _noting(store, caller, run, found))
+        body = {
+            "schema": SCHEMA,
+            "run": run.name,
+            "total": total,
+            "violations": some,
+            "notes": notes.listed(found),
+        }
+        return answer(dumps(body), JSON), notes.WITHHELD not in found
+
+    return _kept(store, ("violations", caller.experiment, run.name), run.version, make)
+
+
+def _noting(
+    store: Store, caller: Caller, run: Run, found: notes.Notes
+) -> Iterator[tuple[str, Movement]]:
+    """The records of all variables, adding to the notes what can't be read of them."""
+    variables = list(dict.fromkeys(one for layer in run.layers for one in layer.variables))
+    movements = store.each_movement(caller, run, variables)
+    for variable, moves in zip(variables, movements, strict=True):
+        found.update(moves.notes)
+        yield variable, moves
 
 
 def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
@@ -160,6 +203,7 @@ def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
     records = range(first, len(series.steps))
     _check_lines(len(records) * len(channels))
     told = make_movement(series, variable).told(threshold)
+    mark(told, series.steps, store.held(caller, run).violations.get(variable.id, ()))
     lines = csv_export.layer_rows(series, told, records, channels)
     return csv_export.table(csv_export.LAYER, lines)
 
@@ -199,6 +243,7 @@ ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer]] = {
     "/overview": overview_impl,
     "/layer": layer_impl,
     "/channel": channel_impl,
+    "/violations": violations_impl,
     "/export.csv": export_impl,
 }
 """What is served below `data/plugin/pastnet/`."""

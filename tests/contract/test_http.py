@@ -21,6 +21,7 @@ GOOD = {
     "/overview": {"run": "a"},
     "/layer": {"run": "a", "layer": "conv1"},
     "/channel": {"run": "a", "layer": "conv1", "channel": "1"},
+    "/violations": {"run": "a"},
     "/export.csv": {"run": "a"},
 }
 TYPES = {
@@ -28,6 +29,7 @@ TYPES = {
     "/overview": "application/octet-stream",
     "/layer": "application/octet-stream",
     "/channel": "application/json",
+    "/violations": "application/json",
     "/export.csv": "text/csv",
     "/index.js": "text/javascript",
 }
@@ -110,6 +112,8 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
         ("/channel", {"run": "a", "layer": "conv1"}, 400, "expected the parameter 'channel'"),
         ("/channel", {"run": "a", "layer": "conv1", "channel": "4"}, 404, "0 to 3"),
         ("/channel", {"run": "a", "layer": "conv1", "channel": "-1"}, 404, "0 to 3"),
+        ("/violations", {}, 400, "expected the parameter 'run'"),
+        ("/violations", {"run": "b"}, 404, "got 'b'"),
         ("/export.csv", {}, 400, "expected the parameter 'run'"),
         ("/export.csv", {"run": "a", "layer": "x"}, 404, "got 'x'"),
         ("/export.csv", {"run": "a", "layer": "conv1", "channel": "9"}, 404, "0 to 3"),

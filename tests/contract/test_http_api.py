@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tb_pastnet.core.violation import Violation
 from tb_pastnet.serve import routes
 from tb_pastnet.serve.http import container
 from tests import event_files as files
@@ -21,11 +23,21 @@ BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<t
 
 
 def sample_log(logdir: Path) -> None:
-    """Six steps of one layer; at step 4 one of its two channels is frozen."""
+    """Six steps of one layer; at step 4 one of its two channels is frozen.
+
+    At step 5 four weights of the other are pruned; one of them moves at step 6.
+    """
     writer = files.LineageWriter(logdir, "dense", layers={"conv1": 2})
     writer.describe(0)
     kernel = files.codes(range(1, 7), 2)
     files.freeze(kernel, slice(3, None), slice(1, 2))
+    kept, trainable = np.ones((2, 9, 2), bool)
+    trainable[:, 1] = False
+    writer.masks(4, {("trainable", "conv1/kernel"): trainable})
+    kept[:4, 0] = False
+    files.hold(kernel, slice(4, None), kept, trainable)
+    writer.masks(5, {("kept", "conv1/kernel"): kept})
+    writer.violations(6, [Violation("conv1/kernel", 0, 6, 6, 1, 4, 0.00125, "momentum")])
     writer.records(range(1, 7), {"conv1/kernel": kernel}, notes={"The queue was full": 1})
     writer.close(6, notes={"The queue was full": 1})
 

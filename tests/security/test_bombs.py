@@ -36,6 +36,7 @@ def look(here: Board) -> None:
         ("/overview", {"run": "a"}),
         ("/layer", {"run": "a", "layer": "conv1"}),
         ("/channel", {"run": "a", "layer": "conv1", "channel": 0}),
+        ("/violations", {"run": "a"}),
         ("/export.csv", {"run": "a"}),
     ):
         assert here.get(route, **query).status_code == 200

@@ -8,7 +8,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag, parse_run
+from tb_pastnet.core.names import (
+    TAG_DESCRIPTION,
+    TAG_MASKS,
+    TAG_TIMELINE,
+    TAG_VIOLATIONS,
+    channels_tag,
+    parse_run,
+)
 from tb_pastnet.serve.store import notes, summaries
 from tb_pastnet.serve.store.lineages import Lineage, make_lineage
 from tb_pastnet.serve.store.runs import Run, join
@@ -85,7 +92,7 @@ class Librarian:
     def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
         name = parse_run(run)
-        found = self._source.probe(caller, run, _HEAD)
+        found = self._source.probe(caller, run, (*_HEAD, TAG_MASKS, TAG_VIOLATIONS))
         if name is None or TAG_DESCRIPTION not in found:
             return found
         readings, withheld = self._source.read(caller, [run], [TAG_DESCRIPTION])

@@ -14,6 +14,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.description import Variable
 from tb_pastnet.core.quantize import Codes, dequantize
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.serve.store.marks import Marks, find_marks, join_marks, pruned_weights
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.series import Series
 
@@ -24,7 +25,9 @@ Event = dict[str, Any]
 _KERNEL = "kernel"
 _SLAB = 1 << 20
 _RATE_FACTOR = 1.5
-_MOST_EVENTS = 256
+
+MOST_EVENTS = 256
+"""Events of a layer that are told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,10 @@ class Movement:
         learning_rates: float64 (records,), NaN where unknown.
         unsettled: uint8 (records, channels), states with none settled; see `told`.
         delta: int16 (records, channels), codes of the relative delta.
+        marks: channels that moved although all of them was held.
+        pruned: float64 (records,), weights that the kept mask holds at zero, by the shares.
+        partial: float64 (records,), weights of channels of which it holds a part: where there are
+            none, `pruned` is exact.
         events: masks changed, learning rate changed, training resumed; see `events`.
         account: what became of all records.
         notes: what could not be read, and why.
@@ -49,6 +56,9 @@ class Movement:
     learning_rates: Floats
     unsettled: states.States
     delta: Codes
+    marks: Marks
+    pruned: Floats
+    partial: Floats
     events: tuple[Event, ...]
     account: Account
     notes: Notes
@@ -56,7 +66,8 @@ class Movement:
     @property
     def size(self) -> int:
         """Bytes that it holds."""
-        return self.unsettled.nbytes + self.delta.nbytes + 4 * self.steps.nbytes
+        whole = self.unsettled.nbytes + self.delta.nbytes + self.marks.size
+        return whole + 6 * self.steps.nbytes
 
     def told(self, threshold: float) -> states.States:
         """The states, uint8 (records, channels), where quiet means under this relative delta."""
@@ -73,6 +84,8 @@ def make_movement(series: Series, variable: Variable) -> Movement:
     _, records, channels = series.codes.shape
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
+    marks: list[Marks] = []
+    pruned, partial = np.zeros((2, records))
     # In slabs of channels: what is computed in between stays small.
     wide = max(_SLAB // max(records, 1), 1)
     for at in range(0, channels, wide):
@@ -85,6 +98,8 @@ def make_movement(series: Series, variable: Variable) -> Movement:
             measured=variable.role == _KERNEL,
             threshold=0,
         )
+        marks.append(find_marks(state[:, at : at + wide], codes, at))
+        pruned, partial = np.add((pruned, partial), pruned_weights(codes, variable.elements))
     return Movement(
         series.steps,
         series.past_steps,
@@ -92,6 +107,9 @@ def make_movement(series: Series, variable: Variable) -> Movement:
         series.learning_rates,
         state,
         delta,
+        join_marks(marks),
+        pruned,
+        partial,
         tuple(events(series)),
         series.account,
         series.notes,
@@ -109,7 +127,7 @@ def events(series: Series) -> list[Event]:
         first 256. A learning rate that glides is told once for each factor of 1.5.
     """
     found = [*_restarts(series), *_rates(series), *_masks(series)]
-    return sorted(found, key=lambda event: int(event["step"]))[:_MOST_EVENTS]
+    return sorted(found, key=lambda event: int(event["step"]))[:MOST_EVENTS]
 
 
 def _event(step: np.int64, kind: str, text: str) -> Event:
@@ -139,7 +157,7 @@ def _masks(series: Series) -> list[Event]:
     masks = series.codes[[KEPT, TRAINABLE]]
     at = np.flatnonzero((masks[:, 1:] != masks[:, :-1]).any(axis=(0, 2))) + 1
     found = []
-    for i in at[:_MOST_EVENTS]:
+    for i in at[:MOST_EVENTS]:
         kept, trainable = dequantize(masks[:, i])
         pruned, held = int((kept == 0).sum()), int((trainable == 0).sum())
         text = f"{held - pruned} of {len(kept)} channels frozen, {pruned} pruned"

@@ -13,6 +13,14 @@ WITHHELD = "Series that TensorBoard could not hand out: a tensor in them is brok
 RESHAPED = "Records from before a layer changed its number of channels"
 NO_DESCRIPTION = "No readable description of the network, so its layers are unknown"
 SAMPLED = "Records left out so that TensorBoard's memory stays bounded: too many channels"
+MASKS_LOST = "Changes of masks that were lost: the records tell how many weights were pruned there"
+MASKS_DISAGREE = (
+    "Steps at which records and the log of mask changes disagree on the pruned weights: "
+    "the records are right"
+)
+MASKS_TOO_MANY = "Changes of masks left out so that TensorBoard's memory stays bounded"
+VIOLATIONS_TOO_MANY = "Violations left out so that TensorBoard's memory stays bounded"
+VIOLATIONS_ELSEWHERE = "Violations of channels that the latest network doesn't have"
 INSIDE = (
     "TensorBoard was started inside the directory of a single writer. "
     "Start it one directory above to see this run"

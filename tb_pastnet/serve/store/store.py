@@ -10,6 +10,8 @@ from tensorboard.data import provider as tb_provider
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.cache import Cache
 from tb_pastnet.serve.store.catalog import Catalog, Librarian
+from tb_pastnet.serve.store.held import Held
+from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
 from tb_pastnet.serve.store.movement import Movement, make_movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series, make_series
@@ -51,6 +53,7 @@ class Store:
         self._source = Source(provider)
         self._librarian = Librarian(self._source, fresh_for)
         self._cache = Cache(ceiling)
+        self._masks = MaskStore(self._source, self._cache)
 
     def catalog(self, caller: Caller) -> Catalog:
         """All runs as of now. One quick provider call where nothing is new."""
@@ -59,6 +62,14 @@ class Store:
     def other_runs(self, caller: Caller, catalog: Catalog) -> int:
         """How many of TensorBoard's runs hold none of our data. One quick provider call."""
         return self._librarian.other_runs(caller, catalog)
+
+    def held(self, caller: Caller, run: Run) -> Held:
+        """What a run tells of its masks and of held weights that moved. See `MaskStore.held`."""
+        return self._masks.held(caller, run)
+
+    def masks_in_force(self, caller: Caller, run: Run, variable: str, step: int) -> MasksInForce:
+        """The masks of a variable, bit by bit, at a step. See `MaskStore.in_force`."""
+        return self._masks.in_force(caller, run, variable, step)
 
     def series(self, caller: Caller, run: Run, variable: str) -> Series:
         """The records of one variable.

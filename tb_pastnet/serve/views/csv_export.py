@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,11 @@ from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.views.rows import Row
+from tb_pastnet.serve.views.sparsity import Pruned
 
 OVERVIEW = (
     "step", "layer", "channels", "moving", "reactivated", "settled", "frozen", "pruned",
-    "violated", "nonfinite", "mean_delta",
+    "violated", "nonfinite", "mean_delta", "pruned_weights", "prunable_weights",
 )  # fmt: skip
 LAYER = ("step", "past_step", "channel", "state", "violated", "relative_delta", *STATISTICS)
 
@@ -54,17 +55,33 @@ def _cell(value: Any) -> str:
     return text
 
 
+class LayerLines(NamedTuple):
+    """A layer in the overview.
+
+    Attributes:
+        name: its id.
+        channels: their number.
+        row: how many of them are in each state.
+        pruned: its pruned weights.
+    """
+
+    name: str
+    channels: int
+    row: Row
+    pruned: Pruned
+
+
 def overview_rows(
-    steps: npt.NDArray[np.int64], layers: Sequence[tuple[str, int, Row]]
+    steps: npt.NDArray[np.int64], layers: Sequence[LayerLines]
 ) -> Iterator[list[Any]]:
     """A line for each step and layer, as in `OVERVIEW`.
 
     Args:
         steps: int64 (columns,).
-        layers: id, number of channels and counts of each layer.
+        layers: in their order.
     """
     for at, step in enumerate(steps.tolist()):
-        for name, channels, row in layers:
+        for name, channels, row, pruned in layers:
             counts = row.counts[at]
             yield [
                 step,
@@ -74,6 +91,8 @@ def overview_rows(
                 int(row.violated[at]),
                 int(row.nonfinite[at]),
                 _number(float(row.mean_delta[at])),
+                _whole(float(pruned.counts[at])),
+                pruned.prunable,
             ]
 
 
@@ -108,3 +127,7 @@ def _number(value: float) -> str:
     if math.isfinite(value):
         return f"{value:.4g}"
     return "" if math.isnan(value) else "inf"
+
+
+def _whole(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.0f}"

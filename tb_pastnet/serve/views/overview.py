@@ -22,6 +22,8 @@ from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.rows import Row, make_row, stack
+from tb_pastnet.serve.views.sparsity import Pruned, Sparsity
+from tb_pastnet.serve.views.violations import mark
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -38,6 +40,7 @@ class Overview:
         steps: int64 (columns,), the last one.
         rows: one for each layer of the run, in its order.
         accounts: likewise, of the variable that the layer is drawn by.
+        pruned: likewise, what is pruned of all its variables.
         notes: what could not be read of any of them.
     """
 
@@ -47,6 +50,7 @@ class Overview:
     steps: Integers
     rows: tuple[Row, ...]
     accounts: tuple[Account, ...]
+    pruned: tuple[Pruned, ...]
     notes: Notes
 
     def container(self) -> bytes:
@@ -58,6 +62,7 @@ class Overview:
             "patience": states.PATIENCE,
             "past": self.run.past,
             "layers": [layer.id for layer in self.run.layers],
+            "prunable": [one.prunable for one in self.pruned],
             "accounts": [asdict(account) for account in self.accounts],
             "notes": notes.listed(self.notes),
         }
@@ -69,14 +74,19 @@ class Overview:
             "wall_times": _looked_up(axis.steps, axis.wall_times, self.steps),
             "learning_rates": rates.astype(np.float32),
             **stack(self.rows, len(self.steps)),
+            "pruned": self._pruned(),
         }
         return container.pack(header, sections)
+
+    def _pruned(self) -> Floats:
+        counts = [one.counts for one in self.pruned]
+        return np.array(counts, np.float64).reshape(len(counts), len(self.steps))
 
     def table(self) -> str:
         """The same as CSV."""
         layers = [
-            (layer.id, self.run.variables[layer.main].channels, row)
-            for layer, row in zip(self.run.layers, self.rows, strict=True)
+            csv_export.LayerLines(layer.id, self.run.variables[layer.main].channels, row, pruned)
+            for layer, row, pruned in zip(self.run.layers, self.rows, self.pruned, strict=True)
         ]
         return csv_export.table(csv_export.OVERVIEW, csv_export.overview_rows(self.steps, layers))
 
@@ -95,21 +105,31 @@ def make_overview(
     """
     rows: list[Row] = []
     accounts: list[Account] = []
-    found = Notes(run.notes)
+    pruned: list[Pruned] = []
+    held = store.held(caller, run)
+    sparsity = Sparsity(run, held)
+    needs = [sparsity.needs(layer) for layer in run.layers]
     steps, movements = _with_steps(
-        run, store.each_movement(caller, run, [one.main for one in run.layers])
+        run, store.each_movement(caller, run, list(chain.from_iterable(needs)))
     )
     starts = pooling.columns(steps, most or max(len(steps), 1))
     ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
-    edges = steps[starts]
-    for moves in movements:
+    edges, lasts = steps[starts], steps[ends]
+    found = run.notes + held.notes
+    for layer, names in zip(run.layers, needs, strict=True):
+        some = dict(zip(names, movements, strict=False))
+        moves = some[layer.main]
         # Of a lost timeline's end only the first layer knows.
         known = slice(np.searchsorted(moves.steps, steps[-1], side="right") if len(steps) else 0)
-        told = moves.told(threshold)[known]
-        rows.append(make_row(told, moves.delta[known], moves.steps[known], edges))
+        told = mark(moves.told(threshold), moves.steps, held.violations.get(layer.main, ()))
+        rows.append(make_row(told[known], moves.delta[known], moves.steps[known], edges))
         accounts.append(moves.account)
+        pruned.append(sparsity.count(layer, some, lasts))
         found.update(moves.notes)
-    return Overview(run, threshold, edges, steps[ends], tuple(rows), tuple(accounts), found)
+    found.update(sparsity.notes)
+    return Overview(
+        run, threshold, edges, lasts, tuple(rows), tuple(accounts), tuple(pruned), found
+    )
 
 
 def _with_steps(run: Run, movements: Iterator[Movement]) -> tuple[Integers, Iterator[Movement]]:

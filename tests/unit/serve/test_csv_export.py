@@ -6,8 +6,15 @@ import io
 import numpy as np
 import pytest
 
-from tb_pastnet.serve.views.csv_export import OVERVIEW, harmless, overview_rows, table
+from tb_pastnet.serve.views.csv_export import (
+    OVERVIEW,
+    LayerLines,
+    harmless,
+    overview_rows,
+    table,
+)
 from tb_pastnet.serve.views.rows import Row
+from tb_pastnet.serve.views.sparsity import Pruned
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
@@ -28,13 +35,22 @@ def test_names_with_quotes_and_line_breaks_come_back_whole() -> None:
         np.array([7], np.uint32),
         np.array([np.nan], np.float32),
     )
-    text = table(OVERVIEW, overview_rows(np.array([9]), [(name, 15, row)]))
+    lines = LayerLines(name, 15, row, Pruned(np.array([8.0]), 18))
+    text = table(OVERVIEW, overview_rows(np.array([9]), [lines]))
     assert list(csv.DictReader(io.StringIO(text, newline=""))) == [
         dict(
             zip(
                 OVERVIEW,
-                ["9", name, "15", "1", "2", "3", "4", "5", "6", "7", ""],
+                ["9", name, "15", "1", "2", "3", "4", "5", "6", "7", "", "8", "18"],
                 strict=True,
             )
         )
     ]
+
+
+def test_pruned_weights_that_arent_known_are_an_empty_cell() -> None:
+    none = np.zeros(1, np.uint32)
+    row = Row(np.zeros((1, 6), np.uint32), none, none, np.zeros(1, np.float32))
+    lines = LayerLines("a", 0, row, Pruned(np.array([np.nan]), 18))
+    (found,) = overview_rows(np.array([9]), [lines])
+    assert found[-2:] == ["", 18]

@@ -1,0 +1,104 @@
+"""How many weights of each layer are pruned, exactly where the log of mask changes says it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.description import Layer, Variable
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.held import Held
+from tb_pastnet.serve.store.movement import Movement
+from tb_pastnet.serve.store.notes import Notes
+from tb_pastnet.serve.store.runs import Run
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_KERNEL = "kernel"
+_PRECISION = 0.045
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """What is pruned of a layer.
+
+    Attributes:
+        counts: float64 (columns,), pruned weights, NaN where unknown.
+        prunable: how many could be: of its kernels, and of each variable that ever was pruned.
+    """
+
+    counts: Floats
+    prunable: int
+
+
+class Sparsity:
+    """Counts pruned weights, a variable once however many layers share it.
+
+    Args:
+        run: the run.
+        held: what it tells of its masks.
+
+    Attributes:
+        notes: where records and log disagree.
+    """
+
+    def __init__(self, run: Run, held: Held) -> None:
+        self._run = run
+        self._held = held
+        self._seen: set[str] = set()
+        self.notes = Notes()
+
+    def needs(self, layer: Layer) -> list[str]:
+        """The variables whose records a layer is drawn from, the main one first.
+
+        Others are needed where weights of theirs may be pruned and the log doesn't tell of all.
+        """
+        others = [
+            one
+            for one in layer.variables
+            if one != layer.main
+            and (self._run.variables[one].role == _KERNEL or self._held.pruned_once(one))
+            and not self._held.sure(one, math.prod(self._run.variables[one].shape))
+        ]
+        return [layer.main, *others]
+
+    def count(self, layer: Layer, movements: Mapping[str, Movement], steps: Integers) -> Pruned:
+        """Counts a layer's weights.
+
+        Args:
+            layer: of the run.
+            movements: the records of what it needs.
+            steps: int64 (columns,), the steps to count at.
+        """
+        counts, prunable = np.zeros(len(steps)), 0
+        for name in layer.variables:
+            variable, moves = self._run.variables[name], movements.get(name)
+            if name not in self._seen and self._is_prunable(variable, moves):
+                self._seen.add(name)
+                counts += self._counts(variable, moves, steps)
+                prunable += math.prod(variable.shape)
+        return Pruned(counts, prunable)
+
+    def _is_prunable(self, variable: Variable, moves: Movement | None) -> bool:
+        return (
+            variable.role == _KERNEL
+            or self._held.pruned_once(variable.id)
+            or (moves is not None and bool(moves.pruned.any()))
+        )
+
+    def _counts(self, variable: Variable, moves: Movement | None, steps: Integers) -> Floats:
+        counts = self._held.count(variable.id, "kept", math.prod(variable.shape), steps)
+        if moves is None or not len(moves.steps):
+            return counts
+        at = np.minimum(np.searchsorted(moves.steps, steps), len(moves.steps) - 1)
+        shares = np.where(moves.steps[at] == steps, moves.pruned[at], np.nan)
+        # A log whose end is lost doesn't know that: its records do.
+        wrong = np.abs(counts - shares) > _PRECISION * moves.partial[at]
+        if wrong.any():
+            self.notes[notes.MASKS_DISAGREE] += int(wrong.sum())
+        return np.where(wrong | np.isnan(counts), shares, counts)
