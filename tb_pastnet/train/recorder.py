@@ -195,8 +195,8 @@ class Recorder:
         if self._sink is None:
             start = self._schedule.last
             self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
-        self._tell_masks(self._sink, step)
         action = self._schedule.advance(step)
+        self._tell_masks(self._sink, step, due=action.record)
         if action.record:
             self._offer(self._sink, step, action)
         elif action.copy is not None:
@@ -218,8 +218,8 @@ class Recorder:
         if action.copy is not None and not replaced:
             self._pass.copy(action.copy)
 
-    def _tell_masks(self, sink: Sink, step: int) -> None:
-        offers = self._feed.changes()
+    def _tell_masks(self, sink: Sink, step: int, *, due: bool = True) -> None:
+        offers = self._feed.changes(due=due)
         if offers:
             sink.masks(step, offers)
 

@@ -8,6 +8,7 @@ from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.hold import Mask
 from tb_pastnet.train.masks.keeper import Keeper
+from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.refuse import refuse
 from tb_pastnet.train.masks.state import MaskState
 from tb_pastnet.train.model.variables import Recorded
@@ -34,19 +35,23 @@ class Desk:
         return self._state.read(record.text.id)
 
     def prunable(self, names: Iterable[str] | None) -> list[Recorded]:
-        """The named variables, each once; None: all kernels."""
+        """The named variables, each once; None: all kernels of layers that own no masks."""
         if names is not None:
             names = [names] if isinstance(names, str) else names
             return list({record.text.id: record for record in map(self.record, names)}.values())
-        return [one for one in self._state.variables.values() if one.text.role == "kernel"]
+        every = self._state.variables.values()
+        return [one for one in every if one.text.role == "kernel" and not _owned(one)]
 
     def counted(self, name: str | None) -> list[Recorded]:
         """What sparsity is counted over: one variable, or all kernels and what else is pruned."""
         if name is not None:
             return [self.record(name)]
-        pruned = [n for n, hold in self._state.holds.items() if not hold.kept.numpy().all()]
         every = self._state.variables.values()
-        return [one for one in every if one.text.role == "kernel" or one.text.id in pruned]
+        return [one for one in every if one.text.role == "kernel" or self._pruned(one)]
+
+    def _pruned(self, record: Recorded) -> bool:
+        masked = record.text.id in self._state.holds or _owned(record)
+        return masked and not self.read(record)[0].all()
 
     def prune(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
         """Writes masks of which `kept` has new holes; raises where a kernel would be empty."""
@@ -68,3 +73,7 @@ class Desk:
         first = name not in self._state.holds
         self._state.write(name, kept, trainable)
         self._keeper.enforce_now(self._state.holds[name], first=first)
+
+
+def _owned(record: Recorded) -> bool:
+    return isinstance(record.found.variable, MaskedWeight)

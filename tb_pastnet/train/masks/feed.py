@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.train.log.changes import MaskOffer
-from tb_pastnet.train.masks.hold import Hold, Mask
+from tb_pastnet.train.masks.hold import Mask
 from tb_pastnet.train.masks.keeper import attached
+from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.state import MaskState
 from tb_pastnet.train.model.variables import Recorded
 
@@ -36,7 +37,12 @@ class Feed:
         self._records = tuple(records)
         self._given = state
         self._own_origin = origin
-        self._version: tuple[int, int] | None = None
+        self._owned = [
+            (record, record.found.variable)
+            for record in self._records
+            if isinstance(record.found.variable, MaskedWeight)
+        ]
+        self._version: tuple[int, ...] | None = None
         self._told: dict[tuple[str, str], bytes] = {}
         starts = np.cumsum([0, *(record.axis.channels for record in self._records)])
         self._spans = [slice(a, b) for a, b in pairwise(starts.tolist())]
@@ -59,26 +65,35 @@ class Feed:
         self._version = None
         self._told.clear()
 
-    def changes(self) -> list[MaskOffer]:
-        """The masks that changed since the last call; quick where none did."""
+    def changes(self, *, due: bool = False) -> list[MaskOffer]:
+        """The masks that changed since the last call; quick where none did.
+
+        Args:
+            due: whether to look also for those that came by loading weights into layers that own
+                their masks.
+        """
         state = self.state
-        if state is None or self._version == (id(state), state.version):
+        known = () if state is None else (id(state), state.version)
+        version = (*known, *(masked.version for _, masked in self._owned))
+        if version == self._version and not (due and self._owned):
             return []
-        self._version = (id(state), state.version)
-        state.origin = state.origin or self._own_origin
+        self._version = version
+        if state is not None:
+            state.origin = state.origin or self._own_origin
         offers = []
         for record, span in zip(self._records, self._spans, strict=True):
-            hold = state.hold_of(record.found.variable)
-            if hold is not None:
-                offers += self._follow(record, span, hold)
+            masks = _masks_of(record, state)
+            if masks is not None:
+                offers += self._follow(record, span, *masks)
         return offers
 
     def shares(self) -> tuple[Floats, Floats]:
         """Share of each channel that is kept, and that masks let an update change."""
         return self._kept, self._through
 
-    def _follow(self, record: Recorded, span: slice, hold: Hold) -> list[MaskOffer]:
-        kept, trainable = hold.read()
+    def _follow(
+        self, record: Recorded, span: slice, kept: Mask, trainable: Mask
+    ) -> list[MaskOffer]:
         self._kept[span] = record.axis.split(kept).mean(axis=1)
         self._through[span] = record.axis.split(kept & trainable).mean(axis=1)
         name = record.text.id
@@ -93,6 +108,14 @@ class Feed:
                 self._told[name, word] = offer.packed.tobytes()
                 offers.append(offer)
         return offers
+
+
+def _masks_of(record: Recorded, state: MaskState | None) -> tuple[Mask, Mask] | None:
+    variable = record.found.variable
+    if isinstance(variable, MaskedWeight):
+        return variable.kept, variable.trainable
+    hold = None if state is None else state.hold_of(variable)
+    return None if hold is None else hold.read()
 
 
 def _offer(name: str, word: str, mask: Mask) -> MaskOffer:

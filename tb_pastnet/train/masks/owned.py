@@ -37,11 +37,13 @@ class MaskedWeight:
     Attributes:
         name: of the weight in its layer, such as "kernel".
         weight: the keras.Variable that is trained. Where elements are held, it may hold anything.
+        version: grows with every command; loading weights changes masks without it.
     """
 
     def __init__(self, layer: Any, name: str, weight: Any, stored: Stored | None = None) -> None:
         self.name = name
         self.weight = weight
+        self.version = 0
         self._shown = f"{layer.name}/{name}"
         shape = tuple(weight.shape)
         stored = stored or Stored(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
@@ -192,6 +194,7 @@ class MaskedWeight:
         self._held.assign(value)
         self._kept.assign(kept)
         self._through.assign(kept & trainable)
+        self.version += 1
 
 
 class _Regularizer(keras.regularizers.Regularizer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.model.variables import Recorded
 
 
@@ -19,6 +20,9 @@ def refuse(record: Recorded) -> None:
     """
     if record.found.statistic:
         _fail(record, "a weight that an optimizer trains", "a statistic that its layer writes")
+    if isinstance(record.found.variable, MaskedWeight):
+        mended = "Call the layer's own prune and freeze."
+        _fail(record, "a weight without masks", "one of a layer that owns its masks", mended)
     for holder in record.found.holders:
         if isinstance(holder, keras.layers.SpectralNormalization):
             mended = "Mask the layers around it, or take SpectralNormalization away."

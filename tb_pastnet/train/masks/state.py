@@ -21,6 +21,7 @@ import tensorflow as tf
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.hold import Hold, Mask
+from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.resumed import Resumed
 from tb_pastnet.train.model.variables import Recorded
 
@@ -88,6 +89,9 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         """Kept and trainable of a variable, bool arrays; all ones where it has no masks."""
         if name in self.holds:
             return self.holds[name].read()
+        own = self.variables[name].found.variable
+        if isinstance(own, MaskedWeight):
+            return own.kept, own.trainable
         shape = self.variables[name].text.shape
         return np.ones(shape, bool), np.ones(shape, bool)
 

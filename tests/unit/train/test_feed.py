@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from tb_pastnet import Masks, PastNetCallback, Recorder
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.masks.layers import MaskedDense
 from tests.recorded import read_lineages, read_one
 
 KERNEL = "dense/kernel"
@@ -155,3 +157,34 @@ def test_runs_of_one_model_share_their_origin_through_pruning_and_rewinding(tmp_
         read_one(tmp_path / run).description.origin for run in ("dense", "round", "other")
     )
     assert dense == again != fresh
+
+
+def test_layers_that_own_their_masks(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), MaskedDense(2)])
+    layer = model.layers[0]
+    kernel = "masked_dense/kernel"
+    with Recorder(tmp_path / "a", model, every=2, initial_step=0) as recorder:
+        recorder.record(1)
+        layer.prune_kernel([[1, 0]] * 3 + [[1, 1]])
+        layer.freeze_bias([0, 1])
+        recorder.record(2)
+        recorder.record(3)
+        saved = model.get_weights()
+        layer.prune_kernel([[1, 1]] * 3 + [[0, 1]])
+        recorder.record(5)
+        model.set_weights(saved)
+        recorder.record(6)
+    log = read_one(tmp_path / "a")
+    assert [(step, name, mask, sum(bits)) for step, name, mask, bits in masked(log)] == [
+        (2, kernel, "kept", 5),
+        (2, "masked_dense/bias", "trainable", 1),
+        (5, kernel, "kept", 4),
+        (6, kernel, "kept", 5),
+    ]
+    np.testing.assert_allclose(log.values(kernel)[:, KEPT, 1], [0.25] * 3, rtol=0.022)
+    masks = Masks(model, enforce=False)
+    assert masks.sparsity() == masks.sparsity("kernel") == 3 / 8
+    with pytest.raises(
+        InvalidArgument, match=r"expected a weight without masks, got one of a layer"
+    ):
+        masks.prune("kernel", channels=[0])
