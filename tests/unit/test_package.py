@@ -28,10 +28,18 @@ def without(names: str) -> str:
 
 def test_the_public_surface_is_all():
     assert pastnet.__all__ == [
+        "Masked",
+        "MaskedDense",
+        "Masks",
+        "OneShot",
         "PastNetCallback",
         "PastVariables",
+        "PolynomialDecay",
+        "PruningCallback",
         "Recorder",
+        "Snapshot",
         "errors",
+        "load_model",
         "summary",
     ]
     assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}
