@@ -134,7 +134,8 @@ def check_cloning(kind):
 
 def check_frozen(kind, optimizer):
     model = five_layers(kind, optimizer)
-    fit(model)
+    for at in (0, 8, 16, 24):  # at its end, `fit` would make averages and weights equal
+        model.train_on_batch(X[at : at + 8], Y[at : at + 8])
     layer = model.layers[3]
     before = kernel_of(layer)
     open_places = half(before.shape)
