@@ -84,6 +84,8 @@ class Description:
         layers: in forward order.
         variables: in the order of their layers.
         skipped: name and reason of each variable that can't be recorded.
+        audited: whether the writer compared held weights bitwise at each record: then what moved
+            is in its violations, and needn't be told from the records.
     """
 
     lineage: int
@@ -97,6 +99,7 @@ class Description:
     layers: tuple[Layer, ...] = ()
     variables: tuple[Variable, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
+    audited: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             layers=tuple(_layer(entry) for entry in data["layers"]),
             variables=tuple(_variable(entry) for entry in data["variables"]),
             skipped=tuple((_text(name), _text(why)) for name, why in data["skipped"]),
+            audited=data.get("audited") is True,
         )
     except json_payload.WRONG as error:
         raise varint.damaged("a complete description", repr(error)[:200]) from None

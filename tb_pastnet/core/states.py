@@ -58,6 +58,7 @@ def channel_states(
     past_steps: Integers,
     *,
     measured: bool,
+    audited: bool = False,
     threshold: float = THRESHOLD,
     patience: int = PATIENCE,
 ) -> States:
@@ -68,6 +69,8 @@ def channel_states(
         steps: int64 (records,), increasing.
         past_steps: int64 (records,), the step of the past value of each record.
         measured: whether a channel of zeros counts as pruned without a mask (kernels only).
+        audited: whether the writer looked for held weights that moved. Then none are marked here:
+            a record can't tell them from weights that a command on the masks has set.
         threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
         patience: records, at least 1.
 
@@ -94,8 +97,9 @@ def channel_states(
     state[held_by_mask] = FROZEN
     state[pruned] = PRUNED
     state[~finite] |= NONFINITE
-    moved = codes[statistics.CHANGED] != ZERO
-    state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
+    if not audited:
+        moved = codes[statistics.CHANGED] != ZERO
+        state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
     return settle(state, relative_delta(codes), threshold=threshold, patience=patience)
 
 

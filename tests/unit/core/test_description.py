@@ -32,6 +32,7 @@ FULL = Description(
     layers=(LAYER,),
     variables=(VARIABLE,),
     skipped=(("seed", "not floating"),),
+    audited=True,
 )
 
 

@@ -118,6 +118,11 @@ def test_a_held_channel_that_changes_is_violated():
     assert states(codes)[1:].tolist() == [PRUNED | VIOLATED] * 3
 
 
+def test_where_the_writer_audits_the_records_mark_nothing():
+    codes = series(4, kept=[0] * 4, trainable=[0] * 4)
+    assert states(codes, audited=True).tolist() == [PRUNED] * 4
+
+
 def test_it_is_no_violation_to_differ_from_a_time_before_the_hold():
     codes = series(5, trainable=[1, 1, 0, 0, 0])
     initial = states(codes, past=[0] * 5)
