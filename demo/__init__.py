@@ -1,3 +1,11 @@
-"""Five small trainings on scikit-learn's handwritten digits, recorded for the PastNet tab."""
+"""Small trainings on scikit-learn's handwritten digits, recorded for the PastNet tab."""
 
-NAMES = ("dense", "freeze_steps", "prune_channels_s0", "prune_channels_s1", "leak_weight_decay")
+LOTTERY = "lottery"  # several runs, in a directory of its own
+NAMES = (
+    "dense",
+    "freeze_steps",
+    "prune_channels_s0",
+    "prune_channels_s1",
+    "leak_weight_decay",
+    LOTTERY,
+)

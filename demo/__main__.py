@@ -1,4 +1,4 @@
-"""`python -m demo`: trains the five runs and shows them in TensorBoard."""
+"""`python -m demo`: trains five runs and a lottery of several, and shows them in TensorBoard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from demo import NAMES
 from demo.serve import serve
 
 DEFAULT = Path("runs") / "demo"
-EVERY = 2  # records at each second of 1,680 steps
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,21 +43,24 @@ def clear(logdir: Path, names: Sequence[str]) -> None:
 
 
 def train(logdir: Path, names: Sequence[str]) -> None:
-    """Trains runs one after the other and prints a line for each."""
+    """Trains runs one after the other and prints a line for each.
+
+    Args:
+        logdir: where they are recorded.
+        names: of NAMES.
+    """
     # Not at the top: they import TensorFlow, and `--help` should answer at once.
-    import tb_pastnet as pastnet
-    from demo.digits import digits
-    from demo.runs import RUNS
+    from demo.digits import accuracy, digits
+    from demo.runs import trained
 
     data = digits()
-    print(f"Training {len(names)} runs into {logdir}", flush=True)
-    start = time.monotonic()
+    print(f"Training {', '.join(names)} into {logdir}", flush=True)
+    start = began = time.monotonic()
     for name in names:
-        began = time.monotonic()
-        model = RUNS[name](data, pastnet.PastNetCallback(logdir / name, every=EVERY))
-        accuracy = model.evaluate(*data.test, verbose=0, return_dict=True)["accuracy"]
-        took = time.monotonic() - began
-        print(f"  {name:18} {accuracy:6.1%} of the test digits right, {took:4.1f} s", flush=True)
+        for run, model in trained(name, data, logdir):
+            took, began = time.monotonic() - began, time.monotonic()
+            right = accuracy(model, data)
+            print(f"  {run:18} {right:6.1%} of the test digits right, {took:4.1f} s", flush=True)
     print(f"Trained in {time.monotonic() - start:.0f} s", flush=True)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tb_pastnet as pastnet
-from demo.digits import BATCH, Digits, digits
+from demo.digits import BATCH, Digits, accuracy, digits
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20
@@ -148,11 +148,6 @@ class RandomTicket:
         fit(self.model, self._data, self._seed, 0, REWIND, callbacks)
         fit(self.model, self._data, self._seed, REWIND, EPOCHS, callbacks)
         return self.model
-
-
-def accuracy(model: Any, data: Digits) -> float:
-    """The share of the test digits that a network gets right."""
-    return float(model.evaluate(*data.test, verbose=0, return_dict=True)["accuracy"])
 
 
 def shown(data: Digits, logdir: Path, rounds: int = SHOWN) -> Iterator[tuple[str, Any]]:

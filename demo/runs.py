@@ -1,16 +1,20 @@
-"""The five runs. Each is a function of the data and the callback that records it."""
+"""The runs. Each of five is a function of the data and the callback that records it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import keras
 
-from demo.digits import BATCH, Digits, network
-from demo.masks import GradientMasks, MaskedGradients, PruneSmallest, ZeroChannels, leaves
+import tb_pastnet as pastnet
+from demo import LOTTERY, lottery
+from demo.digits import BATCH, Digits, leaves, network
+from demo.leak import GradientMasks, MaskedGradients
 
 EPOCHS = 40
+EVERY = 2  # records at each second of 1,680 steps
 RATES = (
     (0, 1e-3),
     (16, 5e-4),
@@ -20,8 +24,9 @@ RATES = (
 )  # from this epoch on, this learning rate
 FREEZE = (6, 11, 16, 21)  # at these epochs one more layer, from the input on
 THAW = 28  # at this epoch the last of them trains again
-PRUNE = (4, 7, 10, 13, 16)  # at these epochs one more step
+PRUNE = (4, 7, 10, 13, 16)  # at these epochs a tenth of the channels more
 LEAK = 12  # from this epoch on the gradients are masked
+LEAKING = 16  # of the 32 channels of block2, the first
 
 Recording = Any  # a keras.callbacks.Callback
 
@@ -78,27 +83,47 @@ def freeze_steps(data: Digits, recording: Recording) -> Any:
 
 def prune_channels(data: Digits, recording: Recording, seed: int) -> Any:
     """Half of the channels of each layer are pruned by magnitude; the seed is the data's order."""
-    model = network(ZeroChannels)
+    model = network()
     compile_(model, keras.optimizers.Adam())
+    masks = pastnet.Masks(model)
+    kernels = [name for name in masks.kept if name.endswith("/kernel") and "logits" not in name]
+
+    def prune(epoch: int, _: Any) -> None:
+        if epoch not in PRUNE:
+            return
+        share = 0.1 * (PRUNE.index(epoch) + 1)
+        masks.prune_smallest(share, scope="layer", structured=True, variables=kernels)
+        for name in kernels:
+            kept = masks.kept[name]
+            # A channel without its bias as well gives nothing but zeros.
+            masks.prune(f"{name.removesuffix('kernel')}bias", kept.any(tuple(range(kept.ndim - 1))))
+
     keras.utils.set_random_seed(seed)
-    fit(model, data, [PruneSmallest(PRUNE, share=0.5), recording])
+    fit(model, data, [keras.callbacks.LambdaCallback(on_epoch_begin=prune), recording])
     return model
 
 
 def leak_weight_decay(data: Digits, recording: Recording) -> Any:
-    """Half of the channels of block2 were to be frozen, but AdamW's weight decay moves them."""
+    """Half of the channels of block2 were to be frozen, but AdamW's weight decay moves them.
+
+    The masks only say what was meant, so that the recorder's audit sees what is done instead.
+    """
     plain = network()
     model = MaskedGradients(plain.inputs[0], plain.outputs[0], name="digits")
     model.masks = GradientMasks(leaves(model.get_layer("block2")))
     # A constant rate: the leak is learning rate times weight decay, here 2e-4 of a weight a step.
     compile_(model, keras.optimizers.AdamW(learning_rate=2e-3, weight_decay=0.1))
+    declared = pastnet.Masks(model, enforce=False)
+
+    def freeze(epoch: int, _: Any) -> None:
+        if epoch == LEAK:
+            model.masks.freeze(slice(0, LEAKING))
+            for name in ("block2/conv1/kernel", "block2/conv2/kernel"):
+                declared.freeze(name, channels=range(LEAKING))
+
+    callbacks = [keras.callbacks.LambdaCallback(on_epoch_begin=freeze), recording]
     keras.utils.set_random_seed(0)
-    freeze = keras.callbacks.LambdaCallback(
-        on_epoch_begin=lambda epoch, _: model.masks.freeze(slice(0, 16)) if epoch == LEAK else None
-    )
-    model.fit(
-        *data.train, batch_size=BATCH, epochs=EPOCHS, verbose=0, callbacks=[freeze, recording]
-    )
+    model.fit(*data.train, batch_size=BATCH, epochs=EPOCHS, verbose=0, callbacks=callbacks)
     return model
 
 
@@ -109,3 +134,21 @@ RUNS: dict[str, Callable[[Digits, Recording], Any]] = {
     "prune_channels_s1": lambda data, recording: prune_channels(data, recording, 1),
     "leak_weight_decay": leak_weight_decay,
 }
+
+
+def trained(name: str, data: Digits, logdir: Path) -> Iterator[tuple[str, Any]]:
+    """Trains what a name stands for, and records it.
+
+    Args:
+        name: one of demo.NAMES.
+        data: the digits.
+        logdir: where its runs lie.
+
+    Yields:
+        Name and model of each run: several of the lottery, one of all others.
+    """
+    if name == LOTTERY:
+        for part, model in lottery.shown(data, logdir / name):
+            yield f"{name}/{part}", model
+    else:
+        yield name, RUNS[name](data, pastnet.PastNetCallback(logdir / name, every=EVERY))

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from demo import NAMES, __main__, serve
+from demo import LOTTERY, NAMES, __main__, serve
 from demo.runs import EPOCHS, RATES, RUNS, rate
 
 
 def test_the_names_are_those_of_the_runs():
-    assert tuple(RUNS) == NAMES
+    assert (*RUNS, LOTTERY) == NAMES
 
 
 def test_the_learning_rate_drops_by_the_calendar():
