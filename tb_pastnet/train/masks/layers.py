@@ -80,7 +80,8 @@ class Masked(keras.layers.Wrapper):
                 of other weights.
         """
         if not self.layer.built:
-            if len(inspect.signature(self.layer.build).parameters) > 1:
+            needed = inspect.signature(self.layer.build).parameters.values()
+            if sum(each.default is each.empty for each in needed) > 1:
                 raise InvalidArgument(
                     f"Could not build {self.name!r}: expected a layer with one input, or one that "
                     f"is built, got {self.layer.name!r} with several. Call its build() first."
@@ -102,7 +103,7 @@ class Masked(keras.layers.Wrapper):
         self.built = True
 
     def call(self, inputs: Any, *args: Any, training: Any = None, **kwargs: Any) -> Any:
-        """Calls the layer inside with its effective weights. Keras hands `training` on by itself.
+        """Calls the layer inside with its effective weights.
 
         Raises:
             InvalidArgument: since it was wrapped it was changed into a layer that can't be masked.
@@ -110,6 +111,8 @@ class Masked(keras.layers.Wrapper):
         refuse(self.layer)
         values = [(each.weight, each.effective()) for each in self.masked_weights()]
         scope = EffectiveScope(values, self.name)
+        if training is not None:  # Keras drops it where the layer inside has no use for it
+            kwargs["training"] = training
         with scope:
             outputs = self.layer(inputs, *args, **kwargs)
         scope.write()

@@ -47,21 +47,23 @@ class MaskedWeight:
         self._shown = f"{layer.name}/{name}"
         shape = tuple(weight.shape)
         stored = stored or Stored(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
-        made = []
-        for word, dtype, value in zip(
-            ("kept", "through", "held"), ("bool", "bool", weight.dtype), stored, strict=True
-        ):
-            made.append(
-                layer.add_weight(
-                    name=f"{name.replace('/', '_')}_{word}",
-                    shape=shape,
-                    dtype=dtype,
-                    initializer=_constant(value),
-                    trainable=False,
-                    autocast=False,
-                )
+
+        def add(word: str, dtype: str, value: Any) -> Any:
+            variable = layer.add_weight(
+                name=f"{name.replace('/', '_')}_{word}",
+                shape=shape,
+                dtype=dtype,
+                initializer=_constant(value),
+                trainable=False,
+                autocast=False,
             )
-        self._kept, self._through, self._held = made
+            # Checkpoints of TensorFlow go by attributes.
+            setattr(layer, f"_{variable.name}", variable)
+            return variable
+
+        self._kept = add("kept", "bool", stored.kept)
+        self._through = add("through", "bool", stored.through)
+        self._held = add("held", weight.dtype, stored.held)
         if weight.regularizer is not None:
             weight.regularizer = _Regularizer(weight.regularizer, self)
         if weight.constraint is not None:

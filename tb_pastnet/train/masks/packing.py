@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import zlib
 from collections.abc import Mapping, Sequence
@@ -96,18 +95,26 @@ def _bits(text: Any, shape: Sequence[int], name: str) -> Mask:
 
 
 def _bytes(text: Any, size: int, name: str) -> bytes:
-    # A file is untrusted: no more than what is expected is ever inflated.
-    try:
-        data = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
-        got = f"{len(data)} bytes" if len(data) <= size else "more"
-    except (TypeError, ValueError, binascii.Error, zlib.error) as error:
-        data, got = b"", f"{type(error).__name__}"
-        if size == 0:
-            got = "damaged text"
-    if len(data) != size or got == "damaged text":
+    data, got = _inflate(text, size)
+    if got is not None:
         raise InvalidArgument(
             f"Could not read the masks of {name!r} from its config: expected {size} bytes, got "
             f"{got}. Build the layer with the shape and dtype that the masks were made for, or "
             f"pass masks=None."
         )
     return data
+
+
+def _inflate(text: Any, size: int) -> tuple[bytes, str | None]:
+    """The bytes, and what is wrong with them: a file is untrusted."""
+    decoder = zlib.decompressobj()
+    try:
+        # No more than what is expected is ever inflated.
+        data = decoder.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (TypeError, ValueError, zlib.error) as error:
+        return b"", f"damaged text ({type(error).__name__})"
+    if len(data) > size:
+        return b"", "more"
+    if len(data) < size or not decoder.eof:
+        return b"", f"{len(data)}" + ("" if decoder.eof else " of damaged text")
+    return data, None
