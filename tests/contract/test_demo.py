@@ -8,15 +8,19 @@ import sys
 import numpy as np
 import pytest
 
-from demo import NAMES
+from demo import LOTTERY, NAMES, lottery
 from demo.digits import STEPS_PER_EPOCH
-from demo.runs import EPOCHS, FREEZE, LEAK, PRUNE, THAW
+from demo.runs import EPOCHS, EVERY, FREEZE, LEAK, LEAKING, PRUNE, THAW
 from tb_pastnet.core import states
 from tests.tensorboards import LOADERS, board
 from tools.steps import ROOT
 
 pytestmark = pytest.mark.prove
-RECORDS = EPOCHS * STEPS_PER_EPOCH // 2
+RECORDS = EPOCHS * STEPS_PER_EPOCH // EVERY
+SINGLE = [name for name in NAMES if name != LOTTERY]
+ROUNDS = [f"{LOTTERY}/round_{number}" for number in range(1 + lottery.SHOWN)]
+RANDOM = f"{LOTTERY}/random_{lottery.SHOWN}"
+TICKET = [f"dense{number}" for number in range(4)] + ["logits"]
 CONVOLUTIONS = ("block1/conv1", "block1/conv2", "block2/conv1", "block2/conv2")
 
 
@@ -41,14 +45,53 @@ def cells(tab, run, layer):
     return arrays["steps"].astype(int), arrays["state"] & states.STATE, arrays["delta"]
 
 
+def sparsity(tab, run):
+    """The pruned weights at each column, and how many there are."""
+    header, arrays = tab.arrays("/overview", run=run)
+    return arrays["pruned"].sum(0), sum(header["prunable"])
+
+
+def kept_shares(tab, run, layer):
+    """The share of each channel that is kept at the last record, as decoded."""
+    channels = tab.arrays("/layer", run=run, layer=layer)[0]["channels"]
+    each = [tab.json("/channel", run=run, layer=layer, channel=c) for c in range(channels)]
+    return [answer["kept"][-1] for answer in each]
+
+
 def test_every_record_of_every_run_is_known_and_accounted_for(tab):
-    runs = tab.json("/index")["runs"]
-    assert sorted(run["name"] for run in runs) == sorted(NAMES)
-    assert {run["origin"] for run in runs} == {runs[0]["origin"]}
-    for run in runs:
-        account = dict.fromkeys(run["account"], 0) | {"offered": RECORDS, "shown": RECORDS}
+    runs = {run["name"]: run for run in tab.json("/index")["runs"]}
+    assert sorted(runs) == sorted([*SINGLE, *ROUNDS, RANDOM])
+    last, rewound = lottery.EPOCHS * STEPS_PER_EPOCH, lottery.REWIND * STEPS_PER_EPOCH
+    for name, run in runs.items():
+        records, steps = RECORDS, EPOCHS * STEPS_PER_EPOCH
+        if name not in SINGLE:
+            begin = rewound if name in ROUNDS[1:] else 0
+            records = last // lottery.SHOWN_EVERY - begin // lottery.SHOWN_EVERY
+            steps = last
+        account = dict.fromkeys(run["account"], 0) | {"offered": records, "shown": records}
         assert run["account"] == account
-        assert (run["last_step"], run["closed"]) == (EPOCHS * STEPS_PER_EPOCH, True)
+        assert (run["last_step"], run["closed"]) == (steps, True)
+
+
+def test_runs_of_the_same_initial_values_have_the_same_origin(tab):
+    origin = {run["name"]: run["origin"] for run in tab.json("/index")["runs"]}
+    assert len({origin[name] for name in SINGLE}) == 1
+    assert len({origin[name] for name in ROUNDS}) == 1
+    assert len(set(origin.values())) == 3
+
+
+@pytest.mark.parametrize("number", range(1 + lottery.SHOWN))
+def test_the_sparsity_of_each_round_is_that_of_its_rule(tab, number):
+    pruned, prunable = sparsity(tab, ROUNDS[number])
+    assert prunable == 59_712
+    assert (pruned == round((1 - lottery.KEEP**number) * prunable)).all()
+
+
+def test_the_random_ticket_has_the_masks_of_the_last_round(tab):
+    for layer in TICKET:
+        kept = [kept_shares(tab, run, layer) for run in (ROUNDS[-1], RANDOM)]
+        np.testing.assert_array_equal(*kept)
+    assert sparsity(tab, RANDOM)[0][-1] == sparsity(tab, ROUNDS[-1])[0][-1]
 
 
 def test_dense_stops_by_itself(tab):
@@ -88,12 +131,35 @@ def test_two_seeds_prune_some_of_the_same_channels(tab):
     assert 0 < both < either
 
 
-def test_what_leaks_moves_by_rate_times_decay_and_never_settles(tab):
+def test_what_leaks_is_shown_as_frozen_and_violated_from_the_first_record_on(tab):
     for layer in CONVOLUTIONS[2:]:
-        steps, state, delta = cells(tab, "leak_weight_decay", layer)
+        _, arrays = tab.arrays("/layer", run="leak_weight_decay", layer=layer)
+        after = arrays["steps"] > LEAK * STEPS_PER_EPOCH
+        state = arrays["state"]
+        assert (state[:LEAKING, after] == states.FROZEN | states.VIOLATED).all()
+        assert not (state[LEAKING:] & states.VIOLATED).any()
+        assert not (state[:, ~after] & states.VIOLATED).any()
+
+
+def test_what_leaks_moves_by_rate_times_decay(tab):
+    for layer in CONVOLUTIONS[2:]:
+        steps, _, delta = cells(tab, "leak_weight_decay", layer)
         late = steps > (LEAK + 8) * STEPS_PER_EPOCH
-        assert (state[:16, late] == states.MOVING).all()
-        leaked = np.exp2(delta[:16, late] / 16)
+        leaked = np.exp2(delta[:LEAKING, late] / 16)
         np.testing.assert_allclose(leaked, 2e-4, rtol=0.045)
-        others = np.exp2(delta[16:, late] / 16)
+        others = np.exp2(delta[LEAKING:, late] / 16)
         assert others.std() > leaked.std()
+
+
+def test_the_audit_finds_the_leak_with_its_cause_and_nothing_else(tab):
+    for run in [*SINGLE, *ROUNDS, RANDOM]:
+        answer = tab.json("/violations", run=run)
+        if run != "leak_weight_decay":
+            assert answer["total"] == 0
+            continue
+        assert answer["total"] == 2 * LEAKING
+        found = answer["violations"]
+        assert {entry["layer"] for entry in found} == set(CONVOLUTIONS[2:])
+        assert {entry["channel"] for entry in found} == set(range(LEAKING))
+        assert {entry["cause"] for entry in found} == {"weight_decay"}
+        assert {entry["first_step"] for entry in found} == {LEAK * STEPS_PER_EPOCH + EVERY}
