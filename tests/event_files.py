@@ -128,8 +128,8 @@ def poison(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
 
 def variable(id_: str, channels: int, role: str = "kernel") -> Variable:
     layer, _, name = id_.rpartition("/")
-    shape = (3, 3, 1, channels) if role == "kernel" else (channels,)
-    return Variable(id_, layer, name, role, shape, "float32", "-1", True, channels, 9)
+    shape, elements = ((3, 3, 1, channels), 9) if role == "kernel" else ((channels,), 1)
+    return Variable(id_, layer, name, role, shape, "float32", "-1", True, channels, elements)
 
 
 def network(layers: Mapping[str, int]) -> tuple[tuple[Layer, ...], tuple[Variable, ...]]:

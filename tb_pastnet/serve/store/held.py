@@ -115,12 +115,8 @@ class Held:
 
     def sure(self, variable: str, elements: int) -> bool:
         """Whether the log tells of a variable's kept mask at every step."""
-        logs = self.logs
-        return bool(logs) and all(
-            log is not None
-            and not len(log.gaps_after)
-            and bool((log.of(variable, "kept").elements == elements).all())
-            for log in logs
+        return bool(self.logs) and all(
+            log is not None and log.sure(variable, "kept", elements) for log in self.logs
         )
 
     def pruned_once(self, variable: str) -> bool:

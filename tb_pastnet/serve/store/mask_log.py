@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.mask_log import MaskChange, decode_mask_log
-from tb_pastnet.core.names import TAG_MASKS
+from tb_pastnet.core.names import MASKS, TAG_MASKS
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.lineages import decode_all
 from tb_pastnet.serve.store.notes import Notes
@@ -50,6 +50,18 @@ class Changes:
     through: Integers = field(default_factory=_none)
     elements: Integers = field(default_factory=_none)
 
+    @property
+    def last_event(self) -> int:
+        """The step of the event that its last mask is stored in, -1 where there is none.
+
+        It is that of the change unless the event before was already there.
+        """
+        if not len(self.steps):
+            return -1
+        # Each is one more than the one before or its own step, whatever is larger.
+        position = np.arange(len(self.steps))
+        return int((self.steps - position).max() + position[-1])
+
     def in_force(self, steps: Integers) -> Integers:
         """int64, like `steps`: the position of the change in force at each, -1 before the first."""
         return np.searchsorted(self.steps, steps, side="right") - 1
@@ -63,12 +75,14 @@ class MaskLog:
         changes: by variable and mask.
         gaps_after: int64 (gaps,), not decreasing: the number of the last change known before each.
         gaps_from: int64 (gaps,), not decreasing: the first step that a change lost there may have.
+        torn: variables and masks that changed once more than the log knows.
         notes: what could not be read, and why.
     """
 
     changes: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
     gaps_after: Integers = field(default_factory=_none)
     gaps_from: Integers = field(default_factory=_none)
+    torn: frozenset[tuple[str, str]] = frozenset()
     notes: Notes = field(default_factory=Counter)
 
     def of(self, variable: str, mask: str) -> Changes:
@@ -93,7 +107,14 @@ class MaskLog:
         held = np.append(changes.elements - changes.through, 0).astype(np.float64)[at]
         fits = np.append(changes.elements == elements, True)[at]
         lost = self._lost(np.append(changes.numbers, -1)[at], steps)
+        if (variable, mask) in self.torn:
+            lost |= at == len(changes.steps) - 1
         return np.where(fits & ~lost, held, np.nan)
+
+    def sure(self, variable: str, mask: str, elements: int) -> bool:
+        """Whether it is known at every step what a mask holds."""
+        fits = (self.of(variable, mask).elements == elements).all()
+        return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
 
     def number(self, variable: str, mask: str, step: int) -> int:
         """The number of the change of a mask that is in force at a step, -1 before the first."""
@@ -107,36 +128,57 @@ class MaskLog:
 
 
 def read_mask_log(
-    messages: Sequence[Message], lineage: int, known: Collection[str], *, withheld: bool = False
+    messages: Sequence[Message],
+    lineage: int,
+    known: Collection[str],
+    *,
+    stored: Mapping[tuple[str, str], int] | None = None,
+    withheld: bool = False,
 ) -> MaskLog:
     """Decodes the changes of a lineage's masks.
 
     Args:
         messages: events of the series `masks`.
         lineage: the writer's id.
-        known: the variables of which changes are kept. Of others only the numbers count.
+        known: the variables of which changes are kept. Of others, and of masks that we don't know,
+            only the numbers count.
+        stored: the largest event step of the series of each variable and mask, which tells of a
+            last change that is missing in the log.
         withheld: whether TensorBoard could not hand the series out.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
-    table, names, torn = _collect(messages, lineage, known, lost)
+    table, names, unread = _collect(messages, lineage, known, lost)
     numbers, first = np.unique(table[:, 0], return_index=True)
     table = table[first]
     # A step that goes back contradicts the numbers: as good as lost.
     sound = table[:, 1] >= np.maximum.accumulate(table[:, 1])
+    missing = int(numbers.max(initial=-1)) + 1 - int(sound.sum())
+    open_end = unread or withheld or not sound[-1:].all()
     numbers, table = numbers[sound], table[sound]
     gap = np.diff(numbers, prepend=-1) > 1
-    missing = int((np.diff(numbers, prepend=-1) - 1).sum())
-    if missing:
-        lost[notes.MASKS_LOST] += missing
     after, since = np.append(-1, numbers), np.append(_BEFORE_ALL, table[:, 1])
-    at = np.flatnonzero(np.append(gap, torn or withheld))
+    at = np.flatnonzero(np.append(gap, open_end))
+    changes = _by_name(table, names)
+    last = max((message.step for message in messages), default=-1)
+    torn = frozenset(
+        name
+        for name, step in (stored or {}).items()
+        if not withheld
+        and name[0] in known
+        and step > max(last, changes.get(name, Changes()).last_event)
+    )
+    if missing or torn:
+        lost[notes.MASKS_LOST] += missing + len(torn)
+    return MaskLog(changes, after[at], since[at], torn, lost)
+
+
+def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Changes]:
     order = np.argsort(table[:, 2], kind="stable")
     bounds = np.searchsorted(table[order, 2], np.arange(len(names) + 1))
-    changes = {
+    return {
         name: Changes(*(table[order[start:stop], column] for column in (0, 1, 3, 4)))
         for name, start, stop in zip(names, bounds[:-1], bounds[1:], strict=True)
     }
-    return MaskLog(changes, after[at], since[at], lost)
 
 
 def _collect(
@@ -155,7 +197,8 @@ def _collect(
             break
         before = unread
         name = (change.variable, change.mask)
-        at = names.setdefault(name, len(names)) if change.variable in known else -1
+        usable = change.variable in known and change.mask in MASKS
+        at = names.setdefault(name, len(names)) if usable else -1
         rows.append((change.number, change.step, at, change.through, change.elements))
     table = np.array(rows, np.int64).reshape(-1, 5)
     return table, list(names), lost.total() > before

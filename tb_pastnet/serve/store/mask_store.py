@@ -12,7 +12,6 @@ import numpy.typing as npt
 from tb_pastnet.core.mask_bits import MaskBits, decode_mask
 from tb_pastnet.core.names import (
     MASKS,
-    TAG_DESCRIPTION,
     TAG_MASKS,
     TAG_VIOLATIONS,
     mask_of,
@@ -148,8 +147,8 @@ def _key(caller: Caller, lineage: Lineage) -> Hashable:
 
 
 def _version(lineage: Lineage, known: Collection[str]) -> Hashable:
-    stamps = [lineage.stamps.get(tag) for tag in (*_TAGS, TAG_DESCRIPTION)]
-    return *stamps, known
+    masks = tuple((tag, stamp) for tag, stamp in lineage.stamps.items() if mask_of(tag))
+    return masks, *(lineage.stamps.get(tag) for tag in _TAGS), known
 
 
 def _decode(lineage: Lineage, known: Collection[str], reading: Reading) -> LineageHeld:
@@ -158,7 +157,12 @@ def _decode(lineage: Lineage, known: Collection[str], reading: Reading) -> Linea
     masks = _maskless(lineage)
     if TAG_MASKS in lineage.stamps:
         log = readings.get((run, TAG_MASKS), ())
-        masks = read_mask_log(log, writer, known, withheld=not log)
+        stored = {
+            found[::-1]: stamp.max_step
+            for tag, stamp in lineage.stamps.items()
+            if (found := mask_of(tag)) is not None
+        }
+        masks = read_mask_log(log, writer, known, stored=stored, withheld=not log)
     audit = read_audit(
         readings.get((run, TAG_VIOLATIONS), ()),
         writer,

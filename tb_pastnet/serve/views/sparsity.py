@@ -14,7 +14,7 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.movement import Movement
 from tb_pastnet.serve.store.notes import Notes
-from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.runs import SINK, Run
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -56,13 +56,14 @@ class Sparsity:
     def needs(self, layer: Layer) -> list[str]:
         """The variables whose records a layer is drawn from, the main one first.
 
-        Others are needed where weights of theirs may be pruned and the log doesn't tell of all.
+        Others are needed where weights of theirs may be pruned and the log doesn't tell of all:
+        kernels, and where a log is damaged, any.
         """
         others = [
             one
             for one in layer.variables
             if one != layer.main
-            and (self._run.variables[one].role == _KERNEL or self._held.pruned_once(one))
+            and (self._run.source == SINK or self._run.variables[one].role == _KERNEL)
             and not self._held.sure(one, math.prod(self._run.variables[one].shape))
         ]
         return [layer.main, *others]
