@@ -1,6 +1,7 @@
 // Drives the page inside a running TensorBoard: node drive.mjs BASE CHECK [JSON arguments]. Prints what it saw as JSON;
 // the Python tests judge it. Nothing sleeps: the page says when it is idle.
 import { axe, idle, launch, openTab } from "../../frontend/scripts/browser.mjs";
+import { heldChecks } from "./held.mjs";
 
 const [base, check, extra = "{}"] = process.argv.slice(2);
 const browser = await launch();
@@ -109,7 +110,7 @@ const checks = {
     for (const step of steps) {
       const page = await newPage();
       const frame = await openTab(page, base, { hash: `&p.pastnet.s=${step}` });
-      const heads = await text(frame, ".run-head .two");
+      const heads = await text(frame, ".run-head .two:not(.weights)");
       const bars = await frame.$$eval(".run-head .bar", (all) => all.map((bar) => bar.getAttribute("aria-label")));
       await click(frame, ".net-title .button.small");
       found[step] = { heads, bars, rows: await rows(frame, ".net") };
@@ -274,92 +275,6 @@ const checks = {
     return found;
   },
 
-  /** What the heads, the table and the dot plot say of pruned weights. */
-  async weights({ steps }) {
-    const found = {};
-    for (const step of steps) {
-      const page = await newPage();
-      const frame = await openTab(page, base, { hash: `&p.pastnet.s=${step}&p.pastnet.d=sparsity` });
-      const heads = await text(frame, ".run-head .weights b");
-      const titles = await frame.$$eval(".run-head .weights", (all) => all.map((one) => one.title));
-      const dots = await frame.getAttribute(".dots-column canvas", "aria-label");
-      await click(frame, ".net-title .button.small");
-      found[step] = {
-        heads,
-        titles,
-        dots,
-        titlesOfTable: await text(frame, ".net thead th"),
-        rows: await rows(frame, ".net"),
-      };
-      await page.close();
-    }
-    return found;
-  },
-
-  /** The list of violations: opened, sorted, followed, come back to, closed; and what axe finds. */
-  async audit({ variable, channel }) {
-    const page = await newPage();
-    const asked = [];
-    page.on("request", (request) => request.url().includes("/violations?") && asked.push(request.url()));
-    const frame = await openTab(page, base);
-    const found = { badges: await text(frame, ".run-head .badge"), early: asked.length };
-    await click(frame, ".run-head .badge");
-    found.axe = await axe(frame);
-    found.rows = await rows(frame, ".audit");
-    found.summary = await text(frame, ".audit-summary");
-    found.sorts = await frame.$$eval(".audit thead th", (all) => all.map((one) => one.ariaSort));
-    await click(frame, ".audit thead button:has-text('Moved by up to')");
-    await click(frame, ".audit thead button:has-text('Moved by up to')");
-    found.largest = (await rows(frame, ".audit")).map((row) => row[5]);
-    await frame.press(".audit", "Escape");
-    await idle(frame);
-    found.closed = {
-      open: (await frame.$$("dialog[open]")).length,
-      focus: await frame.evaluate(() => document.activeElement.className),
-    };
-    await press(frame, "v", "Escape");
-    found.keys = (await frame.$$("dialog[open]")).length;
-    await click(frame, ".run-head .badge");
-    await frame.focus(`.audit button[aria-label*="Channel ${channel} of ${variable}:"]`);
-    await page.keyboard.press("Enter");
-    await frame.waitForSelector(".layer-view");
-    await idle(frame);
-    found.channel = {
-      hash: await hash(page),
-      titles: await text(frame, ".layer-title h1, .inspector h2"),
-      pill: await text(frame, ".heat .pill"),
-      open: (await frame.$$("dialog[open]")).length,
-      violation: await text(frame, ".violation p"),
-      axe: await axe(frame),
-    };
-    await page.goBack();
-    await frame.waitForSelector("dialog[open]");
-    await idle(frame);
-    found.back = await hash(page);
-    await frame.selectOption(".audit select", "calm");
-    await idle(frame);
-    found.none = { text: await text(frame, ".audit-none"), axe: await axe(frame) };
-    const dark = await openTab(await newPage(), base, { dark: true, hash: found.back.replace(/^#pastnet/, "") });
-    found.dark = { axe: await axe(dark), rows: (await rows(dark, ".audit")).length };
-    return found;
-  },
-
-  /** What a layer says of its masks. */
-  async masks({ layer, run, channel, step }) {
-    const page = await newPage();
-    const at = `&p.pastnet.v=layer&p.pastnet.s=${step}&p.pastnet.l=${encodeURIComponent(layer)}&p.pastnet.r=${run}&p.pastnet.c=${channel}`;
-    const frame = await openTab(page, base, { hash: at });
-    return {
-      flags: await text(frame, ".flags li"),
-      short: await text(frame, ".flag-text"),
-      density: await text(frame, ".density-key"),
-      labels: await frame.$$eval(".inspector canvas", (all) => all.map((one) => one.ariaLabel)),
-      violation: await text(frame, ".violation p"),
-      marks: await frame.$$eval(".violation-mark", (all) => all.map((one) => one.ariaLabel)),
-      axe: await axe(frame),
-    };
-  },
-
   /** A route that fails, and Retry. */
   async failure() {
     const page = await newPage();
@@ -437,7 +352,8 @@ const checks = {
 };
 
 try {
-  const result = await checks[check](JSON.parse(extra));
+  const all = { ...checks, ...heldChecks({ base, newPage, text, rows, hash, press, click }) };
+  const result = await all[check](JSON.parse(extra));
   process.stdout.write(`${JSON.stringify({ ...seen, result })}\n`);
 } finally {
   await browser.close();

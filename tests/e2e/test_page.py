@@ -119,7 +119,9 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
         delta == 0 for delta in answer["relative_delta"]
     ]
     assert len(found["changes"]) == len(answer["changes"]) > 0
-    assert f"in {sum(answer['violated'])} of 40 records" in found["violation"][0]
+    marked = [at for at, mark in zip(answer["steps"], answer["violated"], strict=True) if mark]
+    assert f"from step {marked[0]} to {marked[-1]}, by up to" in found["violation"][0]
+    assert "Likely cause: unknown" in found["violation"][0]  # no audit was written
     assert found["metrics"]["Last moved"] == "40"
     assert found["metrics"]["Trainable"] == "0% of 9"
     parts = ("offered", "shown", "superseded", "thinned", "dropped", "unreadable")

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Violation } from "../wire/types";
 import {
+  auditOf,
+  byLayer,
   type Column,
   causeText,
   elementsText,
@@ -75,6 +77,21 @@ describe("sortViolations", () => {
   it("leaves the list as it was", () => {
     order("layer", true);
     expect(list[0].layer).toBe("conv10");
+  });
+});
+
+describe("byLayer", () => {
+  const found = byLayer([
+    entry({ layer: "b", variable: "b/bias" }),
+    entry({ layer: "b", variable: "b/kernel", first_step: 11 }),
+    entry({ first_step: 12 }),
+    entry({ first_step: 40 }),
+  ]);
+
+  it("counts a channel of a variable once and keeps the earliest", () => {
+    expect(found.get("a")).toMatchObject({ channels: 1, first: { first_step: 12 } });
+    expect(auditOf(found, ["a", "b"])).toMatchObject({ channels: 3, first: { variable: "b/bias" } });
+    expect(auditOf(found, ["c"])).toBeNull();
   });
 });
 

@@ -76,6 +76,37 @@ export function summaryText(list: readonly Violation[]): string {
   );
 }
 
+export interface LayerAudit {
+  /** Violated channels, of any variable. */
+  channels: number;
+  /** The first violation. */
+  first: Violation;
+}
+
+/** The list by layer; within a layer the first entry is the earliest. */
+export function byLayer(list: readonly Violation[]): Map<string, LayerAudit> {
+  const found = new Map<string, LayerAudit>();
+  const seen = new Set<string>();
+  for (const entry of list) {
+    const own = found.get(entry.layer) ?? { channels: 0, first: entry };
+    found.set(entry.layer, own);
+    const key = `${entry.variable} ${entry.channel}`;
+    if (!seen.has(key)) own.channels++;
+    seen.add(key);
+  }
+  return found;
+}
+
+/** What the audit found in some layers together; null where that is nothing. */
+export function auditOf(found: ReadonlyMap<string, LayerAudit>, layers: readonly string[]): LayerAudit | null {
+  const parts = layers.map((layer) => found.get(layer)).filter((part) => part !== undefined);
+  if (parts.length === 0) return null;
+  return {
+    channels: parts.reduce((sum, part) => sum + part.channels, 0),
+    first: parts.reduce((a, b) => (b.first.first_step < a.first.first_step ? b : a)).first,
+  };
+}
+
 /** Pruned weights of all that can be pruned: "80.0%"; null where that isn't known or nothing can be pruned. */
 export const sparsityText = ({ pruned, prunable }: { pruned: number; prunable: number }): string | null =>
   prunable > 0 && pruned >= 0 ? formatFineShare(pruned, prunable) : null;

@@ -4,12 +4,13 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { SHAPES } from "../draw/marker";
 import { runColor } from "../draw/palette";
 import { type Cells, readCells, type Summary, seriesOf, summarise } from "../model/cells";
-import { type Overview, readOverview } from "../model/overview";
+import { type Overview, readOverview, sumOf } from "../model/overview";
 import type { Scale } from "../model/scale";
-import type { Series } from "../model/series";
+import { type Series, violations } from "../model/series";
 import { mergeLayers, treeRows } from "../model/tree";
+import { auditOf, byLayer, type LayerAudit } from "../model/violations";
 import { fetchChannel, fetchIndex, fetchLayer, fetchOverview, fetchViolations } from "../wire/client";
-import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo, ViolationsAnswer } from "../wire/types";
+import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo, Violation, ViolationsAnswer } from "../wire/types";
 import { type Resource, resource } from "./resource";
 import {
   closed,
@@ -130,6 +131,32 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
     (signal) => fetchViolations(run, signal),
     (answer) => answer.violations.length * 400,
   ).value;
+}
+
+export interface Violated {
+  channels: number;
+  firstStep: number;
+  /** null until the list is there. */
+  first: Violation | null;
+}
+
+const audits = new WeakMap<ViolationsAnswer, ReadonlyMap<string, LayerAudit>>();
+
+/** What of some layers was violated in a run: by the list, which is asked for only where the overview shows any. */
+export function violatedIn(run: string, layerIds: readonly string[]): Violated | null {
+  const overview = overviewOf(run).value;
+  const all = overview && sumOf(overview, overview.layers);
+  if (!overview || !all || !violations(all)) return null;
+  const { value: answer } = violationsOf(run);
+  if (answer && answer.total <= answer.violations.length) {
+    const known = audits.get(answer) ?? byLayer(answer.violations);
+    audits.set(answer, known);
+    const found = auditOf(known, layerIds);
+    return found && { channels: found.channels, firstStep: found.first.first_step, first: found.first };
+  }
+  const series = sumOf(overview, layerIds);
+  const found = series && violations(series);
+  return found && { channels: found.most, firstStep: found.firstStep, first: null };
 }
 
 /** Whether any shown run has pruned weights: else nothing is said of them. */

@@ -3,13 +3,13 @@
 import { formatCount, formatShare, formatShort, plural } from "../model/format";
 import { sumOf } from "../model/overview";
 import { type Scale, stepTicks, toPixel } from "../model/scale";
-import { type Readout, readAt, violations } from "../model/series";
+import { type Readout, readAt } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
 import { sparsityText } from "../model/violations";
 import { listViolations } from "./actions";
 import { Icon, Marker, RunName } from "./bits";
 import { cursor, readStep } from "./cursor";
-import { layers, overviewOf, type Run, range, rows, scaleOf, sparse } from "./data";
+import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "./data";
 import { largest, sharesText } from "./words";
 
 const LETTER = 6.2;
@@ -71,13 +71,7 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
   const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
   const readout = total ? readAt(total, readStep.value) : null;
   const fixed = total ? readAt(total, cursor.value) : null;
-  const all = overview
-    ? sumOf(
-        overview,
-        layers.value.map((layer) => layer.id),
-      )
-    : null;
-  const found = all ? violations(all) : null;
+  const found = overview && violatedIn(run.name, overview.layers);
   return (
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
@@ -87,11 +81,11 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
           <button
             type="button"
             class="badge"
-            title={`${plural(found.most, "channel")} moved although held, from step ${formatCount(found.firstStep)}. List them.`}
+            title={`${plural(found.channels, "channel")} moved although held, from step ${formatCount(found.firstStep)}. List them.`}
             onClick={() => listViolations(run.name)}
           >
             <Icon name="warning" size={12} />
-            {formatCount(found.most)}
+            {formatCount(found.channels)}
             <span class="offscreen"> violated in {run.name}</span>
           </button>
         ) : null}

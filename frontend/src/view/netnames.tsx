@@ -1,37 +1,33 @@
 /** The names of the rows, with their channels and the badge of violations. */
 
 import { formatCount } from "../model/format";
-import { sumOf } from "../model/overview";
-import { violations } from "../model/series";
 import type { Row } from "../model/tree";
-import { openLayer, openViolation, toggleGroup } from "./actions";
+import { openLayer, openListed, openViolation, toggleGroup } from "./actions";
 import { Icon } from "./bits";
-import { layers, overviewOf, shownRuns } from "./data";
+import { layers, shownRuns, violatedIn } from "./data";
 import type { Place, Window } from "./geometry";
 import { focusRow } from "./store";
 
 function Badge({ row }: { row: Row }) {
   const found = shownRuns.value.flatMap((run) => {
-    const overview = overviewOf(run.name).value;
-    const series = overview && sumOf(overview, row.layers);
-    const violation = series && violations(series);
-    return violation ? [{ run: run.name, ...violation }] : [];
+    const violated = violatedIn(run.name, row.layers);
+    return violated ? [{ run, ...violated }] : [];
   });
   if (found.length === 0) return null;
-  const worst = found.reduce((a, b) => (b.most > a.most ? b : a));
+  const worst = found.reduce((a, b) => (b.channels > a.channels ? b : a));
   const text = found
-    .map((entry) => `${entry.run}: ${formatCount(entry.most)} from step ${formatCount(entry.firstStep)}`)
+    .map((entry) => `${entry.run.name}: ${formatCount(entry.channels)} from step ${formatCount(entry.firstStep)}`)
     .join("\n");
   return (
     <button
       type="button"
       class="badge"
       title={`Channels that moved although held\n${text}\nShow the first one.`}
-      onClick={() => openViolation(worst.run, row.layers)}
+      onClick={() => (worst.first ? openListed(worst.run, worst.first) : openViolation(worst.run.name, row.layers))}
     >
       <Icon name="warning" size={12} />
-      {formatCount(worst.most)}
-      <span class="offscreen"> violated in {worst.run}</span>
+      {formatCount(worst.channels)}
+      <span class="offscreen"> violated in {worst.run.name}</span>
     </button>
   );
 }
