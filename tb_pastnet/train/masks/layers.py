@@ -222,12 +222,17 @@ class MaskedDense(Masked):
 
     Example:
         >>> import numpy as np
-        >>> layer = MaskedDense(1, kernel_initializer="ones")
-        >>> layer.build((None, 2))
-        >>> layer.freeze_kernel([[0], [1]])
-        >>> layer.prune_kernel([[1], [0]])
-        >>> layer(np.ones((1, 2), "f")).numpy().tolist()
-        [[1.0]]
+        >>> model = keras.Sequential([keras.Input((12,))])
+        >>> for units in (16, 12, 10, 8, 3):
+        ...     model.add(MaskedDense(units, "relu"))
+        >>> model.compile("adam", "mse")
+        >>> first = model.layers[0]
+        >>> first.prune_kernel_below_threshold(0.2)
+        >>> first.freeze_bias()
+        >>> history = model.fit(np.ones((4, 12)), np.ones((4, 3)), verbose=0)
+        >>> kernel = first.masked_weight("kernel")
+        >>> bool((kernel.numpy()[~kernel.kept] == 0).all())
+        True
     """
 
     def __init__(

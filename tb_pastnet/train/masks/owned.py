@@ -56,6 +56,7 @@ class MaskedWeight:
                 initializer=_constant(value),
                 trainable=False,
                 autocast=False,
+                aggregation="only_first_replica",
             )
             # Checkpoints of TensorFlow go by attributes.
             setattr(layer, f"_{variable.name}", variable)

@@ -6,6 +6,7 @@ import pytest
 
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.masks.pruning import PruningCallback
 
 X, Y = np.ones((40, 2), "f"), np.ones(40, "f")
@@ -134,6 +135,33 @@ def test_what_is_told_to_the_masks(model, masks):
     names = (name for name in ["kernel"])
     fit(model, PruningCallback(masks, OneShot(0.5, 1), 1, "layer", True, names), batches=1)
     assert masks.how == [{"scope": "layer", "structured": True, "variables": ["kernel"]}]
+
+
+@pytest.mark.parametrize(("structured", "steps"), [(False, 1), (True, 4)])
+def test_masks_of_a_network(structured, steps):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(8), keras.layers.Dense(4)])
+    model.compile("adam", "mse", steps_per_execution=steps)
+    masks = Masks(model)
+    seen = []
+    watch = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(masks.sparsity())
+    )
+    schedule = PolynomialDecay(0, 0.75, 0, 8, power=1)
+    pruning = PruningCallback(masks, schedule, 4, structured=structured)
+    model.fit(X, np.ones((40, 4)), batch_size=4, verbose=0, callbacks=[pruning, watch])
+    if structured:
+        whole = [
+            mask.all(axis=0) | ~mask.any(axis=0) for mask in masks.kept.values() if mask.ndim == 2
+        ]
+        assert np.concatenate(whole).all()
+        assert (
+            sum(int((~mask.any(axis=0)).sum()) for mask in masks.kept.values() if mask.ndim == 2)
+            == 9
+        )
+        assert seen == sorted(seen)
+    else:
+        # 48 weights: 3/8 of them at step 4, 3/4 at step 8.
+        assert seen == [0.0] * 3 + [18 / 48] * 4 + [36 / 48] * 3
 
 
 def test_what_the_masks_raise_is_the_users(model):
