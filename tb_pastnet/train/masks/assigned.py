@@ -1,0 +1,50 @@
+"""Counts how often a variable is set by hand: by `assign`, `set_weights` or loading, eagerly.
+
+What a compiled step does isn't counted, nor what an optimizer of Keras does eagerly.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tensorflow as tf
+
+_METHODS = ("assign", "_restore_from_tensors")
+_OPTIMIZERS = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer")
+
+
+class _Counted:
+    """Stands for a method of one variable. An object, so that a deep copy binds to its own."""
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+        self.count = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__"))
+        if tf.executing_eagerly() and not caller.startswith(_OPTIMIZERS):
+            self.count += 1
+        return self._method(*args, **kwargs)
+
+
+def count_assignments(variable: Any) -> None:
+    """Counts from now on; once for a variable, whoever asks.
+
+    Args:
+        variable: a keras.Variable or tf.Variable; one that takes no attributes isn't counted.
+    """
+    for name in _METHODS:
+        method = getattr(variable, name, None)
+        if method is None or isinstance(method, _Counted):
+            continue
+        try:
+            setattr(variable, name, _Counted(method))
+        except AttributeError:
+            return
+
+
+def assignments(variable: Any) -> int:
+    """How often it was set by hand since it is counted."""
+    methods = (getattr(variable, name, None) for name in _METHODS)
+    return sum(method.count for method in methods if isinstance(method, _Counted))

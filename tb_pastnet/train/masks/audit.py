@@ -1,0 +1,180 @@
+"""The freeze audit: does what should stand still stand still?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.train.masks.assigned import count_assignments
+from tb_pastnet.train.masks.book import Book
+from tb_pastnet.train.masks.evidence import Witness, enforced
+from tb_pastnet.train.masks.keeper import attached
+from tb_pastnet.train.masks.owned import MaskedWeight
+from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.masks.watch import Watch
+from tb_pastnet.train.model.variables import Recorded
+
+
+class Audit:
+    """Compares held weights bitwise with what they were when they were held.
+
+    Held are the elements that masks don't let through, enforcing or only declared, at zero where
+    they are pruned and at their reference where frozen; and whole variables of which Keras says
+    `trainable=False`, at the value that they had when that was first seen. Statistics, such as
+    those of BatchNormalization, are never held. Layers that own their masks hold by the way they
+    compute; here they are watched for `trainable=False` alone.
+
+    Other bits are other values: −0 isn't 0, while a NaN that stays the same hasn't moved. Under a
+    distribution strategy the first replica is read.
+
+    A variable that isn't trainable costs one copy of it while that lasts. One compiled function
+    compares all variables; it is compiled again when others are held. To count how often they are
+    set by hand, `assign` of watched variables is wrapped.
+
+    Args:
+        model: a keras.Model or layer, a tf.Module, or a mapping of names to variables; the masks
+            that it carries, or gets, are found.
+        records: its variables.
+        state: masks of a model that can't carry them.
+        optimizer: the one that trains, where the model isn't compiled with it.
+
+    Example:
+        >>> import keras, numpy as np
+        >>> from tb_pastnet.train.model.variables import network
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        >>> model.trainable = False
+        >>> audit = Audit(model, network(model).variables)
+        >>> audit.check(1)
+        []
+        >>> model.layers[0].set_weights([np.zeros((3, 2)), [0.0, 0.5]])
+        >>> violation = audit.check(2)[-1]
+        >>> violation.variable, violation.channel, violation.largest, violation.cause
+        ('dense/bias', 1, 0.5, 'loaded')
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        records: Sequence[Recorded],
+        state: MaskState | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        self._model = model
+        self._given = state
+        self._records = [record for record in records if not record.found.statistic]
+        holders = (holder for record in self._records for holder in record.found.holders)
+        self._holders = list({id(holder): holder for holder in holders}.values())
+        variables = (record.found.variable for record in self._records)
+        self._owned = [one for one in variables if isinstance(one, MaskedWeight)]
+        self._witness = Witness(model, optimizer)
+        self._seen: Any = None
+        self._watches: dict[str, Watch] = {}
+        self._key: Any = None
+        self._function: Any = None
+        self._book = Book()
+        self._notes: dict[str, None] = {}
+        self.observe()
+        self._witness.tick(self._watches.values(), self._state)
+
+    @property
+    def violations(self) -> list[Violation]:
+        """All that were found so far by their first step, each as of its last movement.
+
+        Of those that have ended the newest 65,536 are remembered.
+        """
+        return self._book.all()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was found out about the training besides violations, each once."""
+        return list(self._notes)
+
+    def observe(self) -> None:
+        """Sees what is held and what not, so that references are those of now. Quick: each step."""
+        state = self._state
+        seen = (
+            [holder.trainable for holder in self._holders],
+            None if state is None else (id(state), state.version),
+            [one.version for one in self._owned],
+        )
+        if seen != self._seen:
+            self._follow(state)
+            self._seen = seen
+
+    def check(self, step: int) -> list[Violation]:
+        """Compares.
+
+        Args:
+            step: the number of the last update.
+
+        Returns:
+            Violations that are new, or that moved again since the last check. Those of one channel
+            with one `first_step` are the same one.
+        """
+        self.observe()
+        told = []
+        watches = list(self._watches.values())
+        for watch, moved in zip(watches, self._moved(watches), strict=True):
+            if moved:
+                told += self._judge(watch, step)
+            else:
+                self._book.close(watch.record.text.id)
+        self._note_bypass()
+        self._witness.tick(watches, self._state)
+        return told
+
+    def restart(self) -> None:
+        """Forgets what is violated now, so that it is found anew: for a new lineage."""
+        self._book.close_all()
+
+    @property
+    def _state(self) -> MaskState | None:
+        return self._given or attached(self._model)
+
+    def _follow(self, state: MaskState | None) -> None:
+        if state is not None:
+            state.settle()
+        for record in self._records:
+            name, variable = record.text.id, record.found.variable
+            hold = None if state is None else state.hold_of(variable)
+            flagged = not record.found.trainable()
+            if hold is None and not flagged:
+                self._watches.pop(name, None)
+                self._book.close(name)
+                continue
+            if name not in self._watches:
+                self._watches[name] = Watch(record)
+                count_assignments(record.found.holders[-1])
+            if self._watches[name].follow(hold, flagged=flagged):
+                self._witness.begin(self._watches[name], state)
+
+    def _moved(self, watches: Sequence[Watch]) -> Sequence[bool]:
+        key = [watch.key for watch in watches]
+        if key != self._key:
+            self._key = key
+            self._function = tf.function(
+                lambda: tf.stack([tf.reduce_any(watch.moved()) for watch in watches]),
+                autograph=False,
+            )
+        return self._function().numpy().tolist() if watches else []
+
+    def _judge(self, watch: Watch, step: int) -> list[Violation]:
+        found = watch.channels()
+        new = self._book.new(watch.record.text.id, found)
+        cause = self._witness.cause(watch, new, self._state) if new.size else ""
+        return self._book.enter(watch.record.text.id, found, step, cause)
+
+    def _note_bypass(self) -> None:
+        state = self._state
+        if state is None or not enforced(state):
+            return
+        for name in state.holds:
+            if name in self._watches and self._witness.bypassed(name, state):
+                self._notes.setdefault(
+                    f"Could not hold {name!r} in a training step: expected one that was traced "
+                    f"after its first mask, got one traced before, which goes around it. Make the "
+                    f"tf.function of the step anew."
+                )

@@ -1,0 +1,225 @@
+"""One variable of which something is held, compared bitwise with what it should be.
+
+All is computed where the variable lies; only results of channels leave the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.train.masks.hold import Hold
+from tb_pastnet.train.masks.owned import MaskedWeight
+from tb_pastnet.train.model.variables import Recorded
+
+Ints = npt.NDArray[np.int64]
+
+_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
+# Odd, so that the print of one element that changes always changes.
+_STRIDE = 0x5851F42D4C957F2E
+_START = 0x14057B7EF767814F
+
+
+class Channels(NamedTuple):
+    """What a comparison found, each of shape (channels,).
+
+    Attributes:
+        differ: int64, held elements that aren't what they should be.
+        held: int64, held elements.
+        largest: float64, largest |w − expected| of those; infinite where it isn't finite.
+        now: int64, a fingerprint of the held elements.
+        then: int64, a fingerprint of which are held, and of what they should be.
+    """
+
+    differ: Ints
+    held: Ints
+    largest: npt.NDArray[np.float64]
+    now: Ints
+    then: Ints
+
+
+class Watch:
+    """A variable that is held, in part by its masks or whole by Keras's `trainable=False`.
+
+    What `trainable=False` holds needs a copy of the variable, made when the flag is first seen and
+    given up when it is set back; masks bring their own reference.
+
+    Args:
+        record: the variable.
+
+    Attributes:
+        hold: its masks, None without.
+        reference: tf.Variable, what it was when it was first seen not to be trainable; None while
+            it is.
+    """
+
+    def __init__(self, record: Recorded) -> None:
+        self.record = record
+        self.variable = record.found.variable
+        self.hold: Hold | None = None
+        self.reference: Any = None
+        self._function: Any = None
+        self._held: int | None = None
+        self._own = 0
+        self._flagged = False
+
+    @property
+    def owner(self) -> Any:
+        """What users set: the keras.Variable of a layer's weight."""
+        return self.record.found.holders[-1]
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Changes whenever a compiled comparison has to be made anew."""
+        own = None if self.hold is None else self.hold.reference
+        return id(self.hold), id(own), id(self.reference)
+
+    def follow(self, hold: Hold | None, *, flagged: bool) -> bool:
+        """Takes over what holds the variable now.
+
+        Args:
+            hold: its masks, None without.
+            flagged: Keras says that it isn't trainable.
+
+        Returns:
+            Whether other elements are held than before.
+        """
+        before = self.key
+        self.hold = hold
+        own = self.variable.version if isinstance(self.variable, MaskedWeight) else 0
+        if not flagged:
+            self.reference = None
+        elif self.reference is None or own != self._own:
+            self.refer()
+        if before != self.key:
+            self._function = None
+        held = hash(hold.through.numpy().tobytes()) if hold is not None else None
+        other = (held, own, flagged) != (self._held, self._own, self._flagged)
+        self._held, self._own, self._flagged = held, own, flagged
+        return other
+
+    def refer(self) -> None:
+        """Takes the value of now as what `trainable=False` holds."""
+        with tf.init_scope():
+            self.reference = tf.Variable(self.value(), trainable=False, name="pastnet_held")
+
+    def value(self) -> Any:
+        """The value now, of the first replica."""
+        return tf.convert_to_tensor(self.variable)
+
+    def expected(self) -> Any:
+        """What held elements should be."""
+        if self.hold is None:
+            return tf.convert_to_tensor(self.reference)
+        if self.reference is None:
+            return self.hold.held_value()
+        return tf.where(self.hold.through, self.reference, self.hold.held_value())
+
+    def held(self) -> Any:
+        """Which elements are held, a bool tensor."""
+        if self.hold is None or self.reference is not None:
+            return tf.ones(self.variable.shape, tf.bool)
+        return ~tf.convert_to_tensor(self.hold.through)
+
+    def moved(self) -> Any:
+        """Which elements are held and differ in any bit, a bool tensor."""
+        # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed. An
+        # exclusive or, as a GPU compares int32 on the host.
+        differ = tf.bitwise.bitwise_xor(_bits(self.value()), _bits(self.expected()))
+        return tf.cast(differ, tf.bool) & self.held()
+
+    def channels(self) -> Channels:
+        """Compares the variable channel by channel."""
+        if self._function is None:
+            self._function = tf.function(self._reduce, autograph=False)
+        return Channels(*(result.numpy() for result in self._function()))
+
+    def worst(self, channels: Ints, count: int) -> Ints:
+        """Elements that moved farthest, a share of each channel.
+
+        Args:
+            channels: those to look at, int64.
+            count: how many elements at most.
+
+        Returns:
+            Positions in the flattened variable, int64.
+        """
+        axis = self.record.axis
+        channels = channels[:: -(-len(channels) // count)]
+        share = min(axis.elements, max(1, count // len(channels)))
+        size = tf.where(self.moved(), self._size(), -tf.ones((), tf.float64))
+        top = tf.math.top_k(tf.gather(_split(size, axis), channels), share)
+        row, column = np.nonzero(top.values.numpy() >= 0)
+        return _flat(axis, channels[row], top.indices.numpy()[row, column])
+
+    def _size(self) -> Any:
+        delta = tf.abs(tf.cast(self.value(), tf.float64) - tf.cast(self.expected(), tf.float64))
+        return tf.where(tf.math.is_finite(delta), delta, tf.constant(np.inf, tf.float64))
+
+    def _reduce(self) -> tuple[Any, ...]:
+        axis = self.record.axis
+        held, moved = _split(self.held(), axis), _split(self.moved(), axis)
+        size = tf.where(moved, _split(self._size(), axis), tf.zeros((), tf.float64))
+        factor = tf.range(axis.elements, dtype=tf.int64) * _STRIDE + _START
+        zero = tf.zeros((), tf.int64)
+
+        def fingerprint(value: Any) -> Any:
+            bits = tf.cast(_split(_bits(value), axis), tf.int64)
+            # One more, so that it also says which elements are held where all are zero.
+            return tf.reduce_sum(tf.where(held, (bits + 1) * factor, zero), 1)
+
+        return (
+            tf.reduce_sum(tf.cast(moved, tf.int64), 1),
+            tf.reduce_sum(tf.cast(held, tf.int64), 1),
+            tf.reduce_max(size, 1),
+            fingerprint(self.value()),
+            fingerprint(self.expected()),
+        )
+
+
+def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
+    """Some elements of a tensor or variable.
+
+    Args:
+        tensor: of any shape.
+        positions: in the flattened tensor.
+    """
+    flat = tf.reshape(tf.convert_to_tensor(tensor), [-1])
+    return np.asarray(tf.gather(flat, positions).numpy())
+
+
+def channels_at(axis: ChannelAxis, positions: Ints) -> Ints:
+    """The channels of some elements.
+
+    Args:
+        axis: of the variable.
+        positions: in the flattened variable.
+    """
+    if not axis.axes:
+        return np.zeros(len(positions), np.int64)
+    places = np.unravel_index(positions, axis.view)
+    shape = [axis.view[at] for at in axis.axes]
+    return np.ravel_multi_index([places[at] for at in axis.axes], shape).astype(np.int64)
+
+
+def _bits(value: Any) -> Any:
+    return tf.bitcast(value, _BITS[value.dtype.size])
+
+
+def _split(value: Any, axis: ChannelAxis) -> Any:
+    """As `ChannelAxis.split`: of shape (channels, elements)."""
+    view = tf.transpose(tf.reshape(value, axis.view), axis.order)
+    return tf.reshape(view, (axis.channels, axis.elements))
+
+
+def _flat(axis: ChannelAxis, channels: Ints, elements: Ints) -> Ints:
+    if not axis.view:
+        return np.zeros(len(channels), np.int64)
+    shape = [axis.view[at] for at in axis.order]
+    places = np.unravel_index(channels * axis.elements + elements, shape)
+    in_order = [places[axis.order.index(at)] for at in range(len(axis.view))]
+    return np.ravel_multi_index(in_order, axis.view).astype(np.int64)
