@@ -11,15 +11,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.core import limits, varint
+from tb_pastnet.core import json_payload, limits, varint
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.envelope import Kind, seal
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
+from tb_pastnet.core.names import (
+    TAG_DESCRIPTION,
+    TAG_MASKS,
+    TAG_TIMELINE,
+    TAG_VIOLATIONS,
+    channels_tag,
+    mask_tag,
+)
+from tb_pastnet.core.states import VIOLATED
+from tb_pastnet.serve.store import audit, mask_log
+from tb_pastnet.serve.store import notes as said
+from tb_pastnet.serve.store.store import Store
 from tests import event_files as files
+from tests.providers import CALLER, MemoryProvider, memory_run
 from tests.tensorboards import LOADERS, Board, board
 
 MEBIBYTE = 1 << 20
 TAG = channels_tag("conv1/kernel")
+BITS = mask_tag("kept", "conv1/kernel")
+CHANGE = {"number": 0, "step": 5, "variable": "conv1/kernel", "mask": "kept", "through": 30,
+          "elements": 36}  # fmt: skip
+MOVED = {"variable": "conv1/kernel", "first_step": 5, "last_step": 9, "cause": "ema",
+         "channel": [1], "elements": [1], "held": [4], "largest": [0.5]}  # fmt: skip
 
 
 def log_with(logdir: Path, tag: str, kind: Kind, payload: bytes) -> None:
@@ -62,6 +79,18 @@ def bombs() -> list[tuple[str, str, Kind, bytes]]:
          varint.encode([1 << 40, 0, 0, 0, 0])),
         ("timeline claims a long note", TAG_TIMELINE, Kind.TIMELINE,
          varint.encode([0, 0, 0, 0, 0, 1, 1 << 40])),
+        ("mask log inflates far", TAG_MASKS, Kind.MASKS, claim + zeros),
+        ("deep JSON in a mask log", TAG_MASKS, Kind.MASKS,
+         varint.encode([200_000]) + zlib.compress(b"[" * 200_000)),
+        ("a change of no number", TAG_MASKS, Kind.MASKS,
+         json_payload.pack({"changes": [{**CHANGE, "number": "0"}]})),
+        ("a change past all numbers", TAG_MASKS, Kind.MASKS,
+         json_payload.pack({"changes": [{**CHANGE, "number": 1 << 70}]})),
+        ("violations inflate far", TAG_VIOLATIONS, Kind.VIOLATIONS, claim + zeros),
+        ("violations of one column", TAG_VIOLATIONS, Kind.VIOLATIONS,
+         json_payload.pack({"violations": [{**MOVED, "channel": [0, 1]}]})),
+        ("violations that go back", TAG_VIOLATIONS, Kind.VIOLATIONS,
+         json_payload.pack({"violations": [{**MOVED, "last_step": 1}]})),
         ("numbers without end", TAG_TIMELINE, Kind.TIMELINE, b"\xff" * 1000),
     ]  # fmt: skip
 
@@ -84,6 +113,7 @@ def test_a_bomb_is_one_unreadable_message(
         assert peak < 2 * limits.MAX_JSON + 8 * MEBIBYTE
         header, arrays = here.arrays("/layer", run="a", layer="conv1")
         assert arrays["steps"].tolist() == list(range(1, 17))
+        assert not (arrays["state"] & VIOLATED).any()
         notes = here.json("/index")["runs"][0]["notes"] + header["notes"]
         assert "Damaged" in notes[0]["text"]
 
@@ -115,6 +145,59 @@ def test_blocks_of_constant_planes_dont_add_up_without_bound(tmp_path: Path, loa
     assert arrays["steps"][0] > 200
 
 
+@pytest.mark.parametrize("loader", LOADERS)
+def test_logs_of_masks_and_violations_dont_add_up_without_bound(
+    tmp_path: Path, loader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mask_log, "MOST_CHANGES", 4_000)
+    monkeypatch.setattr(audit, "MOST_VIOLATIONS", 4_000)
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(range(1, 17))
+    columns = {name: [1] * 1000 for name in ("elements", "held", "largest")}
+    for step in range(1, 21):
+        changes = [{**CHANGE, "number": 1000 * step + n} for n in range(1000)]
+        moved = {**MOVED, **columns, "channel": list(range(1000)), "first_step": step,
+                 "last_step": step}  # fmt: skip
+        for tag, kind, payload in (
+            (TAG_MASKS, Kind.MASKS, {"changes": changes}),
+            (TAG_VIOLATIONS, Kind.VIOLATIONS, {"violations": [moved]}),
+        ):
+            message = json_payload.pack(payload)
+            writer.put(tag, step, seal(message, kind, tag=tag, step=step, lineage=writer.lineage))
+    with board(tmp_path, loader) as here:
+        tracemalloc.start()
+        try:
+            header, _ = here.arrays("/overview", run="a")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 20 * MEBIBYTE, peak / MEBIBYTE
+    found = {one["text"] for one in header["notes"]}
+    assert {said.MASKS_TOO_MANY, said.VIOLATIONS_TOO_MANY} <= found
+
+
+@pytest.mark.parametrize("elements", [1 << 31, (1 << 31) - 1, 37])
+def test_a_mask_that_claims_to_be_large_is_unknown(elements: int) -> None:
+    provider = MemoryProvider()
+    writer = memory_run(provider, "a", range(1, 17))
+    change = {**CHANGE, "elements": elements}
+    log = json_payload.pack({"changes": [change]})
+    zeros = varint.encode([0]) + varint.encode_signed([0]) + varint.encode([elements, 0])
+    for tag, kind, payload in ((TAG_MASKS, Kind.MASKS, log), (BITS, Kind.MASK, zeros)):
+        writer.put(tag, 5, seal(payload, kind, tag=tag, step=5, lineage=writer.lineage))
+    store = Store(provider)
+    run = store.catalog(CALLER).runs["a"]
+    tracemalloc.start()
+    try:
+        found = store.masks_in_force(CALLER, run, "conv1/kernel", 9)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found.kept, found.unknown) == (None, ("kept",))
+    assert peak < MEBIBYTE
+
+
 def sealed_numbers(numbers: list[int]) -> bytes:
     return varint.encode(numbers)
 
@@ -137,6 +220,9 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG, Kind.CHANNELS),
             (TAG_TIMELINE, Kind.TIMELINE),
             (TAG_DESCRIPTION, Kind.DESCRIPTION),
+            (TAG_MASKS, Kind.MASKS),
+            (TAG_VIOLATIONS, Kind.VIOLATIONS),
+            (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)
             writer.put(tag, step, message)

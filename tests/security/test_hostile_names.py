@@ -6,8 +6,13 @@ import csv
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tensorboard import context
 
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 
@@ -63,6 +68,35 @@ def test_layers_are_shown_and_found_verbatim(tmp_path: Path, loader: str) -> Non
         cells = {line[1].replace("␀", "\0") for line in lines[1:]}
         assert cells >= {"'=HYPERLINK(1)", "'@sum", "a\0b", "tab\tnew\nline\r"}
         assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_masks_and_violations_of_every_name_are_found(tmp_path: Path, loader: str) -> None:
+    kept = np.arange(18) > 0
+    writer = files.LineageWriter(tmp_path, layers=dict.fromkeys(LAYERS, 2))
+    writer.describe(0)
+    kernels = [f"{layer}/kernel" for layer in LAYERS]
+    writer.masks(1, {("kept", kernel): kept for kernel in kernels})
+    cause = "<img src=x onerror=alert(1)>"
+    writer.violations(3, [Violation(one, 1, 2, 3, 1, 9, 0.5, cause) for one in kernels])
+    codes = files.hold(files.codes(range(1, 4), 2), slice(None), kept.reshape(9, 2))
+    writer.records(range(1, 4), dict.fromkeys(kernels, codes))
+    with board(tmp_path, loader) as here:
+        _, arrays = here.arrays("/overview", run="a")
+        assert (arrays["pruned"] == 1).all()
+        assert arrays["violated"].tolist() == [[0, 1, 1]] * len(LAYERS)
+        listed = here.json("/violations", run="a")["violations"]
+        assert [(one["layer"], one["variable"]) for one in listed] == list(
+            zip(LAYERS, kernels, strict=True)
+        )
+        assert {one["cause"] for one in listed} == {cause}
+        store = Store(here.provider)
+        caller = Caller(context.RequestContext(), "")
+        run = store.catalog(caller).runs["a"]
+        for kernel in kernels:
+            found = store.masks_in_force(caller, run, kernel, 2)
+            assert found.kept is not None
+            assert found.kept.tolist() == kept.tolist()
 
 
 @pytest.mark.parametrize("loader", LOADERS)

@@ -16,6 +16,9 @@ from tb_pastnet.serve.store.source import Message
 MOST_VIOLATIONS = 1 << 16
 """Violations of one lineage that are held; a hostile log inflates to any number of them."""
 
+MOST_ENTRIES = 1 << 19
+"""Entries of one lineage that are read, the newest first: a violation that goes on has many."""
+
 
 @dataclass(frozen=True, eq=False)
 class Audit:
@@ -36,7 +39,7 @@ def read_audit(
     """Decodes what the audit of a lineage wrote.
 
     Args:
-        messages: events of the series `violations`, in any order.
+        messages: events of the series `violations`, oldest first.
         lineage: the writer's id.
         known: the variables that there are. Those of others are counted and left out.
         withheld: whether TensorBoard could not hand the series out.
@@ -47,13 +50,18 @@ def read_audit(
     def decode(data: bytes, step: int) -> tuple[Violation, ...]:
         return decode_violations(data, tag=TAG_VIOLATIONS, step=step, lineage=lineage)
 
-    for entries in decode_all(messages, decode, lost):
+    read = 0
+    for entries in decode_all(reversed(messages), decode, lost):
+        if read >= MOST_ENTRIES:
+            lost[notes.VIOLATIONS_TOO_MANY] += 1
+            break
         for one in entries:
             place = (one.variable, one.channel, one.first_step)
             if one.variable not in known:
                 lost[notes.VIOLATIONS_ELSEWHERE] += 1
             elif place not in found and len(found) >= MOST_VIOLATIONS:
                 lost[notes.VIOLATIONS_TOO_MANY] += 1
-            elif place not in found or found[place].last_step <= one.last_step:
+            elif place not in found or found[place].last_step < one.last_step:
                 found[place] = one
+        read += len(entries)
     return Audit(tuple(found.values()), lost)

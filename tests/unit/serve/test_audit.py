@@ -68,5 +68,17 @@ def test_a_log_without_end_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert found.notes == {notes.VIOLATIONS_TOO_MANY: 3}
 
 
+def test_of_too_many_entries_the_newest_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MOST_ENTRIES", 3)
+    ended = replace(FIRST, channel=4)
+    messages = [message(40, ended, FIRST)]
+    messages += [message(step, replace(FIRST, last_step=step)) for step in (41, 42, 43)]
+    assert read(*messages).violations == (replace(FIRST, last_step=43),)
+    assert read(*messages).notes == {notes.VIOLATIONS_TOO_MANY: 1}
+    found = read(*messages[:3])
+    assert set(found.violations) == {replace(FIRST, last_step=42), ended}
+    assert not found.notes
+
+
 def test_what_was_withheld_is_noted() -> None:
     assert read(withheld=True).notes == {notes.WITHHELD: 1}
