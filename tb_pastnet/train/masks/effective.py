@@ -7,25 +7,20 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend import AutocastScope
 
 from tb_pastnet.errors import InvalidArgument
 
 
-class EffectiveScope(keras.StatelessScope):  # type: ignore[misc,unused-ignore]
-    """Lets layers read given values for some variables, and notes what they write.
+class EffectiveScope(keras.StatelessScope):
+    """Lets layers read given values for some variables, and write all others.
 
     Args:
         values: variables and the values that are read for them.
         name: the layer, for errors.
-
-    Attributes:
-        updates: variables that were written, each once.
     """
 
     def __init__(self, values: Sequence[tuple[Any, Any]], name: str) -> None:
         super().__init__(values, collect_losses=True, initialize_variables=False)
-        self.updates: dict[int, Any] = {}
         self._own = {id(variable) for variable, _ in values}
         self._name = name
 
@@ -37,26 +32,23 @@ class EffectiveScope(keras.StatelessScope):  # type: ignore[misc,unused-ignore]
         return value
 
     def add_update(self, update: tuple[Any, Any]) -> None:
-        """Notes what is written.
+        """Writes a variable at once, as without the scope: statistics, and states of seeds.
 
         Raises:
             InvalidArgument: it is one of the masked weights.
         """
-        variable, _ = update
+        variable, value = update
         if id(variable) in self._own:
             raise InvalidArgument(
                 f"Could not hold the weights of {self._name!r}: expected a layer that leaves them "
                 f"to the optimizer, got one that writes {variable.name!r} in call. Mask the layers "
                 f"around it."
             )
-        self.updates[id(variable)] = variable
-        super().add_update(update)
-
-    def write(self) -> None:
-        """Does, after the scope, what was written in it: statistics, and states of seeds."""
-        with AutocastScope(None):
-            for key, variable in self.updates.items():
-                variable.assign(self.state_mapping[key])
+        self.__exit__()
+        try:
+            variable.assign(value)
+        finally:
+            self.__enter__()
 
     def own_losses(self) -> list[Any]:
         """The losses that layers added in the scope, each once."""

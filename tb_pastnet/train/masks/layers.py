@@ -115,7 +115,6 @@ class Masked(keras.layers.Wrapper):
             kwargs["training"] = training
         with scope:
             outputs = self.layer(inputs, *args, **kwargs)
-        scope.write()
         for loss in scope.own_losses():
             self.add_loss(loss)
         return outputs

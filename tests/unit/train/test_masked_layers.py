@@ -88,6 +88,34 @@ def test_statistics_and_seeds_go_on():
     assert (ours[0] != ours[1]).any()
 
 
+class Noisy(layers.Layer):
+    """A cell that draws a random number in each turn of the loop over time."""
+
+    def __init__(self):
+        super().__init__()
+        self.state_size = self.output_size = 2
+        self.dense, self.dropout = layers.Dense(2), layers.Dropout(0.5, seed=1)
+
+    def build(self, shape):
+        self.dense.build(shape)
+
+    def call(self, inputs, states, training=None):
+        made = self.dropout(self.dense(inputs) + states[0], training=training)
+        return made, [made]
+
+
+def test_seeds_in_a_loop_go_on():
+    def fitted(wrap):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((5, 3)), wrap(layers.RNN(Noisy()))])
+        model.compile("sgd", "mse")
+        x = np.random.default_rng(1).normal(size=(4, 5, 3))
+        history = model.fit(x, np.ones((4, 2)), epochs=3, verbose=0)
+        return history.history["loss"]
+
+    np.testing.assert_allclose(fitted(Masked), fitted(lambda layer: layer), rtol=1e-5)
+
+
 def test_a_training_step_without_side_effects():
     layer = Masked(layers.BatchNormalization(), name="norm")
     x = RNG.normal(size=(8, 4)).astype("f")
