@@ -33,6 +33,8 @@ class PastNetCallback(keras.callbacks.Callback):
         variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: what to record as such; None: the optimizer's.
+        audit: whether each record compares held weights bitwise with what they were when they were
+            held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
 
     Raises:
         InvalidArgument: `every` or `past` can't be used. What concerns the model is checked, and
@@ -57,6 +59,7 @@ class PastNetCallback(keras.callbacks.Callback):
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: Any = None,
+        audit: bool = True,
     ) -> None:
         super().__init__()
         check(every, past)
@@ -68,6 +71,7 @@ class PastNetCallback(keras.callbacks.Callback):
             "variables": variables,
             "channel_axis": channel_axis,
             "learning_rate": learning_rate,
+            "audit": audit,
         }
         self._recorded: Any = None
         self._count = BatchCount()
@@ -87,8 +91,10 @@ class PastNetCallback(keras.callbacks.Callback):
             self._start()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Remembers where an execution of several steps begins."""
+        """Remembers where an execution of several steps begins, and sees what is held."""
         self._begin = batch
+        if self.recorder is not None:
+            self.recorder.observe()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Counts the steps made, and records where that is due."""

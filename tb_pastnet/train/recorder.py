@@ -20,7 +20,7 @@ from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwrit
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.masks.feed import Feed
 from tb_pastnet.train.masks.masks import Masks
-from tb_pastnet.train.measure.rates import rate_of
+from tb_pastnet.train.measure.rates import optimizer_of, rate_of
 from tb_pastnet.train.measure.reduce import ChannelPass
 from tb_pastnet.train.measure.schedule import Action, Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, network
@@ -50,6 +50,8 @@ class Recorder:
             None: one less than the first step that is recorded.
         masks: of a mapping of variables; a Keras model or a tf.Module carries its own, which are
             found. Each change of them is recorded when it happens.
+        audit: whether each record compares held weights bitwise with what they were when they were
+            held, by masks or by `trainable=False`. That takes one more copy of these weights.
 
     Raises:
         InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past` or an
@@ -80,6 +82,7 @@ class Recorder:
         learning_rate: Any = None,
         initial_step: int | None = None,
         masks: Masks | None = None,
+        audit: bool = True,
     ) -> None:
         self._schedule = Schedule(every, past, initial_step)
         self._network = network(model, variables, channel_axis)
@@ -97,10 +100,16 @@ class Recorder:
             self._schedule.copies,
         )
         self._widths = [record.axis.channels for record in records]
-        self._feed = Feed(
-            model, records, None if masks is None else masks.state, origin(self._network)
-        )
         self._notes = Notes()
+        self._feed = Feed(
+            model,
+            records,
+            None if masks is None else masks.state,
+            origin(self._network),
+            self._notes,
+            audited=audit,
+            optimizer=optimizer_of(learning_rate),
+        )
         self._sink: Sink | None = None
         self._closed = False
         self._pid = os.getpid()
@@ -122,6 +131,16 @@ class Recorder:
             self._advance(int(step))
         except Exception as error:
             self._notes.add("Could not make a record", error)
+        self._feed.observe()
+
+    def observe(self) -> None:
+        """Sees what is `trainable` before an update, where that was changed since the last one.
+
+        `PastNetCallback` calls it. In a loop of your own it is needed only where you set
+        `trainable` without compiling anew, and want to be told of that at once.
+        """
+        if not self._closed and os.getpid() == self._pid:
+            self._feed.observe()
 
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
@@ -217,6 +236,9 @@ class Recorder:
             self._notes.add("Could not keep up with the records: the queue was full")
         if action.copy is not None and not replaced:
             self._pass.copy(action.copy)
+        violations = self._feed.violations(step)
+        if violations:
+            sink.violations(step, violations)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = True) -> None:
         offers = self._feed.changes(due=due)
@@ -266,6 +288,7 @@ class Recorder:
             every=self._schedule.every,
             past=self._schedule.past,
             own_origin=self._feed.origin,
+            audited=self._feed.audited,
             resumed=resumed,
         )
         return Sink(self._segments, Batch(spans, self._run.lineage), describe, self._notes)

@@ -46,6 +46,7 @@ class Describer:
         own_origin: fingerprint of the values at the beginning.
         resumed: training went on from a checkpoint, so that the origin is that of the lineage
             before, where there is one.
+        audited: whether violations are looked for.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Describer:
         past: str | int,
         own_origin: str,
         resumed: bool,
+        audited: bool = False,
     ) -> None:
         self._run = run
         self._network = network
@@ -64,6 +66,7 @@ class Describer:
         self._past = str(past)
         self._origin = own_origin
         self._resumed = resumed
+        self._audited = audited
         self._description: Description | None = None
 
     def __call__(self, first_step: int, step: int) -> Message:
@@ -92,6 +95,7 @@ class Describer:
             layers=self._network.layers,
             variables=tuple(record.text for record in self._network.variables),
             skipped=self._network.skipped,
+            audited=self._audited,
         )
 
 

@@ -1,4 +1,4 @@
-"""What a Recorder asks of the masks: which changed, and what they hold of each channel."""
+"""What a Recorder asks of the masks: which changed, what they hold, and what of it moved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.log.changes import MaskOffer
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.masks.audit import Audit
 from tb_pastnet.train.masks.hold import Mask
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.owned import MaskedWeight
@@ -28,15 +31,29 @@ class Feed:
         records: its recorded variables.
         state: masks of a model that can't carry them.
         origin: fingerprint of the values at the beginning; that of the masks goes before.
+        notes: what is wrong with a training goes there.
+        audited: whether held weights are compared with what they were.
+        optimizer: the one that trains, where the model isn't compiled with it.
     """
 
     def __init__(
-        self, model: Any, records: Sequence[Recorded], state: MaskState | None, origin: str
+        self,
+        model: Any,
+        records: Sequence[Recorded],
+        state: MaskState | None,
+        origin: str,
+        notes: Notes,
+        *,
+        audited: bool = True,
+        optimizer: Any = None,
     ) -> None:
         self._model = model
         self._records = tuple(records)
         self._given = state
         self._own_origin = origin
+        self._notes = notes
+        self._audit = Audit(model, records, state, optimizer) if audited else None
+        self._noted = 0
         self._owned = [
             (record, record.found.variable)
             for record in self._records
@@ -60,10 +77,43 @@ class Feed:
         state = self.state
         return self._own_origin if state is None else state.origin or self._own_origin
 
+    @property
+    def audited(self) -> bool:
+        """Whether held weights are compared with what they were."""
+        return self._audit is not None
+
     def begin(self) -> None:
-        """Tells all masks again, for a new lineage."""
+        """Tells all masks again, and violations that last, for a new lineage."""
         self._version = None
         self._told.clear()
+        if self._audit is not None:
+            self._audit.restart()
+
+    def observe(self) -> None:
+        """Sees what is held before the next update moves it. Quick."""
+        try:
+            if self._audit is not None:
+                self._audit.observe()
+        except Exception as error:
+            self._notes.add("Could not see what is held", error)
+
+    def violations(self, step: int) -> list[Violation]:
+        """Held weights that moved, as far as that is new.
+
+        Args:
+            step: of the record.
+        """
+        if self._audit is None:
+            return []
+        try:
+            found = self._audit.check(step)
+        except Exception as error:
+            self._notes.add("Could not audit held weights", error)
+            return []
+        for text in self._audit.notes[self._noted :]:
+            self._notes.add(text)
+        self._noted = len(self._audit.notes)
+        return found
 
     def changes(self, *, due: bool = False) -> list[MaskOffer]:
         """The masks that changed since the last call; quick where none did.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import tensorflow as tf
 
-from tb_pastnet.core import selection
-from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.masks import rewind
-from tb_pastnet.train.masks.arguments import mask_of, opened
+from tb_pastnet.train.masks.audit import Audit
+from tb_pastnet.train.masks.commands import MaskCommands
 from tb_pastnet.train.masks.desk import Desk
 from tb_pastnet.train.masks.keeper import Keeper, attach, attached
 from tb_pastnet.train.masks.resumed import Resumed
@@ -21,10 +20,8 @@ from tb_pastnet.train.masks.state import MaskState
 from tb_pastnet.train.masks.view import MaskView
 from tb_pastnet.train.model.variables import network
 
-Channels = Sequence[int] | npt.ArrayLike
 
-
-class Masks:
+class Masks(MaskCommands):
     """Prunes and freezes single weights, or whole channels, of a model.
 
     Every element of a variable is free, frozen (held at its value) or pruned (held at zero), by two
@@ -46,6 +43,7 @@ class Masks:
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; a copy at each access.
         trainable: the trainable mask likewise. Pruned elements count as trainable.
+        state: what a Recorder reads, and what is saved with the model.
 
     Raises:
         InvalidArgument: the model isn't built, or there is no optimizer.
@@ -64,196 +62,25 @@ class Masks:
     """
 
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
-        found = attached(model)
-        self._state = found or _new_state(model)
-        self._keeper = self._state.keeper or Keeper(model, self._state)
+        state = attached(model)
+        if state is None:
+            found = network(model)
+            state = MaskState(found.everything)
+            state.origin = origin(found)
+        self.state = state
+        keeper = state.keeper or Keeper(model, state)
         if enforce:
-            self._keeper.enforce(optimizer)
-        self._state.keeper = self._keeper
-        if found is None:
-            attach(model, self._state)
-        self._desk = Desk(self._state, self._keeper)
-        self.kept = MaskView(self._state, 0)
-        self.trainable = MaskView(self._state, 1)
-
-    @property
-    def state(self) -> MaskState:
-        """What a Recorder reads."""
-        return self._state
-
-    def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
-        """Prunes weights: sets them to zero and holds them there.
-
-        Args:
-            name: of the variable.
-            kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. What is pruned
-                already stays so.
-            channels: numbers of whole channels to prune instead.
-
-        Raises:
-            InvalidArgument: both or none are given, a wrong shape, other values than 0 and 1, or
-                nothing of a kernel would stay.
-            UnknownName: no variable, or several, have that name.
-        """
-        record = self._desk.record(name)
-        mask = mask_of(record, kept, channels, "kept")
-        old, trainable = self._desk.read(record)
-        self._desk.prune(record, old & mask, trainable)
-
-    def prune_below(self, name: str, threshold: float) -> None:
-        """Prunes the weights of a magnitude below a threshold; large negative ones stay.
-
-        Args:
-            name: of the variable.
-            threshold: at least 0. NaN and infinite weights stay.
-
-        Raises:
-            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
-            UnknownName: no variable, or several, have that name.
-        """
-        record = self._desk.record(name)
-        old, trainable = self._desk.read(record)
-        mask = selection.above(record.found.variable.numpy(), threshold, record.text.id)
-        self._desk.prune(record, old & mask, trainable)
-
-    def prune_smallest(
-        self,
-        sparsity: float,
-        scope: str = "global",
-        structured: bool = False,
-        variables: Iterable[str] | None = None,
-    ) -> None:
-        """Prunes the smallest weights until a fraction of all is pruned.
-
-        Args:
-            sparsity: the fraction pruned afterwards, 0 up to below 1; what is pruned counts.
-            scope: "global", the smallest of all variables together, or "layer", of each alone.
-            structured: whole channels, by their norm; `sparsity` is a fraction of channels then.
-            variables: names. None: all kernels. The largest of each always stays.
-
-        Raises:
-            InvalidArgument: a sparsity out of range, or another scope.
-            UnknownName: a name that fits no variable, or several.
-        """
-        records = self._desk.prunable(variables)
-        old = [self._desk.read(record) for record in records]
-        masks = selection.keep_largest(
-            [record.found.variable.numpy() for record in records],
-            [kept for kept, _ in old],
-            sparsity,
-            scope=scope,
-            axes=[record.axis for record in records] if structured else None,
-        )
-        for record, (before, trainable), kept in zip(records, old, masks, strict=True):
-            if (before != kept).any():
-                self._desk.prune(record, kept, trainable)
-
-    def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
-        """Prunes all but the N largest of every M weights in a row: N:M sparsity.
-
-        Args:
-            name: of the variable.
-            nonzeros_per_block: N, how many stay.
-            block_size: M. Blocks lie along the inputs that an output sums over.
-
-        Raises:
-            InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
-            UnknownName: no variable, or several, have that name.
-        """
-        record = self._desk.record(name)
-        old, trainable = self._desk.read(record)
-        kept = selection.keep_blocks(
-            record.found.variable.numpy(),
-            old,
-            nonzeros_per_block,
-            block_size,
-            name=record.text.id,
-            axes=selection.reduction_axes(record.axis),
-        )
-        self._desk.prune(record, kept, trainable)
-
-    def regrow(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
-        """Lets pruned weights train again, from zero and with fresh optimizer slots.
-
-        Args:
-            name: of the variable.
-            kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
-            channels: numbers of whole channels to regrow instead.
-
-        Raises:
-            InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
-            UnknownName: no variable, or several, have that name.
-        """
-        record = self._desk.record(name)
-        mask = opened(record, kept, channels, "kept")
-        old, trainable = self._desk.read(record)
-        self._keeper.clear_slots(record.found.variable, mask & ~old)
-        self._desk.write(record, old | mask, trainable)
-
-    def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
-        """Freezes weights: holds them at their values of now.
-
-        Args:
-            name: of the variable.
-            trainable: 1 trains on, 0 is frozen, shape of the variable, bool, int or float. What is
-                frozen already stays so; what is pruned stays pruned.
-            channels: numbers of whole channels to freeze instead. None of both: the whole variable.
-
-        Raises:
-            InvalidArgument: both are given, a wrong shape, other values than 0 and 1, or all that
-                would be frozen is pruned.
-            UnknownName: no variable, or several, have that name.
-        """
-        record = self._desk.record(name)
-        if trainable is None and channels is None:
-            mask = np.zeros(record.text.shape, bool)
-        else:
-            mask = mask_of(record, trainable, channels, "trainable")
-        kept, old = self._desk.read(record)
-        if not mask.all() and not (~mask & kept).any():
-            raise InvalidArgument(
-                f"Could not freeze {record.text.id!r}: expected weights that are kept, got "
-                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
-            )
-        self._desk.write(record, kept, old & (mask | ~kept))
-
-    def thaw(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
-        """Lets frozen weights train again.
-
-        Args:
-            name: of the variable.
-            trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
-            channels: numbers of whole channels to thaw instead.
-
-        Raises:
-            InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
-            UnknownName: no variable, or several, have that name.
-        """
-        record = self._desk.record(name)
-        mask = opened(record, trainable, channels, "trainable")
-        kept, old = self._desk.read(record)
-        self._desk.write(record, kept, old | mask)
-
-    def sparsity(self, name: str | None = None) -> float:
-        """The share of pruned weights, 1 − mean(kept).
-
-        Args:
-            name: of one variable. None: of all kernels, and of what else has pruned weights.
-        """
-        return selection.sparsity(self._desk.read(record)[0] for record in self._desk.counted(name))
-
-    def zeros(self, name: str | None = None) -> float:
-        """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
-
-        Args:
-            name: as in `sparsity`.
-        """
-        counted = self._desk.counted(name)
-        return selection.sparsity(record.found.variable.numpy() != 0 for record in counted)
+            keeper.enforce(optimizer)
+        state.keeper = keeper
+        attach(model, state)
+        self._model, self._optimizer = model, optimizer
+        super().__init__(Desk(state, keeper), keeper)
+        self.kept = MaskView(self.state, 0)
+        self.trainable = MaskView(self.state, 1)
 
     def snapshot(self) -> Snapshot:
         """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
-        return rewind.take(self._state, self._keeper.optimizer())
+        return rewind.take(self.state, self._keeper.optimizer())
 
     def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
         """Goes back to a snapshot, with the masks of now.
@@ -278,19 +105,36 @@ class Masks:
         Raises:
             InvalidArgument: the snapshot is of another model, or `what` is another word.
         """
-        done = rewind.rewind(self._state, self._keeper.optimizer(), snapshot, what)
-        for hold in self._state.holds.values():
+        done = rewind.rewind(self.state, self._keeper.optimizer(), snapshot, what)
+        for hold in self.state.holds.values():
             self._keeper.enforce_now(hold, first=False)
         return done
+
+    def audit(self, step: int | None = None) -> list[Violation]:
+        """Compares what is held bitwise with what it was when it was held, and tells what moved.
+
+        A Recorder does so at each record; this is for training without one. The first call, best
+        before training, begins to gather what later ones know of causes.
+
+        Args:
+            step: of the training, for the report. None: the optimizer's `iterations`.
+
+        Returns:
+            All violations so far, by their first step: variable, channel, how many elements, how
+            far, and the likely cause.
+        """
+        optimizer = self._keeper.optimizer()
+        if step is None and optimizer is not None:
+            step = int(tf.convert_to_tensor(optimizer.iterations))
+        self._audit.check(step or 0)
+        return self._audit.violations
+
+    @cached_property
+    def _audit(self) -> Audit:
+        records = list(self.state.variables.values())
+        return Audit(self._model, records, self.state, self._optimizer)
 
     @property
     def resumed(self) -> Resumed | None:
         """What of masks and held values is as it was saved; None where nothing was loaded."""
-        return self._state.resumed
-
-
-def _new_state(model: Any) -> MaskState:
-    found = network(model)
-    state = MaskState(found.everything)
-    state.origin = origin(found)
-    return state
+        return self.state.resumed

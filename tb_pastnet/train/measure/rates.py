@@ -36,6 +36,13 @@ def rate_of(source: Any, model: Any) -> Rate:
     return lambda _: _number(source)
 
 
+def optimizer_of(source: Any) -> Any:
+    """The Keras optimizer among the sources of a learning rate, None of others."""
+    import keras
+
+    return source if isinstance(source, keras.optimizers.Optimizer) else None
+
+
 def _of_optimizer(optimizer: Any) -> float:
     return _number(getattr(optimizer, "learning_rate", float("nan")))
 
