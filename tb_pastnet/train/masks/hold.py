@@ -37,11 +37,11 @@ class Hold:
         self.variable = variable
         self.reference: Any = None
         shape = variable.shape
-        zeros = tf.zeros(shape if shape.num_elements() <= SMALL else (), variable.dtype)
+        size = shape if shape.num_elements() <= SMALL else ()
+        self._zeros = np.zeros(size, variable.dtype.as_numpy_dtype)
         with tf.init_scope(), scope_of(variable):
             self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
             self.through = tf.Variable(np.ones(shape, bool), trainable=False, name="through")
-            self._zeros = zeros.numpy()
 
     def read(self) -> tuple[Mask, Mask]:
         """Kept and trainable, as arrays. A pruned element counts as trainable: it isn't frozen."""

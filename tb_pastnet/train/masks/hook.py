@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from tb_pastnet.train.masks.hold import Hold
-from tb_pastnet.train.masks.slots import average_of
+from tb_pastnet.train.masks.slots import averages_of
 from tb_pastnet.train.model.walk import tf_variable
 
 _MARK = "_pastnet_hook"
@@ -38,13 +38,14 @@ class Hook:
 
     Attributes:
         optimizer: the same.
+        holder: the same.
         applied: tf.Variable, int64: updates that went through the hook.
         generation: tf.Variable, int64: that of the holder when the last step was traced.
     """
 
     def __init__(self, optimizer: Any, holder: Holder) -> None:
         self.optimizer = optimizer
-        self._holder = holder
+        self.holder = holder
         with tf.init_scope(), optimizer._distribution_strategy.scope():
             self.applied = self._counter("applied")
             self.generation = self._counter("generation")
@@ -59,35 +60,56 @@ class Hook:
 
     def _around(self, original: Callable[..., None]) -> Callable[..., None]:
         def apply(grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-            if trainable_variables is None:
-                known = self.optimizer._trainable_variables
-            else:
+            grads, known = list(grads), self._known()
+            if trainable_variables is not None:
                 known = trainable_variables = list(trainable_variables)
-            holds = [self._holder.hold_of(tf_variable(variable)) for variable in known]
-            grads = [
-                gradient if hold is None or gradient is None else hold.mask_gradient(gradient)
-                for gradient, hold in zip(grads, holds, strict=True)
-            ]
-            held = [hold for hold in holds if hold is not None]
-            before = [hold.before() for hold in held]
+            # Not strict: Keras has an error of its own for too few gradients.
+            for at, (gradient, hold) in enumerate(zip(grads, self._holds(known), strict=False)):
+                if hold is not None and gradient is not None:
+                    grads[at] = hold.mask_gradient(gradient)
+            # An overwriting average writes all variables, also those without a gradient.
+            moved = {id(hold): hold for hold in self._holds([*known, *self._known()]) if hold}
+            before = [hold.before() for hold in moved.values()]
             original(grads, trainable_variables)
-            self._restore(held, before)
+            self._restore(list(moved.values()), before)
             self.applied.assign_add(1, read_value=False)
-            self.generation.assign(self._holder.generation, read_value=False)
+            self.generation.assign(self.holder.generation, read_value=False)
 
-        return apply
+        apart: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
+        return apart
+
+    def _known(self) -> list[Any]:
+        return list(getattr(self.optimizer, "_trainable_variables", ()))
+
+    def _holds(self, variables: Sequence[Any]) -> list[Hold | None]:
+        return [self.holder.hold_of(tf_variable(variable)) for variable in variables]
 
     def _restore(self, holds: Sequence[Hold], before: Sequence[Any]) -> None:
+        averages = averages_of(self.optimizer)
+
         def put_back(strategy: Any, values: Sequence[Any]) -> None:
             for hold, value in zip(holds, values, strict=True):
-                for variable in (hold.variable, average_of(self.optimizer, hold.variable)):
+                for variable in (hold.variable, averages.get(id(hold.variable))):
                     if variable is not None:
                         strategy.extended.update(variable, hold.restore, args=(value,), group=False)
 
         if holds:
-            tf.__internal__.distribute.interim.maybe_merge_call(
-                put_back, self.optimizer._distribution_strategy, before
-            )
+            merged(put_back, self.optimizer, before)
+
+
+def merged(action: Callable[..., None], optimizer: Any, *arguments: Any) -> None:
+    """Does what can't be done in a replica of a distribution strategy, such as making variables.
+
+    Args:
+        action: takes the strategy and `arguments`.
+        optimizer: made under the strategy.
+        arguments: values of this replica.
+    """
+    strategy = optimizer._distribution_strategy
+    if tf.distribute.in_cross_replica_context():
+        action(strategy, *arguments)
+    else:
+        tf.__internal__.distribute.interim.maybe_merge_call(action, strategy, *arguments)
 
 
 class _Untracked:

@@ -6,6 +6,7 @@ that the hook is there again before the new step is traced.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import keras
@@ -14,8 +15,8 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.hold import Hold, Mask
-from tb_pastnet.train.masks.hook import Hook, hook_of, innermost
-from tb_pastnet.train.masks.slots import average_of, slots_of
+from tb_pastnet.train.masks.hook import Hook, hook_of, innermost, merged
+from tb_pastnet.train.masks.slots import averages_of, fresh_value, slots_of
 from tb_pastnet.train.masks.state import MaskState
 
 _ATTRIBUTE = "_pastnet_masks"
@@ -29,14 +30,20 @@ class Keeper:
         state: the masks.
 
     Attributes:
-        hooks: on every optimizer that was met, in this order.
+        enforces: whether it holds; False as long as masks are only declared.
     """
 
     def __init__(self, model: Any, state: MaskState) -> None:
         self._model = model
         self._state = state
-        self.hooks: list[Hook] = []
         self.enforces = False
+        # Weak, as a replaced optimizer's slots may be twice as large as the model.
+        self._hooks: list[weakref.ref[Hook]] = []
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """On every optimizer that was met and is still alive, in this order."""
+        return [hook for reference in self._hooks if (hook := reference()) is not None]
 
     def enforce(self, optimizer: Any | None) -> None:
         """Holds from now on.
@@ -66,9 +73,10 @@ class Keeper:
     def install(self, optimizer: Any) -> None:
         """Puts the hook on an optimizer, once."""
         inner = innermost(optimizer)
-        if hook_of(inner) is None:
-            self.hooks.append(Hook(inner, self._state))
-        elif all(hook.optimizer is not inner for hook in self.hooks):
+        hook = hook_of(inner)
+        if hook is None:
+            merged(lambda _: self._hooks.append(weakref.ref(Hook(inner, self._state))), inner)
+        elif hook.holder is not self._state:
             raise InvalidArgument(
                 f"Could not hold the masks of {_shown(self._model)}: expected an optimizer of its "
                 f"own, got one that holds the masks of another model. Give each model its own "
@@ -86,7 +94,7 @@ class Keeper:
             return
         hold.zero()
         for hook in self.hooks:
-            average = average_of(hook.optimizer, hold.variable)
+            average = averages_of(hook.optimizer).get(id(hold.variable))
             if average is not None:
                 hold.restore(average, hold.before())
         if first:
@@ -98,15 +106,16 @@ class Keeper:
             self._model.make_train_function(force=True)
 
     def clear_slots(self, variable: Any, where: Mask) -> None:
-        """Sets what optimizers keep of some elements to zero, as for weights that are new.
+        """Sets what optimizers keep of some elements to what it is for weights that are new.
 
         Args:
             variable: a tf.Variable.
             where: bool array of its shape.
         """
         for hook in self.hooks:
-            for slot in slots_of(hook.optimizer, variable).values():
-                slot.assign(np.where(where, np.zeros((), slot.dtype.as_numpy_dtype), slot.numpy()))
+            for name, slot in slots_of(hook.optimizer, variable).items():
+                fresh = np.array(fresh_value(hook.optimizer, name), slot.dtype.as_numpy_dtype)
+                slot.assign(np.where(where, fresh, slot.numpy()))
 
     def _wrap_train_step(self, model: Any) -> None:
         original = model.train_step

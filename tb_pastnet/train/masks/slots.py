@@ -26,24 +26,38 @@ def slots_of(optimizer: Any, variable: Any) -> dict[str, Any]:
         tf.Variables by the name of the optimizer's list, such as "_momentums"; none where the
         optimizer isn't built or doesn't train the variable.
     """
-    return {name: slot for name, slot in _entries(optimizer, variable) if name != _AVERAGES}
+    return {
+        name: slot
+        for name, known, slot in _entries(optimizer)
+        if known is variable and name != _AVERAGES and slot.shape == variable.shape
+    }
 
 
-def average_of(optimizer: Any, variable: Any) -> Any:
-    """The moving average of a variable, None without `use_ema`."""
-    if not getattr(optimizer, "use_ema", False):
-        return None
-    return dict(_entries(optimizer, variable)).get(_AVERAGES)
+def fresh_value(optimizer: Any, name: str) -> float:
+    """What a new optimizer has in a slot.
+
+    Args:
+        optimizer: innermost, of Keras.
+        name: as from `slots_of`.
+    """
+    # Of Adagrad and Ftrl, which divide by it.
+    start = getattr(optimizer, "initial_accumulator_value", 0.0)
+    return float(start) if name == "_accumulators" else 0.0
 
 
-def _entries(optimizer: Any, variable: Any) -> Iterator[tuple[str, Any]]:
-    weights = [tf_variable(weight) for weight in getattr(optimizer, _WEIGHTS, [])]
-    at = next((i for i, weight in enumerate(weights) if weight is variable), None)
-    if at is None:
-        return
-    for name, entries in vars(optimizer).items():
-        if name == _WEIGHTS or not isinstance(entries, list) or len(entries) != len(weights):
-            continue
-        slot = tf_variable(entries[at])
-        if slot is not None and slot.shape == variable.shape:
-            yield name, slot
+def averages_of(optimizer: Any) -> dict[int, Any]:
+    """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
+    return {id(known): slot for name, known, slot in _entries(optimizer) if name == _AVERAGES}
+
+
+def _entries(optimizer: Any) -> Iterator[tuple[str, Any, Any]]:
+    # A MultiOptimizer leaves its variables to others.
+    for member in (optimizer, *getattr(optimizer, "optimizers", ())):
+        weights = [tf_variable(weight) for weight in getattr(member, _WEIGHTS, ())]
+        for name, entries in vars(member).items():
+            if name == _WEIGHTS or not isinstance(entries, list) or len(entries) != len(weights):
+                continue
+            for weight, entry in zip(weights, entries, strict=True):
+                slot = tf_variable(entry)
+                if slot is not None:
+                    yield name, weight, slot
