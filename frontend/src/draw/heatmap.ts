@@ -84,7 +84,8 @@ export function drawCells(
   const channels = rows.length;
   const out: Pool = { state: 0, level: 0, violated: false };
   const tall = box.height / channels >= 5 * raster.ratio;
-  const line = raster.ratio;
+  // Of moving rows the outline has to be seen on any tint.
+  const line = box.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
   let previous = -1;
   for (let dy = 0; dy < box.height; dy++) {
     const y = box.y + dy;

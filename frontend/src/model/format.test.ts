@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { formatCount, formatNumber, formatPower, formatShape, formatShare, formatShort, plural } from "./format";
+import {
+  formatCount,
+  formatNumber,
+  formatPower,
+  formatShape,
+  formatShare,
+  formatShort,
+  plural,
+  wholeShare,
+} from "./format";
 
 describe("formatShare", () => {
   it.each([
@@ -18,6 +27,16 @@ describe("formatShare", () => {
   it("never reads 0% or 100% where it isn't exactly that", () => {
     for (let part = 1; part < 5000; part++) expect(["0%", "100%"]).not.toContain(formatShare(part, 5000));
   });
+});
+
+it.each([
+  [0.3386, 9, 1 / 3],
+  [0.01, 9, 0],
+  [1, 9, 1],
+  [0.3386, 144, 0.3386],
+  [0.5, 0, 0.5],
+])("a recorded share of %d of %d elements stands for %d", (share, elements, whole) => {
+  expect(wholeShare(share, elements, 0.022)).toBe(whole);
 });
 
 describe("formatNumber", () => {

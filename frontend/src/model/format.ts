@@ -36,6 +36,15 @@ export function formatShare(part: number, whole: number): string {
   return percent > 99 ? `${(Math.floor(percent * 10) / 10).toFixed(1)}%` : `${percent.toFixed(0)}%`;
 }
 
+/**
+ * The share of whole elements that a recorded one stands for: records round shares, by `precision` of their value, so
+ * that a channel of few elements gives its exact share back.
+ */
+export function wholeShare(share: number, elements: number, precision: number): number {
+  const count = share * elements;
+  return elements > 0 && count * precision < 0.5 ? Math.round(count) / elements : share;
+}
+
 /** A share that keeps its decimal, for shares that are compared closely: 80.0%. */
 export function formatFineShare(part: number, whole: number): string {
   const percent = (100 * part) / whole;

@@ -3,7 +3,7 @@
 import { drawShares, type ShareLine } from "../draw/shares";
 import type { Cells } from "../model/cells";
 import { deltaOf } from "../model/delta";
-import { formatCount, formatNumber, formatShare } from "../model/format";
+import { formatCount, formatNumber, formatShare, wholeShare } from "../model/format";
 import { toPixel } from "../model/scale";
 import { axisEnd, lastAtOrBefore } from "../model/series";
 import { FROZEN, PRUNED, STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
@@ -19,9 +19,9 @@ import { theme } from "./store";
 const HEIGHT = 44;
 const LEFT = 36;
 
-/** A share as text; one that isn't known is a dash. */
-export const share = (value: number | null | undefined): string =>
-  value === null || value === undefined ? "–" : formatShare(value, 1);
+/** A share of a channel's elements as text; one that isn't known is a dash. */
+export const share = (value: number | null | undefined, elements = 0, precision = 1): string =>
+  value === null || value === undefined ? "–" : formatShare(wholeShare(value, elements, precision), 1);
 
 function toLine(answer: ChannelAnswer, which: "kept" | "trainable"): ShareLine {
   return {
@@ -32,7 +32,7 @@ function toLine(answer: ChannelAnswer, which: "kept" | "trainable"): ShareLine {
 }
 
 /** Kept and trainable weights of the channel over steps; nothing where no mask ever held any. */
-export function MaskDensity({ answer }: { answer: ChannelAnswer }) {
+export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; elements: number }) {
   const { ref, size } = useSize<HTMLDivElement>();
   const held = [...answer.kept, ...answer.trainable].some((value) => value !== null && value < 1);
   if (!held) return null;
@@ -41,16 +41,16 @@ export function MaskDensity({ answer }: { answer: ChannelAnswer }) {
   const steps = Float64Array.from(answer.steps);
   const end = axisEnd(steps, steps);
   const at = (step: number) => (step >= end ? -1 : lastAtOrBefore(steps, step));
-  const words = (step: number) =>
-    `kept ${share(answer.kept[at(step)])}, trainable ${share(answer.trainable[at(step)])}`;
-  const now = at(readStep.value);
+  const text = (which: "kept" | "trainable", step: number) =>
+    share(answer[which][at(step)], elements, answer.precision);
+  const words = (step: number) => `kept ${text("kept", step)}, trainable ${text("trainable", step)}`;
   return (
     <>
       <h3>
         Mask density
         <span class="sub density-key">
-          <i class="line-key" /> kept {share(answer.kept[now])}
-          <i class="line-key dashed" /> trainable {share(answer.trainable[now])}
+          <i class="line-key" /> kept {text("kept", readStep.value)}
+          <i class="line-key dashed" /> trainable {text("trainable", readStep.value)}
         </span>
       </h3>
       <div class="lines" ref={ref}>
@@ -98,7 +98,8 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
     <p title={entry.text}>
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
-      {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"}, by up to {farText(entry)}
+      {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
+      {entry.largest === null ? "to values that aren't finite" : `by up to ${farText(entry)}`}
       {entry.elements === null ? null : (
         <>
           , <span class="together">{elementsText(entry)} held weights</span>

@@ -42,6 +42,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
   const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
   const elements = cells.header.elements;
   const moved = cellSummary(cells).lastMoved[channel];
+  const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
   return (
     <dl class="metrics">
       <Metric title={`Δ to past (−${formatCount(lag)} ${lag === 1 ? "step" : "steps"})`}>
@@ -55,12 +56,12 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
       </Metric>
       <Metric title="Last moved">{moved < 0 ? "never" : formatCount(cells.steps[moved])}</Metric>
       <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
-        {share(i >= 0 ? answer?.trainable[i] : null)}
+        {part(answer?.trainable)}
       </Metric>
       <Metric title="Kept" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
-        {share(i >= 0 ? answer?.kept[i] : null)}
+        {part(answer?.kept)}
       </Metric>
-      <Metric title="Elements changed">{share(i >= 0 ? answer?.changed[i] : null)}</Metric>
+      <Metric title="Elements changed">{part(answer?.changed)}</Metric>
       <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
       {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
         <Metric title="Not finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
@@ -196,7 +197,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
             <>
               <Metrics answer={answer} cells={cells} channel={channel} />
               <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
-              {answer ? <MaskDensity answer={answer} /> : null}
+              {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
               <Barcodes layer={layer} channel={channel} run={run} />
               <Origins run={run} layer={layer} channel={channel} />
               <DeltaLines layer={layer} channel={channel} run={run} />

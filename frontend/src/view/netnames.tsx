@@ -1,6 +1,6 @@
 /** The names of the rows, with their channels and the badge of violations. */
 
-import { formatCount } from "../model/format";
+import { formatCount, plural } from "../model/format";
 import type { Row } from "../model/tree";
 import { openLayer, openListed, openViolation, toggleGroup } from "./actions";
 import { Icon } from "./bits";
@@ -48,8 +48,7 @@ function Name({ place }: { place: Place }) {
           <div class="net-total">
             <b>{row.label}</b>
             <span class="sub">
-              {formatCount(row.layers.length)} {row.layers.length === 1 ? "layer" : "layers"} ·{" "}
-              {formatCount(row.channels)} channels
+              {plural(row.layers.length, "layer")} · {plural(row.channels, "channel")}
             </span>
           </div>
         ) : null}
