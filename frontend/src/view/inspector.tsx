@@ -156,8 +156,9 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
     <>
       <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
       {byte & VIOLATED ? (
-        <span class="badge">
-          <Icon name="warning" size={12} /> moved
+        <span class="badge" title="Held weights moved">
+          <Icon name="warning" size={12} />
+          <span class="offscreen">held weights moved</span>
         </span>
       ) : null}
       {byte & NONFINITE ? <span class="state-badge">not finite</span> : null}
