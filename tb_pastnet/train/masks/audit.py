@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
@@ -49,8 +50,8 @@ class Audit:
         >>> audit = Audit(model, network(model).variables)
         >>> audit.check(1)
         []
-        >>> model.layers[0].set_weights([np.zeros((3, 2)), [0.0, 0.5]])
-        >>> violation = audit.check(2)[-1]
+        >>> model.set_weights([model.get_weights()[0], np.array([0, 0.5])])
+        >>> [violation] = audit.check(2)
         >>> violation.variable, violation.channel, violation.largest, violation.cause
         ('dense/bias', 1, 0.5, 'loaded')
     """
@@ -71,6 +72,7 @@ class Audit:
         self._owned = [one for one in variables if isinstance(one, MaskedWeight)]
         self._witness = Witness(model, optimizer)
         self._seen: Any = None
+        self._heard: MaskState | None = None
         self._watches: dict[str, Watch] = {}
         self._key: Any = None
         self._function: Any = None
@@ -130,6 +132,11 @@ class Audit:
         """Forgets what is violated now, so that it is found anew: for a new lineage."""
         self._book.close_all()
 
+    def _hear(self) -> None:
+        """Sees a change of masks before the next step. It isn't the command that may fail here."""
+        with suppress(Exception):
+            self.observe()
+
     @property
     def _state(self) -> MaskState | None:
         return self._given or attached(self._model)
@@ -137,6 +144,9 @@ class Audit:
     def _follow(self, state: MaskState | None) -> None:
         if state is not None:
             state.settle()
+            if self._heard is not state:
+                state.tell(self._hear)
+                self._heard = state
         for record in self._records:
             name, variable = record.text.id, record.found.variable
             hold = None if state is None else state.hold_of(variable)

@@ -6,35 +6,26 @@ left out.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
+from tb_pastnet.train.masks import reading
 from tb_pastnet.train.masks.assigned import assignments
 from tb_pastnet.train.masks.causes import MOST_UPDATES, Array, Evidence, cause_of
 from tb_pastnet.train.masks.hook import hook_of, innermost
-from tb_pastnet.train.masks.slots import averages_of, slots_of
+from tb_pastnet.train.masks.reading import Applied, nothing, reference
 from tb_pastnet.train.masks.state import MaskState
 from tb_pastnet.train.masks.watch import Ints, Watch, channels_at, values_at
-from tb_pastnet.train.model.walk import tf_variable
 
 SAMPLE = 256
 """Elements of a variable that are looked at for a cause."""
 
-_BETAS = ("momentum", "beta_1", "beta_2", "rho")
 _LOOKED_AT = 1 << 16
-_FORGOTTEN = 1e-4
-
-
-def _nothing() -> None:
-    return None
 
 
 class _Start(NamedTuple):
@@ -46,7 +37,7 @@ class _Start(NamedTuple):
     optimizer: Any
     step: Any
     updates: int
-    applied: int
+    applied: Applied
     positions: Ints
     slots: Mapping[str, Array]
 
@@ -61,7 +52,7 @@ class _Clock(NamedTuple):
         assigned: how often each watched variable was set by hand, by id.
     """
 
-    optimizer: Any = _nothing
+    optimizer: Any = nothing
     updates: int = 0
     rate: float = float("nan")
     assigned: Mapping[str, int] = MappingProxyType({})
@@ -98,12 +89,12 @@ class Witness:
         # Slots matter where the optimizer goes on with weights that are only said to be held.
         if watch.hold is not None and watch.reference is None and not enforced(state):
             positions = _some(~watch.hold.through.numpy())
-            slots = _slots_at(optimizer, watch.variable, positions)
+            slots = reading.slots_at(optimizer, watch.variable, positions)
         self._starts[watch.record.text.id] = _Start(
-            _reference(optimizer),
-            _reference(getattr(self._model, "train_function", None)),
-            _updates(optimizer),
-            applied(optimizer),
+            reference(optimizer),
+            reference(getattr(self._model, "train_function", None)),
+            reading.updates(optimizer),
+            reading.applied(optimizer),
             positions,
             slots,
         )
@@ -112,7 +103,9 @@ class Witness:
         """Remembers how it stands after a check."""
         optimizer = self.optimizer(state)
         assigned = {one.record.text.id: assignments(one.owner) for one in watches}
-        self._clock = _Clock(_reference(optimizer), _updates(optimizer), _rate(optimizer), assigned)
+        self._clock = _Clock(
+            reference(optimizer), reading.updates(optimizer), reading.rate(optimizer), assigned
+        )
 
     def bypassed(self, name: str, state: MaskState) -> bool:
         """Whether updates were made, since the masks of a variable came, that don't know of them.
@@ -121,13 +114,18 @@ class Witness:
             name: id of a variable with masks that enforce.
             state: the masks.
         """
-        hook = hook_of(self.optimizer(state))
+        optimizer = self.optimizer(state)
         start = self._starts.get(name)
-        if hook is None or start is None or start.optimizer() is not hook.optimizer:
+        if start is None or optimizer is None or start.optimizer() is not optimizer:
             return False
+        now = reading.applied(optimizer)
         # Each variable's first masks make a generation.
-        generation = 1 + list(state.holds).index(name)
-        return applied(hook.optimizer) > start.applied and int(hook.generation) < generation
+        stale = now.generation <= list(state.holds).index(name)
+        beside = now.made - now.hooked > start.applied.made - start.applied.hooked
+        return (now.hooked > start.applied.hooked and stale) or (
+            # What was loaded into the optimizer says nothing.
+            beside and now.loaded == start.applied.loaded
+        )
 
     def cause(self, watch: Watch, channels: Ints, state: MaskState | None) -> str:
         """Names the likely cause of violations that the last check didn't have.
@@ -146,56 +144,53 @@ class Witness:
             return "unknown"
 
     def _evidence(self, watch: Watch, channels: Ints, state: MaskState | None) -> Evidence:
-        name, optimizer = watch.record.text.id, self.optimizer(state)
-        start = self._starts[name]
-        same = optimizer is not None and start.optimizer() is optimizer
-        masked = watch.hold is not None and watch.reference is None
-        holding = masked and enforced(state)
-        step = getattr(self._model, "train_function", None)
-        at = watch.worst(channels, SAMPLE)
-        return Evidence(
+        at, masked = watch.worst(channels, SAMPLE), watch.reference is None
+        known = self._clock.assigned.get(watch.record.text.id, 0)
+        evidence = Evidence(
             was=values_at(watch.expected(), at),
             now=values_at(watch.value(), at),
             masked=masked,
-            enforced=holding,
-            assigned=assignments(watch.owner) > self._clock.assigned.get(name, 0),
-            replaced=hook_of(optimizer) is None if holding else not same and _known(start),
-            bypassed=holding and state is not None and self.bypassed(name, state),
-            still_trained=same and start.step() is step and _trains(optimizer, watch.variable),
-            average=self._average(optimizer, watch.variable, at),
-            decay=_decay(optimizer, watch.owner),
+            enforced=masked and enforced(state),
+            assigned=assignments(watch.owner) > known,
+        )
+        optimizer = self.optimizer(state)
+        if optimizer is None:
+            return evidence
+        if evidence.enforced and state is not None:
+            bypassed = self.bypassed(watch.record.text.id, state)
+            return replace(evidence, replaced=hook_of(optimizer) is None, bypassed=bypassed)
+        return self._of_optimizer(optimizer, evidence, watch, at, channels)
+
+    def _of_optimizer(
+        self, optimizer: Any, evidence: Evidence, watch: Watch, at: Ints, channels: Ints
+    ) -> Evidence:
+        start = self._starts[watch.record.text.id]
+        same = start.optimizer() is optimizer
+        step = getattr(self._model, "train_function", None)
+        average = reading.average(optimizer, watch.variable, self._clock.updates)
+        trains = reading.trains(optimizer, watch.variable)
+        return replace(
+            evidence,
+            replaced=not same and start.optimizer is not nothing,
+            still_trained=same and start.step() is step and trains,
+            average=None if average is None else values_at(average, at),
+            decay=reading.decay(optimizer, watch.owner),
             rates=self._rates(optimizer, start),
             slots=_faded(optimizer, watch, start, channels) if same else {},
-            betas=[beta for beta in map(vars(optimizer).get, _BETAS) if beta] if same else (),
-            updates=_updates(optimizer) - start.updates,
+            betas=reading.betas(optimizer),
+            updates=reading.updates(optimizer) - start.updates,
         )
-
-    def _average(self, optimizer: Any, variable: Any, at: Ints) -> Array | None:
-        average = averages_of(optimizer).get(id(variable))
-        if average is None:
-            return None
-        now, before = _updates(optimizer), self._clock.updates
-        often = optimizer.ema_overwrite_frequency
-        # Without a frequency the weights are overwritten when `fit` ends. Long after any movement
-        # the average has come to equal the weights by itself.
-        if often:
-            overwritten = now // often > before // often
-        else:
-            overwritten = optimizer.ema_momentum ** (now - before) > _FORGOTTEN
-        return values_at(average, at) if overwritten else None
 
     def _rates(self, optimizer: Any, start: _Start) -> list[Array]:
         """Learning rates of the updates since the last check, and since they are held."""
-        if optimizer is None:
-            return []
-        now, rates = _updates(optimizer), []
-        for reference, updates in (
+        now, rates = reading.updates(optimizer), []
+        for known, updates in (
             (self._clock.optimizer, self._clock.updates),
             (start.optimizer, start.updates),
         ):
-            since = updates if reference() is optimizer else 0
+            since = updates if known() is optimizer else 0
             if 0 < now - since <= MOST_UPDATES:
-                rates += _rates_between(optimizer, since, now, self._clock.rate)
+                rates += reading.rates(optimizer, since, now, self._clock.rate)
         return rates
 
 
@@ -204,77 +199,10 @@ def enforced(state: MaskState | None) -> bool:
     return state is not None and state.keeper is not None and state.keeper.enforces
 
 
-def applied(optimizer: Any) -> int:
-    """Updates that went through the optimizer's hook, 0 without one."""
-    hook = None if optimizer is None else hook_of(optimizer)
-    return 0 if hook is None else int(tf.convert_to_tensor(hook.applied))
-
-
-def _reference(thing: Any) -> Any:
-    try:
-        return weakref.ref(thing)
-    except TypeError:
-        return _nothing
-
-
-def _updates(optimizer: Any) -> int:
-    return 0 if optimizer is None else int(tf.convert_to_tensor(optimizer.iterations))
-
-
-def _rate(optimizer: Any) -> float:
-    with suppress(Exception):
-        return float(tf.convert_to_tensor(optimizer.learning_rate))
-    return float("nan")
-
-
-def _rates_between(optimizer: Any, since: int, until: int, then: float) -> list[Array]:
-    schedule = getattr(optimizer, "_learning_rate", None)
-    count = until - since
-    if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
-        steps = np.arange(since, until)
-        points = np.unique(np.linspace(since, until - 1, 64).astype(np.int64))
-        known = [float(schedule(step)) for step in points.tolist()]
-        return [np.interp(steps, points, known)]
-    now = _rate(optimizer)
-    if then == now or not np.isfinite(then):
-        return [np.full(count, now)]
-    # A callback changed it in between, at one of these updates.
-    changes = range(count + 1) if count <= 64 else (0, count)
-    return [np.repeat([then, now], [at, count - at]) for at in changes]
-
-
-def _decay(optimizer: Any, variable: Any) -> float:
-    with suppress(Exception):
-        if not optimizer._use_weight_decay(variable):
-            return 0.0
-        # Muon leaves some variables to AdamW.
-        other = getattr(optimizer, "_should_use_adamw", None)
-        if other is not None and other(variable):
-            return float(optimizer.adam_weight_decay or 0)
-        return float(optimizer.weight_decay or 0)
-    return 0.0
-
-
-def _trains(optimizer: Any, variable: Any) -> bool:
-    known = getattr(optimizer, "_trainable_variables", ())
-    return any(tf_variable(one) is variable for one in known)
-
-
-def _known(start: _Start) -> bool:
-    return start.optimizer is not _nothing
-
-
-def _slots_at(optimizer: Any, variable: Any, positions: Ints) -> dict[str, Array]:
-    with suppress(Exception):
-        slots = slots_of(optimizer, variable)
-        return {name: values_at(slot, positions) for name, slot in slots.items()}
-    return {}
-
-
 def _faded(
     optimizer: Any, watch: Watch, start: _Start, channels: Ints
 ) -> dict[str, tuple[Array, Array]]:
-    now = _slots_at(optimizer, watch.variable, start.positions)
+    now = reading.slots_at(optimizer, watch.variable, start.positions)
     inside = np.isin(channels_at(watch.record.axis, start.positions), channels)
     # None of a small channel among many may be in the sample: the others are like it.
     here = inside if inside.any() else np.ones_like(inside)

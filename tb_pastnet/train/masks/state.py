@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import io
 import json
+import weakref
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -95,6 +96,14 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         shape = self.variables[name].text.shape
         return np.ones(shape, bool), np.ones(shape, bool)
 
+    def tell(self, observe: Callable[[], None]) -> None:
+        """Lets an audit know of each change when it is made, before another step.
+
+        Args:
+            observe: a bound method, kept weakly.
+        """
+        self._table.observers.append(weakref.WeakMethod(observe))
+
     def settle(self) -> None:
         """Compares held values with those of a file that was loaded, and holds them as they are.
 
@@ -120,15 +129,24 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         self.settle()
         self.hold(name).write(kept, trainable)
         self.version += 1
+        for reference in list(self._table.observers):
+            observe = reference()
+            if observe is None:
+                self._table.observers.remove(reference)
+            else:
+                observe()
 
     def serialize(self) -> bytes:
         """Masks and check sums of what is held, one bit an element and mask, before compression."""
-        head = json.dumps({"origin": self.origin, "variables": list(self.holds)})
+        shapes = {name: self.variables[name].text.shape for name in self.holds}
+        head = json.dumps({"origin": self.origin, "variables": shapes})
         arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
-        for at, (name, hold) in enumerate(self.holds.items()):
-            arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
-            arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
-            arrays[f"held_{at}"] = check_sums(hold, self.variables[name].axis)
+        # tf.saved_model.save calls from within a graph.
+        with tf.init_scope():
+            for at, (name, hold) in enumerate(self.holds.items()):
+                arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
+                arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
+                arrays[f"held_{at}"] = check_sums(hold, self.variables[name].axis)
         stream = io.BytesIO()
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         return stream.getvalue()
@@ -142,10 +160,13 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         with np.load(io.BytesIO(string_value), allow_pickle=False) as stored:
             arrays = dict(stored)
         head = json.loads(arrays[_HEAD].tobytes())
-        names, self.origin = head["variables"], head["origin"]
+        names = head["variables"]
+        for name, shape in names.items():
+            self._check_fits(name, tuple(shape))
+        self.origin = head["origin"]
         masks = {
-            name: [_unpack(self, name, arrays[f"{mask}_{at}"]) for mask in ("kept", "through")]
-            for at, name in enumerate(names)
+            name: [_unpack(arrays[f"{mask}_{at}"], shape) for mask in ("kept", "through")]
+            for at, (name, shape) in enumerate(names.items())
         }
         for name in {*self.holds, *names}:
             hold = self.hold(name)
@@ -157,6 +178,16 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         self.version += 1
         if self.keeper is not None:
             self.keeper.retrace()
+
+    def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
+        record = self.variables.get(name)
+        if record is None or record.text.shape != shape:
+            got = "no such variable" if record is None else f"shape {record.text.shape}"
+            raise InvalidArgument(
+                f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as "
+                f"the file says, got {got} in the model. Load them into a model of the same "
+                f"structure."
+            )
 
     def save_own_variables(self, store: Any) -> None:
         """Writes the masks into a .keras or .weights.h5 file. Keras calls it."""
@@ -183,6 +214,7 @@ class _Table:
         self.loaded: dict[str, Sums] | None = None
         self.resumed: Resumed | None = None
         self.keeper: Any = None
+        self.observers: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def add(self, name: str, hold: Hold) -> None:
         self.holds[name] = hold
@@ -207,13 +239,5 @@ def check_sums(hold: Hold, axis: ChannelAxis) -> Sums:
     )
 
 
-def _unpack(state: MaskState, name: str, packed: npt.NDArray[np.uint8]) -> Mask:
-    record = state.variables.get(name)
-    elements = 0 if record is None else int(np.prod(record.text.shape))
-    if record is None or len(packed) != -(-elements // 8):
-        raise InvalidArgument(
-            f"Could not load the masks of {name!r}: expected a variable of the model with as many "
-            f"elements, got {'none' if record is None else record.text.shape}. Load them into a "
-            f"model of the same structure."
-        )
-    return np.unpackbits(packed, count=elements).astype(bool).reshape(record.text.shape)
+def _unpack(packed: npt.NDArray[np.uint8], shape: Sequence[int]) -> Mask:
+    return np.unpackbits(packed, count=math.prod(shape)).astype(bool).reshape(tuple(shape))

@@ -1,0 +1,204 @@
+"""Every kind of leak is found at the first record after it begins, with its channels and cause."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tb_pastnet.train.masks.masks import Masks
+from tests.planted import BIAS, HELD, HELD_FROM, KERNEL, At, Audited, build, declare, fit, holes
+
+SGD, Adam = keras.optimizers.SGD, keras.optimizers.Adam
+
+
+def leaking(optimizer, *callbacks, held_from=HELD_FROM):
+    """Trains with gradient masks alone; audited at each step and at each tenth."""
+    model = build()
+    model.compile(optimizer, "mse")
+    audits = [Audited(1), Audited(10)]
+    fit(model, At(held_from, lambda: declare(model)), *callbacks, *audits)
+    return audits
+
+
+def check(audits, cause, channels=HELD, begin=HELD_FROM):
+    for audited in audits:
+        assert audited.found() == audited.truth
+        assert set(audited.truth) == set(channels)
+        first = -(-(begin + 1) // audited.every) * audited.every
+        assert {one.first_step for one in audited.audit.violations} == {first}
+        assert {one.cause for one in audited.audit.violations} == {cause}
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        SGD(0.05, weight_decay=0.1),
+        keras.optimizers.RMSprop(0.01, weight_decay=1e-3),
+        SGD(keras.optimizers.schedules.CosineDecay(0.1, 30), weight_decay=0.01),
+        keras.optimizers.Adafactor(0.01, weight_decay=0.01),
+    ],
+    ids=["sgd", "rmsprop", "schedule", "adafactor"],
+)
+def test_weight_decay(optimizer):
+    check(leaking(optimizer), "weight_decay")
+
+
+def test_weight_decay_whose_rate_a_callback_changes():
+    optimizer = SGD(0.05, weight_decay=0.1)
+    later = At(8, lambda: setattr(optimizer, "learning_rate", 0.01))
+    check(leaking(optimizer, later), "weight_decay")
+
+
+def test_weight_decay_with_accumulated_gradients():
+    optimizer = SGD(0.05, weight_decay=0.1, gradient_accumulation_steps=2)
+    # Updates are made with every second batch.
+    check(leaking(optimizer, held_from=6), "weight_decay", begin=7)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        SGD(0.05, momentum=0.9),
+        SGD(0.05, momentum=0.9, nesterov=True),
+        Adam(0.01),
+        keras.optimizers.RMSprop(0.01, momentum=0.5),
+        keras.optimizers.Nadam(0.01),
+        keras.optimizers.Adamax(0.01),
+        keras.optimizers.Lion(0.01),
+        keras.optimizers.Lamb(0.01),
+        keras.optimizers.AdamW(0.01, weight_decay=1e-4),
+    ],
+    ids=["sgd", "nesterov", "adam", "rmsprop", "nadam", "adamax", "lion", "lamb", "adamw"],
+)
+def test_momentum(optimizer):
+    check(leaking(optimizer), "momentum")
+
+
+def test_the_larger_of_weight_decay_and_momentum():
+    check(leaking(keras.optimizers.AdamW(0.01, weight_decay=50.0)), "weight_decay")
+
+
+def test_moving_average():
+    optimizer = SGD(0.05, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=HELD_FROM + 1)
+    check(leaking(optimizer), "ema")
+
+
+def test_moving_average_when_fit_ends():
+    model = build()
+    model.compile(SGD(0.05, use_ema=True, ema_momentum=0.9), "mse")
+    audits = [Audited(1), Audited(10)]
+    fit(model, At(HELD_FROM, lambda: declare(model)), *audits)
+    fit(model, *audits)
+    check(audits, "ema", begin=20)
+
+
+def test_set_weights():
+    model = build()
+    model.compile(Adam(0.01), "mse")
+    audits = [Audited(1), Audited(10)]
+
+    def load():
+        noise = np.random.default_rng(7)
+        model.set_weights([v + 0.1 * noise.normal(size=v.shape) for v in model.get_weights()])
+
+    # Held from the beginning, so that there is no momentum either.
+    fit(model, At(0, lambda: declare(model)), At(HELD_FROM, load), *audits)
+    check(audits, "loaded")
+
+
+def test_load_weights(tmp_path):
+    model = build(keras.Model)
+    model.compile("sgd", "mse")
+    path = str(tmp_path / "old.weights.h5")
+    model.save_weights(path)
+    audits = [Audited(1), Audited(10)]
+    freeze = At(2, lambda: Masks(model).freeze(KERNEL, holes()[0]))
+    fit(model, freeze, At(HELD_FROM, lambda: model.load_weights(path)), *audits)
+    check(audits, "loaded", {(KERNEL, 2), (KERNEL, 5)})
+
+
+class Masking(keras.optimizers.SGD):
+    """An optimizer with gradient masks inside, lost when another one replaces it."""
+
+    def apply(self, grads, trainable_variables=None):
+        masks = [*holes(), np.True_, np.True_]
+        grads = [grad * mask.astype("f") for grad, mask in zip(grads, masks, strict=True)]
+        super().apply(grads, trainable_variables)
+
+
+def test_replaced_optimizer():
+    model = build(keras.Model)
+    model.compile(Masking(0.05), "mse")
+    masks = Masks(model, enforce=False)
+    masks.freeze(KERNEL, holes()[0])
+    masks.freeze(BIAS, holes()[1])
+    audits = [Audited(1), Audited(10)]
+    fit(model, *audits, steps=HELD_FROM)
+    model.compile(Adam(0.05), "mse")
+    fit(model, *audits)
+    check(audits, "optimizer_replaced")
+
+
+@pytest.mark.parametrize("optimizer", [SGD(0.05), keras.optimizers.AdamW(0.01)])
+def test_trainable_without_compile(optimizer):
+    model = build(keras.Model)
+    model.compile(optimizer, "mse")
+    audits = [Audited(1), Audited(10)]
+    freeze = At(HELD_FROM, lambda: setattr(model.get_layer("dense"), "trainable", False))
+    fit(model, freeze, *audits)
+    every = [(KERNEL, channel) for channel in range(8)] + [(BIAS, channel) for channel in range(8)]
+    check(audits, "not_recompiled", every)
+
+
+@pytest.mark.parametrize("enforce", [True, False])
+def test_what_a_graph_assigns_is_unknown(enforce):
+    model = build()
+    model.compile("sgd", "mse")
+    # By a layer: Keras's own optimizers are hooked, a step's other operations aren't.
+    audits = [Audited(1), Audited(10)]
+    masks = Masks(model, enforce=enforce)
+    masks.freeze(KERNEL, holes()[0])
+    model.factors[0].assign(holes()[0].astype("f"))
+    fit(model, At(HELD_FROM, lambda: model.leak.assign(0.01)), *audits)
+    check(audits, "unknown", {(KERNEL, 2)})
+
+
+def test_a_gradient_that_is_not_masked_is_unknown():
+    model = build(keras.Model)
+    model.compile(SGD(0.05, momentum=0.9, weight_decay=1e-3), "mse")
+    audits = [Audited(1), Audited(10)]
+    freeze = At(HELD_FROM, lambda: Masks(model, enforce=False).freeze(KERNEL, holes()[0]))
+    fit(model, freeze, *audits)
+    check(audits, "unknown", {(KERNEL, 2), (KERNEL, 5)})
+
+
+def test_a_step_that_was_traced_before_the_masks():
+    model = build(keras.Model)
+    model.compile("sgd", "mse")
+    x, y = np.ones((4, 6), "f"), np.ones((4, 3), "f")
+
+    @tf.function
+    def train():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        variables = model.trainable_variables
+        model.optimizer.apply(tape.gradient(loss, variables), variables)
+
+    train()
+    audited = Audited(1)
+    audited.set_model(model)
+    audited.on_train_begin()
+    masks = Masks(model)
+    masks.freeze(KERNEL, holes()[0])
+    audited.on_train_batch_begin(0)
+    train()
+    audited.on_train_batch_end(0)
+    check([audited], "bypassed", {(KERNEL, 2), (KERNEL, 5)}, begin=0)
+    [note] = audited.audit.notes
+    assert note == (
+        "Could not hold 'dense/kernel' in a training step: expected one that was traced after its "
+        "first mask, got one traced before, which goes around it. Make the tf.function of the step "
+        "anew."
+    )
