@@ -105,6 +105,8 @@ class Held:
             float64 (columns,): 0 where it holds none, NaN where no log says it or a part of the log
             is lost.
         """
+        if all(log is not None and log.idle(variable, mask) for log in self.logs) and self.logs:
+            return np.zeros(len(steps))
         counts = np.full(len(steps), np.nan)
         standing = self.standing(steps)
         for at, log in enumerate(self.logs):

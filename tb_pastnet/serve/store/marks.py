@@ -40,6 +40,9 @@ class Marks:
         return 5 * self.channels.nbytes
 
 
+_NONE = Marks(*(np.zeros(0, dtype) for dtype in (np.int64,) * 3 + (np.float64,) * 2))
+
+
 def find_marks(state: states.States, codes: Codes, first_channel: int = 0) -> Marks:
     """Finds the marked channels.
 
@@ -49,24 +52,26 @@ def find_marks(state: states.States, codes: Codes, first_channel: int = 0) -> Ma
         first_channel: the number of the first of them.
     """
     marked = (state & np.uint8(states.VIOLATED)) != 0
+    if not marked.any():
+        return _NONE
     at = np.flatnonzero(marked.any(axis=0))
     marked = marked[:, at]
-    last = len(marked) - 1 - marked[::-1].argmax(axis=0) if len(at) else at
+    last = len(marked) - 1 - marked[::-1].argmax(axis=0)
     # ZERO is the smallest code, so that what isn't marked never is the largest.
     changed, largest = (
-        np.where(marked, codes[row][:, at], np.int16(ZERO)).max(axis=0, initial=ZERO)
+        np.where(marked, codes[row][:, at], np.int16(ZERO)).max(axis=0)
         for row in (CHANGED, DELTA_MAX)
     )
-    first = marked.argmax(axis=0) if len(at) else at
+    first = marked.argmax(axis=0)
     return Marks(at + first_channel, first, last, dequantize(changed), dequantize(largest))
 
 
 def join_marks(parts: Sequence[Marks]) -> Marks:
     """Joins the marks of consecutive channels."""
+    if not parts:
+        return _NONE
     columns = ("channels", "first", "last", "changed", "largest")
-    none = np.zeros(0, np.int64)
-    found = [[none, *(getattr(part, name) for part in parts)] for name in columns]
-    return Marks(*(np.concatenate(column) for column in found))
+    return Marks(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
 
 def pruned_weights(codes: Codes, elements: int) -> tuple[Floats, Floats]:

@@ -67,6 +67,9 @@ class Changes:
         return np.searchsorted(self.steps, steps, side="right") - 1
 
 
+_NO_CHANGES = Changes()
+
+
 @dataclass(frozen=True, eq=False)
 class MaskLog:
     """What a lineage says of its masks.
@@ -87,7 +90,7 @@ class MaskLog:
 
     def of(self, variable: str, mask: str) -> Changes:
         """The changes of one mask, none where it never had a hole."""
-        return self.changes.get((variable, mask), Changes())
+        return self.changes.get((variable, mask), _NO_CHANGES)
 
     def held(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
         """How many elements a mask holds.
@@ -110,6 +113,11 @@ class MaskLog:
         if (variable, mask) in self.torn:
             lost |= at == len(changes.steps) - 1
         return np.where(fits & ~lost, held, np.nan)
+
+    def idle(self, variable: str, mask: str) -> bool:
+        """Whether it is known that a mask never held anything."""
+        name = (variable, mask)
+        return name not in self.changes and not len(self.gaps_after) and name not in self.torn
 
     def sure(self, variable: str, mask: str, elements: int) -> bool:
         """Whether it is known at every step what a mask holds."""
@@ -165,7 +173,7 @@ def read_mask_log(
         for name, step in (stored or {}).items()
         if not withheld
         and name[0] in known
-        and step > max(last, changes.get(name, Changes()).last_event)
+        and step > max(last, changes.get(name, _NO_CHANGES).last_event)
     )
     if missing or torn:
         lost[notes.MASKS_LOST] += missing + len(torn)

@@ -99,7 +99,8 @@ def make_movement(series: Series, variable: Variable) -> Movement:
             threshold=0,
         )
         marks.append(find_marks(state[:, at : at + wide], codes, at))
-        pruned, partial = np.add((pruned, partial), pruned_weights(codes, variable.elements))
+        more = pruned_weights(codes, variable.elements)
+        pruned, partial = pruned + more[0], partial + more[1]
     return Movement(
         series.steps,
         series.past_steps,
