@@ -133,7 +133,8 @@ def above(values: npt.NDArray[Any], threshold: float, name: str) -> Mask:
             f"{threshold!r:.60}. Weights of either sign stay where their magnitude reaches it."
         )
     sizes = magnitudes(values)
-    limit = sizes.dtype.type(threshold)
+    with np.errstate(over="ignore"):  # above the largest float16, say: all finite weights go
+        limit = sizes.dtype.type(threshold)
     if limit == 0 and threshold > 0:
         return np.asarray(sizes != 0)
     return np.asarray(~(sizes < limit))

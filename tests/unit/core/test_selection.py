@@ -149,6 +149,10 @@ def test_a_weight_at_the_threshold_stays_in_every_dtype(dtype):
     assert not above(np.array([number], dtype), number * 1.01, "w").any()
 
 
+def test_a_threshold_over_the_largest_number_prunes_all_that_is_finite():
+    assert above(np.array([65504, -1, np.inf], np.float16), 1e6, "w").tolist() == [0, 0, 1]
+
+
 def test_a_threshold_under_the_smallest_number_prunes_only_zeros():
     values = np.array([0, -0.0, 6e-8], np.float16)
     assert above(values, 1e-30, "w").tolist() == [False, False, True]
