@@ -251,7 +251,8 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
         with ThreadPoolExecutor(8) as threads:
             said = list(threads.map(lambda name: check(store, runs[name], name), runs))
     assert len(said) > 900
-    assert said.count("6 records, noted") > 50
+    # The slow loader ends a file at the first wrong checksum, the fast one reads on.
+    assert said.count("6 records, noted" if loader == "fast" else "3 records, noted") > 100
 
 
 def check(store: Store, run: Any, name: str) -> str:

@@ -40,7 +40,8 @@ class Marks:
         return 5 * self.channels.nbytes
 
 
-_NONE = Marks(*(np.zeros(0, dtype) for dtype in (np.int64,) * 3 + (np.float64,) * 2))
+_NOWHERE = np.zeros(0, np.int64)
+_NONE = Marks(_NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros(0))
 
 
 def find_marks(state: states.States, codes: Codes, first_channel: int = 0) -> Marks:
