@@ -2,7 +2,7 @@
 
 Timed is `optimizer.apply` of Adam alone, compiled, with constant gradients: stock, and with masks
 that prune a quarter and freeze a quarter of each variable; and a magnitude update of all masks. The
-exponent is the slope of log time over log size, of all sizes and of the largest ones.
+exponent is the slope of log time over log size, of all sizes and of the three largest.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def table(title: str, sizes: list[int], rows: list[tuple[float, float, float]]) 
         print(f"{size:12,} {row[0]:10.3f} {row[1]:10.3f} {row[2]:18.3f}")
     columns = [list(column) for column in zip(*rows, strict=True)]
     whole = [exponent(sizes, column) for column in columns]
-    large = [exponent(sizes[-2:], column[-2:]) for column in columns]
+    large = [exponent(sizes[-3:], column[-3:]) for column in columns]
     print(f"{'exponent':>12} {whole[0]:10.2f} {whole[1]:10.2f} {whole[2]:18.2f}")
     print(f"{'at the end':>12} {large[0]:10.2f} {large[1]:10.2f} {large[2]:18.2f}\n", flush=True)
     return max(large[1:]) > max(STEEP, large[0] + STEEP - 1)
