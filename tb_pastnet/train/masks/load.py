@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from typing import Any
 
+import h5py
 import keras
+import tensorflow as tf
 
 from tb_pastnet.train.log.notes import LOGGER
+from tb_pastnet.train.masks.keeper import ATTRIBUTE
 from tb_pastnet.train.masks.masks import Masks
+from tb_pastnet.train.masks.state import STORED
+
+_WEIGHTS = "model.weights.h5"
 
 
 def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
@@ -29,10 +36,11 @@ def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
         ValueError: from Keras, where the file can't be read.
 
     Example:
-        >>> import tempfile
+        >>> import tempfile, numpy as np
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
         >>> model.compile("adam", "mse")
         >>> Masks(model).prune("dense/kernel", channels=[1])
+        >>> _ = model.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
         >>> path = f"{tempfile.mkdtemp()}/model.keras"
         >>> model.save(path)
         >>> loaded = load_model(path)
@@ -41,9 +49,28 @@ def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
     """
     model = keras.models.load_model(path, **arguments)
     masks = Masks(model, enforce=getattr(model, "optimizer", None) is not None)
-    # Only now does the model have masks to load into.
-    model.load_weights(path)
+    stored = _stored(os.fspath(path))
+    if stored is not None:
+        masks.state.deserialize(stored)
     resumed = masks.resumed
     if resumed is not None and not resumed:
         LOGGER.warning("Loaded %s: %s", os.fspath(path), resumed)
     return model
+
+
+def _stored(path: str) -> bytes | None:
+    """The masks in a saved model. Keras itself has passed over them, as the model had none yet."""
+    if tf.io.gfile.isdir(path):
+        with tf.io.gfile.GFile(f"{path}/{_WEIGHTS}", "rb") as file:
+            return _read(file)
+    with tf.io.gfile.GFile(path, "rb") as file:
+        if not zipfile.is_zipfile(file):
+            return None
+        with zipfile.ZipFile(file) as archive, archive.open(_WEIGHTS) as weights:
+            return _read(weights)
+
+
+def _read(file: Any) -> bytes | None:
+    with h5py.File(file, "r") as stored:
+        found = stored.get(f"{ATTRIBUTE}/vars/{STORED}")
+        return None if found is None else bytes(found[()].tobytes())
