@@ -128,8 +128,9 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     threshold = parameters.threshold(arguments)
     series = store.series(caller, run, variable.id)
     only = replace(series, codes=series.codes[:, :, index : index + 1])
-    moves = make_movement(only, variable)
-    found = store.held(caller, run).violations.get(variable.id, ())
+    held = store.held(caller, run)
+    moves = make_movement(only, variable, held.commanded(variable.id))
+    found = held.violations.get(variable.id, ())
     audited = [one for one in found if one.channel == index]
     told = mark(moves.told(threshold), moves.steps, [replace(one, channel=0) for one in audited])
     _, violations = entries(variable, layer_id, audited, moves, index)
@@ -202,8 +203,9 @@ def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
         channels = range(index, index + 1)
     records = range(first, len(series.steps))
     _check_lines(len(records) * len(channels))
-    told = make_movement(series, variable).told(threshold)
-    mark(told, series.steps, store.held(caller, run).violations.get(variable.id, ()))
+    held = store.held(caller, run)
+    told = make_movement(series, variable, held.commanded(variable.id)).told(threshold)
+    mark(told, series.steps, held.violations.get(variable.id, ()))
     lines = csv_export.layer_rows(series, told, records, channels)
     return csv_export.table(csv_export.LAYER, lines)
 

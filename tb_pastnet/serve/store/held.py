@@ -135,6 +135,11 @@ class Held:
         found = [one for mask in MASKS for one in self._changes(variable, mask)]
         return sorted(found, key=lambda one: one.step)
 
+    def commanded(self, variable: str) -> Integers:
+        """int64 (changes,), the steps at which a kept mask changed: held weights may move then."""
+        steps = [one.step for one in self.events(variable) if one.mask == "kept"]
+        return np.array(steps, np.int64)
+
     def _changes(self, variable: str, mask: str) -> Iterator[MaskEvent]:
         for at, (log, cut) in enumerate(zip(self.logs, self._cuts(), strict=True)):
             changes = None if log is None else log.of(variable, mask)

@@ -168,16 +168,20 @@ def read_mask_log(
     at = np.flatnonzero(np.append(gap, open_end))
     changes = _by_name(table, names)
     last = max((message.step for message in messages), default=-1)
-    torn = frozenset(
-        name
-        for name, step in (stored or {}).items()
-        if not withheld
-        and name[0] in known
-        and step > max(last, changes.get(name, _NO_CHANGES).last_event)
-    )
+    behind = {} if withheld or stored is None else {n: s for n, s in stored.items() if s > last}
+    torn = frozenset(name for name in behind if _is_torn(name, behind, changes, known))
     if missing or torn:
         lost[notes.MASKS_LOST] += missing + len(torn)
     return MaskLog(changes, after[at], since[at], torn, lost)
+
+
+def _is_torn(
+    name: tuple[str, str],
+    stored: Mapping[tuple[str, str], int],
+    changes: Mapping[tuple[str, str], Changes],
+    known: Collection[str],
+) -> bool:
+    return name[0] in known and stored[name] > changes.get(name, _NO_CHANGES).last_event
 
 
 def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Changes]:

@@ -74,29 +74,31 @@ class Movement:
         return states.settle(self.unsettled, self.delta, threshold=threshold)
 
 
-def make_movement(series: Series, variable: Variable) -> Movement:
+def make_movement(
+    series: Series, variable: Variable, commanded: Integers | None = None
+) -> Movement:
     """Tells the state and the relative delta of each record and channel.
 
     Args:
         series: the records.
         variable: whose. In kernels alone channels of zeros count as pruned without a mask.
+        commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
+            they are known. Weights that were held and are pruned then don't violate anything.
     """
+    calm = _calm(series, np.zeros(0, np.int64) if commanded is None else commanded)
     _, records, channels = series.codes.shape
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
     marks: list[Marks] = []
     pruned, partial = np.zeros((2, records))
+    measured = variable.role == _KERNEL
     # In slabs of channels: what is computed in between stays small.
     wide = max(_SLAB // max(records, 1), 1)
     for at in range(0, channels, wide):
         codes = series.codes[:, :, at : at + wide]
         delta[:, at : at + wide] = states.relative_delta(codes)
-        state[:, at : at + wide] = states.channel_states(
-            codes,
-            series.steps,
-            series.past_steps,
-            measured=variable.role == _KERNEL,
-            threshold=0,
+        state[:, at : at + wide] = calm & states.channel_states(
+            codes, series.steps, series.past_steps, measured=measured, threshold=0
         )
         marks.append(find_marks(state[:, at : at + wide], codes, at))
         more = pruned_weights(codes, variable.elements)
@@ -115,6 +117,15 @@ def make_movement(series: Series, variable: Variable) -> Movement:
         series.account,
         series.notes,
     )
+
+
+def _calm(series: Series, commanded: Integers) -> npt.NDArray[np.uint8]:
+    """The bits that stay, uint8 (records, 1): no `VIOLATED` where a change lies since the past."""
+    first, last = (
+        np.searchsorted(commanded, at, side="right") for at in (series.past_steps, series.steps)
+    )
+    bits = np.where(last > first, 0xFF & ~states.VIOLATED, 0xFF)
+    return bits.astype(np.uint8)[:, None]
 
 
 def events(series: Series) -> list[Event]:

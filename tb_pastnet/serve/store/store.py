@@ -109,20 +109,23 @@ class Store:
         Yields:
             One for each variable, in the order given.
         """
+        held = self.held(caller, run)
         for some in _calls(run, variables):
             missing = [one for one in some if not self._holds(caller, run, one)]
             found = self._read(caller, run, missing) if missing else {}
             for variable in some:
-                yield self._movement(caller, run, variable, found.pop(variable, None))
+                yield self._movement(caller, run, variable, found.pop(variable, None), held)
 
     def _holds(self, caller: Caller, run: Run, variable: str) -> bool:
         return self._cache.holds(_key("movement", caller, run, variable), run.version)
 
-    def _movement(self, caller: Caller, run: Run, variable: str, series: Series | None) -> Movement:
+    def _movement(
+        self, caller: Caller, run: Run, variable: str, series: Series | None, held: Held
+    ) -> Movement:
         def make() -> tuple[Movement, int]:
             # None: it was held a moment ago and had to make room since.
             records = series or self._read(caller, run, [variable])[variable]
-            made = make_movement(records, run.variables[variable])
+            made = make_movement(records, run.variables[variable], held.commanded(variable))
             return made, UNKEPT if notes.WITHHELD in made.notes else made.size
 
         return self._cache.get(_key("movement", caller, run, variable), run.version, make)

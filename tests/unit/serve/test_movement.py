@@ -53,6 +53,18 @@ def test_zeros_are_measured_as_pruned_in_kernels_alone() -> None:
         assert moves.told(1e-4)[-1, 0] == state
 
 
+def test_held_weights_that_are_pruned_by_command_violate_nothing() -> None:
+    codes = files.freeze(files.codes(range(1, 11), 2), slice(None), slice(0, 1))
+    codes[4, [3, 6], 0] = 0
+    kernel = files.variable("c/kernel", 2)
+    assert make_movement(series(codes), kernel).marks.first.tolist() == [3]
+    for commanded, right in (([4], [7]), ([7], [4]), ([3, 8], [4, 7]), ([4, 7], [])):
+        moves = make_movement(series(codes), kernel, np.array(commanded))
+        marked = moves.steps[(moves.unsettled[:, 0] & states.VIOLATED) != 0]
+        assert marked.tolist() == right
+        assert moves.marks.channels.tolist() == ([0] if right else [])
+
+
 def test_each_change_of_a_mask_is_an_event() -> None:
     codes = files.codes(STEPS, 4)
     files.freeze(codes, slice(10, 20), slice(0, 2))
