@@ -11,7 +11,7 @@ import tensorflow as tf
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.masks.assigned import count_assignments
 from tb_pastnet.train.masks.book import Book
-from tb_pastnet.train.masks.evidence import Witness, enforced
+from tb_pastnet.train.masks.evidence import Witness
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.state import MaskState
@@ -162,7 +162,7 @@ class Audit:
                 self._witness.begin(self._watches[name], state)
 
     def _moved(self, watches: Sequence[Watch]) -> Sequence[bool]:
-        key = [watch.key for watch in watches]
+        key = [(watch, watch.version) for watch in watches]
         if key != self._key:
             self._key = key
             self._function = tf.function(
@@ -178,13 +178,9 @@ class Audit:
         return self._book.enter(watch.record.text.id, found, step, cause)
 
     def _note_bypass(self) -> None:
-        state = self._state
-        if state is None or not enforced(state):
-            return
-        for name in state.holds:
-            if name in self._watches and self._witness.bypassed(name, state):
-                self._notes.setdefault(
-                    f"Could not hold {name!r} in a training step: expected one that was traced "
-                    f"after its first mask, got one traced before, which goes around it. Make the "
-                    f"tf.function of the step anew."
-                )
+        for name in self._witness.bypassed(self._state):
+            self._notes.setdefault(
+                f"Could not hold {name!r} in a training step: expected one that was traced after "
+                f"its first mask, got one traced before, which goes around it. Make the "
+                f"tf.function of the step anew."
+            )

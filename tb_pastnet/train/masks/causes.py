@@ -110,7 +110,7 @@ def _weight_decay(evidence: Evidence) -> bool:
         off = abs(_wide(evidence.now) - _wide(decayed))
         # A compiled step may round otherwise, once an update.
         rounding = np.minimum(len(rates), 4) * _spacing(evidence.was).sum()
-        if np.isfinite(moved) and off.sum() <= _UNEXPLAINED * moved + min(rounding, moved / 2):
+        if 0 < moved < np.inf and off.sum() <= _UNEXPLAINED * moved + min(rounding, moved / 2):
             return True
     return False
 

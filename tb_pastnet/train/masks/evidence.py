@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 import numpy.typing as npt
 
@@ -107,25 +108,30 @@ class Witness:
             reference(optimizer), reading.updates(optimizer), reading.rate(optimizer), assigned
         )
 
-    def bypassed(self, name: str, state: MaskState) -> bool:
-        """Whether updates were made, since the masks of a variable came, that don't know of them.
+    def bypassed(self, state: MaskState | None) -> set[str]:
+        """Variables with masks that updates were made without since these came.
 
         Args:
-            name: id of a variable with masks that enforce.
             state: the masks.
+
+        Returns:
+            Their ids; none where the masks don't enforce.
         """
         optimizer = self.optimizer(state)
-        start = self._starts.get(name)
-        if start is None or optimizer is None or start.optimizer() is not optimizer:
-            return False
-        now = reading.applied(optimizer)
+        if state is None or optimizer is None or not enforced(state):
+            return set()
+        now, found = reading.applied(optimizer), set()
         # Each variable's first masks make a generation.
-        stale = now.generation <= list(state.holds).index(name)
-        beside = now.made - now.hooked > start.applied.made - start.applied.hooked
-        return (now.hooked > start.applied.hooked and stale) or (
-            # What was loaded into the optimizer says nothing.
-            beside and now.loaded == start.applied.loaded
-        )
+        for generation, name in enumerate(state.holds, start=1):
+            start = self._starts.get(name)
+            if start is None or start.optimizer() is not optimizer:
+                continue
+            stale = now.hooked > start.applied.hooked and now.generation < generation
+            beside = now.made - now.hooked > start.applied.made - start.applied.hooked
+            # A counter that was loaded says nothing.
+            if stale or (beside and now.loaded == start.applied.loaded):
+                found.add(name)
+        return found
 
     def cause(self, watch: Watch, channels: Ints, state: MaskState | None) -> str:
         """Names the likely cause of violations that the last check didn't have.
@@ -154,10 +160,10 @@ class Witness:
             assigned=assignments(watch.owner) > known,
         )
         optimizer = self.optimizer(state)
-        if optimizer is None:
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
             return evidence
-        if evidence.enforced and state is not None:
-            bypassed = self.bypassed(watch.record.text.id, state)
+        if evidence.enforced:
+            bypassed = watch.record.text.id in self.bypassed(state)
             return replace(evidence, replaced=hook_of(optimizer) is None, bypassed=bypassed)
         return self._of_optimizer(optimizer, evidence, watch, at, channels)
 

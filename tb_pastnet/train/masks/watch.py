@@ -55,6 +55,7 @@ class Watch:
         hold: its masks, None without.
         reference: tf.Variable, what it was when it was first seen not to be trainable; None while
             it is.
+        version: grows whenever a compiled comparison has to be made anew.
     """
 
     def __init__(self, record: Recorded) -> None:
@@ -62,7 +63,9 @@ class Watch:
         self.variable = record.found.variable
         self.hold: Hold | None = None
         self.reference: Any = None
-        self._function: Any = None
+        self.version = 0
+        # Kept alive, as the next one could be taken for it otherwise.
+        self._parts: tuple[Any, ...] = (None, None, None)
         self._held: int | None = None
         self._own = 0
         self._flagged = False
@@ -71,12 +74,6 @@ class Watch:
     def owner(self) -> Any:
         """What users set: the keras.Variable of a layer's weight."""
         return self.record.found.holders[-1]
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """Changes whenever a compiled comparison has to be made anew."""
-        own = None if self.hold is None else self.hold.reference
-        return id(self.hold), id(own), id(self.reference)
 
     def follow(self, hold: Hold | None, *, flagged: bool) -> bool:
         """Takes over what holds the variable now.
@@ -88,18 +85,18 @@ class Watch:
         Returns:
             Whether other elements are held than before.
         """
-        before = self.key
         self.hold = hold
         own = self.variable.version if isinstance(self.variable, MaskedWeight) else 0
         if not flagged:
             self.reference = None
         elif self.reference is None or own != self._own:
             self.refer()
-        if before != self.key:
-            self._function = None
-        held = hash(hold.through.numpy().tobytes()) if hold is not None else None
+        parts = (hold, None if hold is None else hold.reference, self.reference)
+        if any(new is not old for new, old in zip(parts, self._parts, strict=True)):
+            self.version += 1
+        held = None if hold is None else hash(hold.through.numpy().tobytes())
         other = (held, own, flagged) != (self._held, self._own, self._flagged)
-        self._held, self._own, self._flagged = held, own, flagged
+        self._parts, self._held, self._own, self._flagged = parts, held, own, flagged
         return other
 
     def refer(self) -> None:
@@ -134,9 +131,8 @@ class Watch:
 
     def channels(self) -> Channels:
         """Compares the variable channel by channel."""
-        if self._function is None:
-            self._function = tf.function(self._reduce, autograph=False)
-        return Channels(*(result.numpy() for result in self._function()))
+        # Eager: few variables are ever violated, and to compile this takes longer than to run it.
+        return Channels(*(result.numpy() for result in self._reduce()))
 
     def worst(self, channels: Ints, count: int) -> Ints:
         """Elements that moved farthest, a share of each channel.
