@@ -19,7 +19,7 @@ from tb_pastnet.train.masks.hook import Hook, hook_of, innermost, merged
 from tb_pastnet.train.masks.slots import averages_of, fresh_value, slots_of
 from tb_pastnet.train.masks.state import MaskState
 
-_ATTRIBUTE = "_pastnet_masks"
+ATTRIBUTE = "_pastnet_masks"
 
 
 class Keeper:
@@ -136,14 +136,25 @@ def attach(model: Any, state: MaskState) -> None:
     Args:
         model: a keras.Model, a layer or a tf.Module; anything else can't carry them.
         state: the masks.
+
+    Raises:
+        InvalidArgument: the model was restored from a checkpoint whose masks can't be read by now.
     """
-    if isinstance(model, keras.layers.Layer | tf.Module):
-        setattr(model, _ATTRIBUTE, state)
+    if not isinstance(model, keras.layers.Layer | tf.Module):
+        return
+    try:
+        setattr(model, ATTRIBUTE, state)
+    except tf.errors.NotFoundError as error:
+        raise InvalidArgument(
+            f"Could not take up the masks of {_shown(model)}: expected the checkpoint that it was "
+            f"restored from, got none in its place. Make Masks before you restore, or restore "
+            f"again."
+        ) from error
 
 
 def attached(model: Any) -> MaskState | None:
     """The masks that a model carries, None where it has none."""
-    state = getattr(model, _ATTRIBUTE, None)
+    state = getattr(model, ATTRIBUTE, None)
     return state if isinstance(state, MaskState) else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import weakref
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ from tb_pastnet.train.model.variables import Recorded
 Sums = npt.NDArray[np.uint32]
 
 _HEAD = "head"
-_STORED = "masks"
+STORED = "masks"
 
 
 class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
@@ -137,16 +138,20 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
                 observe()
 
     def serialize(self) -> bytes:
-        """Masks and check sums of what is held, one bit an element and mask, before compression."""
+        """Masks and check sums of what is held, one bit an element and mask, before compression.
+
+        Nothing for `tf.saved_model.save`, which asks while it builds a graph: a model in that format
+        isn't trained any more.
+        """
+        if not tf.executing_eagerly():
+            return b""
         shapes = {name: self.variables[name].text.shape for name in self.holds}
         head = json.dumps({"origin": self.origin, "variables": shapes})
         arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
-        # tf.saved_model.save calls from within a graph.
-        with tf.init_scope():
-            for at, (name, hold) in enumerate(self.holds.items()):
-                arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
-                arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
-                arrays[f"held_{at}"] = check_sums(hold, self.variables[name].axis)
+        for at, (name, hold) in enumerate(self.holds.items()):
+            arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
+            arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
+            arrays[f"held_{at}"] = check_sums(hold, self.variables[name].axis)
         stream = io.BytesIO()
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         return stream.getvalue()
@@ -157,6 +162,8 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         Raises:
             InvalidArgument: the masks are of other variables.
         """
+        if not string_value:
+            return
         with np.load(io.BytesIO(string_value), allow_pickle=False) as stored:
             arrays = dict(stored)
         head = json.loads(arrays[_HEAD].tobytes())
@@ -191,7 +198,7 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
 
     def save_own_variables(self, store: Any) -> None:
         """Writes the masks into a .keras or .weights.h5 file. Keras calls it."""
-        store[_STORED] = np.frombuffer(self.serialize(), np.uint8)
+        store[STORED] = np.frombuffer(self.serialize(), np.uint8)
 
     def load_own_variables(self, store: Any) -> None:
         """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it.
@@ -199,9 +206,9 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
         Raises:
             InvalidArgument: the file's masks are of other variables.
         """
-        if _STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
+        if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
             # An index, as h5py's data sets are not quite arrays.
-            self.deserialize(store[_STORED][()].tobytes())
+            self.deserialize(store[STORED][()].tobytes())
 
 
 class _Table:

@@ -1,0 +1,79 @@
+"""kill -9 in the middle of a fit: resumed from Keras's backup, masks and held values are as they were."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+TRAINING = """
+import json, os, signal, sys
+import keras
+import tb_pastnet as pastnet
+from tests import masked
+
+backup, kill_at = sys.argv[1], int(sys.argv[2])
+optimizer = keras.optimizers.AdamW(0.05, weight_decay=0.1, global_clipnorm=0.5, use_ema=True)
+model = masked.network(optimizer=optimizer)
+masks = pastnet.Masks(model)
+
+def state():
+    return {
+        "masks": {n: [masks.kept[n].tolist(), masks.trainable[n].tolist()] for n in masked.SHAPES},
+        "held": {n: held.hex() for n, held in masked.held_bits(model, masks).items()},
+        "weights": {n: value.tobytes().hex() for n, value in masked.values(model).items()},
+    }
+
+class Change(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if not told:
+            told.append({"epoch": epoch, "resumed": bool(masks.resumed), **state()})
+        if epoch == 1:
+            masked.hold_some(masks)
+        if epoch == 4:
+            masks.prune("one/kernel", channels=[4])
+            masks.thaw("one/bias")
+
+    def on_epoch_end(self, epoch, logs=None):
+        told.append(state())
+
+    def on_train_batch_end(self, batch, logs=None):
+        if int(optimizer.iterations) == kill_at:
+            print(json.dumps(told), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+told = []
+keeping = keras.callbacks.BackupAndRestore(backup)
+model.fit(*masked.data(32), batch_size=8, epochs=8, shuffle=False, verbose=0,
+          callbacks=[keeping, Change()])
+print(json.dumps(told))
+"""
+
+
+def train(backup: Path, kill_at: int) -> list[dict[str, object]]:
+    """What a training tells: its state where it began, and at the end of each epoch."""
+    command = [sys.executable, "-c", TRAINING, str(backup), str(kill_at)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_killed_training_goes_on_with_its_masks(tmp_path):
+    """Killed within epochs 2, 4 and 5, of four batches each; a whole one beside it."""
+    whole = train(tmp_path / "whole", 0)[1:]
+    assert len(whole) == 8
+    assert whole[7]["held"] != whole[1]["held"]
+    for kill_at, first, begun in ((10, 0, 0), (19, 2, 2), (23, 4, 4), (0, 5, 5)):
+        start, *ends = train(tmp_path / "killed", kill_at)
+        assert start["epoch"] == begun
+        if begun:
+            assert start["resumed"]
+            for key in ("masks", "held", "weights"):
+                assert start[key] == whole[begun - 1][key]
+        # The same masks and weights, bit by bit, as those of a training that was never killed.
+        assert ends == whole[first : first + len(ends)]
+    assert first + len(ends) == 8
