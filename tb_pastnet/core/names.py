@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
@@ -175,7 +176,7 @@ def resolve(name: str, identities: Iterable[str]) -> str:
         The identity.
 
     Raises:
-        UnknownName: none fits, or several do.
+        UnknownName: none fits, the nearest are named; or several do.
 
     Example:
         >>> resolve("kernel", ["conv1/kernel", "conv1/bias"])
@@ -187,7 +188,8 @@ def resolve(name: str, identities: Iterable[str]) -> str:
     fits = [identity for identity in known if identity.endswith("/" + name)]
     if len(fits) == 1:
         return fits[0]
-    shown = ", ".join((fits or known)[:8]) + (", …" if len(fits or known) > 8 else "")
+    candidates = fits or _nearest_first(name, known)
+    shown = ", ".join(candidates[:8]) + (", …" if len(candidates) > 8 else "")
     if fits:
         raise UnknownName(
             f"Could not find variable {name!r}: expected a name that fits one variable, got "
@@ -197,3 +199,13 @@ def resolve(name: str, identities: Iterable[str]) -> str:
         f"Could not find variable {name!r}: expected one of {shown or 'none at all'}, got no "
         f"match. Use a variable's path below the model, or the end of it."
     )
+
+
+def _nearest_first(name: str, identities: Sequence[str]) -> list[str]:
+    elements = name.count("/") + 1
+
+    def likeness(identity: str) -> float:
+        end = "/".join(identity.split("/")[-elements:])
+        return SequenceMatcher(None, name, end).ratio()
+
+    return sorted(identities, key=likeness, reverse=True)

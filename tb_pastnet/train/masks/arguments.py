@@ -34,7 +34,7 @@ def mask_of(record: Recorded, mask: Any, channels: Any, word: str) -> Mask:
         )
     if mask is not None:
         return selection.as_mask(mask, record.text.shape, name, word)
-    return selection.channel_mask(np.asarray(channels), record.axis, name)
+    return selection.channel_mask(channels, record.axis, name)
 
 
 def opened(record: Recorded, mask: Any, channels: Any, word: str) -> Mask:

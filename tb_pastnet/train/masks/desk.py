@@ -35,12 +35,19 @@ class Desk:
         return self._state.read(record.text.id)
 
     def prunable(self, names: Iterable[str] | None) -> list[Recorded]:
-        """The named variables, each once; None: all kernels of layers that own no masks."""
-        if names is not None:
+        """The named variables, each once; None: all kernels of layers that own no masks.
+
+        Raises before any of them is changed, where a mask could not hold one.
+        """
+        if names is None:
+            every = self._state.variables.values()
+            found = [one for one in every if one.text.role == "kernel" and not _owned(one)]
+        else:
             names = [names] if isinstance(names, str) else names
-            return list({record.text.id: record for record in map(self.record, names)}.values())
-        every = self._state.variables.values()
-        return [one for one in every if one.text.role == "kernel" and not _owned(one)]
+            found = list({record.text.id: record for record in map(self.record, names)}.values())
+        for record in found:
+            refuse(record)
+        return found
 
     def counted(self, name: str | None) -> list[Recorded]:
         """What sparsity is counted over: one variable, or all kernels and what else is pruned."""

@@ -140,8 +140,8 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
     def serialize(self) -> bytes:
         """Masks and check sums of what is held, one bit an element and mask, before compression.
 
-        Nothing for `tf.saved_model.save`, which asks while it builds a graph: a model in that format
-        isn't trained any more.
+        Nothing for `tf.saved_model.save`, which asks while it builds a graph: it never brings back
+        what Python keeps.
         """
         if not tf.executing_eagerly():
             return b""

@@ -80,3 +80,14 @@ def test_a_name_that_fits_nothing_is_refused():
     many = [f"v{i}" for i in range(9)]
     with pytest.raises(UnknownName, match="v7, …, got no match"):
         names.resolve("x", many)
+
+
+def test_the_nearest_names_are_told_first():
+    known = [f"block_{i}/dense/{kind}" for i in range(20) for kind in ("kernel", "bias")]
+    for typo in ("block_17/dens/kernel", "block_17/dense/kernal"):
+        with pytest.raises(UnknownName, match="expected one of block_17/dense/kernel, "):
+            names.resolve(typo, known)
+    with pytest.raises(
+        UnknownName, match=r"expected one of block_0/dense/bias, block_1/dense/bias, .*, …"
+    ):
+        names.resolve("bios", known)
