@@ -12,7 +12,7 @@ from tools import browser, bundle, environment
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
 TEXT = """\
-demo       train the demo's five runs and show them in TensorBoard (--once: only train)
+demo       train the demo's runs and show them in TensorBoard (--once: only train)
 test       lint, then run every test; what follows -- goes to pytest, which then runs alone
 lint       ruff, mypy --strict, import-linter, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)

@@ -144,7 +144,7 @@ def test_what_leaks_is_shown_as_frozen_and_violated_from_the_first_record_on(tab
 def test_what_leaks_moves_by_rate_times_decay(tab):
     for layer in CONVOLUTIONS[2:]:
         steps, _, delta = cells(tab, "leak_weight_decay", layer)
-        late = steps > (LEAK + 8) * STEPS_PER_EPOCH
+        late = steps > LEAK * STEPS_PER_EPOCH
         leaked = np.exp2(delta[:LEAKING, late] / 16)
         np.testing.assert_allclose(leaked, 2e-4, rtol=0.045)
         others = np.exp2(delta[LEAKING:, late] / 16)

@@ -4,15 +4,18 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tools.steps import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
-def test_the_ten_lines_are_ten():
-    first = FENCED.findall(README)[0]
-    assert len([line for line in first.splitlines() if line.strip()]) == 10
+@pytest.mark.parametrize("block", [0, 1])
+def test_the_ten_lines_are_ten(block):
+    lines = FENCED.findall(README)[block].splitlines()
+    assert len([line for line in lines if line.strip()]) == 10
 
 
 def test_its_python_runs_and_records(tmp_path):
@@ -25,8 +28,9 @@ def test_its_python_runs_and_records(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "\n0.5 []\n" in done.stdout
     written = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert written == ["first", "own_loop", "summaries"]
+    assert written == ["first", "masked", "own_loop", "summaries"]
     for name in written:
         assert any((tmp_path / "runs" / name).rglob("events.out.tfevents.*"))
 
@@ -40,3 +44,13 @@ def test_every_file_that_it_links_to_is_there():
 def test_it_names_every_command():
     for command in ("demo", "test", "lint", "bundle", "prove", "bench"):
         assert f"| `python3 dev.py {command}` |" in README
+
+
+def test_its_numbers_of_the_lottery_are_those_of_the_table():
+    table = (ROOT / "docs" / "lottery_tickets.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+    said = {row[2]: row[3:5] for row in rows if len(row) > 6}
+    winning, random = said["98.2 %"]
+    assert f"{winning} % of the test digits right" in README
+    assert f"same masks {random} %" in README
+    assert f"the dense network {said['0.0 %'][0]} %" in README
