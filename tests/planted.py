@@ -127,14 +127,14 @@ class Audited(keras.callbacks.Callback):
             name, value = record.text.id, record.found.variable.numpy()
             held, pruned = self._held(record)
             was_held, was = self.reference.get(name, (np.zeros_like(held), value))
-            expected = np.where(was_held & held, was, np.where(pruned, np.zeros_like(value), value))
-            self.reference[name] = held, expected
+            expected = np.where(pruned, np.zeros_like(value), np.where(was_held, was, value))
+            self.reference[name] = held & ~pruned, expected
 
     def _compare(self):
         """Which channels differ from their reference, and since which record."""
         for record in self.records:
             name, value = record.text.id, record.found.variable.numpy()
-            held, expected = self.reference[name]
+            held, expected = self._held(record)[0], self.reference[name][1]
             bits = _INTS[value.itemsize]
             differ = held & (value.view(bits) != expected.view(bits))
             size = np.abs(value.astype("f8") - expected.astype("f8"))
@@ -154,6 +154,3 @@ class Audited(keras.callbacks.Callback):
             (one.variable, one.channel): (one.first_step, one.elements, one.held, one.largest)
             for one in self.audit.violations
         }
-
-    def causes(self):
-        return {one.cause for one in self.audit.violations}

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tb_pastnet.train.masks.masks import Masks
 from tests.planted import BIAS, HELD, HELD_FROM, KERNEL, At, Audited, build, declare, fit, holes
 
+PROVE = pytest.mark.prove
 SGD, Adam = keras.optimizers.SGD, keras.optimizers.Adam
 
 
@@ -60,17 +61,16 @@ def test_weight_decay_with_accumulated_gradients():
 @pytest.mark.parametrize(
     "optimizer",
     [
-        SGD(0.05, momentum=0.9),
-        SGD(0.05, momentum=0.9, nesterov=True),
-        Adam(0.01),
-        keras.optimizers.RMSprop(0.01, momentum=0.5),
-        keras.optimizers.Nadam(0.01),
-        keras.optimizers.Adamax(0.01),
-        keras.optimizers.Lion(0.01),
-        keras.optimizers.Lamb(0.01),
-        keras.optimizers.AdamW(0.01, weight_decay=1e-4),
+        pytest.param(SGD(0.05, momentum=0.9), id="sgd"),
+        pytest.param(keras.optimizers.AdamW(0.01, weight_decay=1e-4), id="adamw"),
+        pytest.param(keras.optimizers.Lamb(0.01), id="lamb"),
+        pytest.param(SGD(0.05, momentum=0.9, nesterov=True), id="nesterov", marks=PROVE),
+        pytest.param(Adam(0.01), id="adam", marks=PROVE),
+        pytest.param(keras.optimizers.RMSprop(0.01, momentum=0.5), id="rmsprop", marks=PROVE),
+        pytest.param(keras.optimizers.Nadam(0.01), id="nadam", marks=PROVE),
+        pytest.param(keras.optimizers.Adamax(0.01), id="adamax", marks=PROVE),
+        pytest.param(keras.optimizers.Lion(0.01), id="lion", marks=PROVE),
     ],
-    ids=["sgd", "nesterov", "adam", "rmsprop", "nadam", "adamax", "lion", "lamb", "adamw"],
 )
 def test_momentum(optimizer):
     check(leaking(optimizer), "momentum")
@@ -156,7 +156,6 @@ def test_trainable_without_compile(optimizer):
 def test_what_a_graph_assigns_is_unknown(enforce):
     model = build()
     model.compile("sgd", "mse")
-    # By a layer: Keras's own optimizers are hooked, a step's other operations aren't.
     audits = [Audited(1), Audited(10)]
     masks = Masks(model, enforce=enforce)
     masks.freeze(KERNEL, holes()[0])
