@@ -15,7 +15,7 @@ from tb_pastnet.train.masks.evidence import Witness
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.state import MaskState
-from tb_pastnet.train.masks.watch import Watch
+from tb_pastnet.train.masks.watch import Watch, which_moved
 from tb_pastnet.train.model.variables import Recorded
 
 
@@ -165,10 +165,7 @@ class Audit:
         key = [(watch, watch.version) for watch in watches]
         if key != self._key:
             self._key = key
-            self._function = tf.function(
-                lambda: tf.stack([tf.reduce_any(watch.moved()) for watch in watches]),
-                autograph=False,
-            )
+            self._function = tf.function(lambda: which_moved(watches), autograph=False)
         return self._function().numpy().tolist() if watches else []
 
     def _judge(self, watch: Watch, step: int) -> list[Violation]:

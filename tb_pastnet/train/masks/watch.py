@@ -5,6 +5,7 @@ All is computed where the variable lies; only results of channels leave the devi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import tensorflow as tf
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.train.masks.hold import Hold
 from tb_pastnet.train.masks.owned import MaskedWeight
+from tb_pastnet.train.measure.reduce import STACK_ELEMENTS
 from tb_pastnet.train.model.variables import Recorded
 
 Ints = npt.NDArray[np.int64]
@@ -124,10 +126,7 @@ class Watch:
 
     def moved(self) -> Any:
         """Which elements are held and differ in any bit, a bool tensor."""
-        # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed. An
-        # exclusive or, as a GPU compares int32 on the host.
-        differ = tf.bitwise.bitwise_xor(_bits(self.value()), _bits(self.expected()))
-        return tf.cast(differ, tf.bool) & self.held()
+        return _moved(self.value(), self.expected(), self.held())
 
     def channels(self) -> Channels:
         """Compares the variable channel by channel."""
@@ -177,6 +176,32 @@ class Watch:
         )
 
 
+def which_moved(watches: Sequence[Watch]) -> Any:
+    """Which of some variables have a held element that moved.
+
+    Args:
+        watches: at least one.
+
+    Returns:
+        A bool tensor of shape (watches,). Small variables of one shape are compared together, which
+        halves the time to compile it.
+    """
+    groups: dict[Any, list[int]] = {}
+    for number, watch in enumerate(watches):
+        variable = watch.variable
+        large = variable.shape.num_elements() > STACK_ELEMENTS
+        key = (tuple(variable.shape), variable.dtype, number if large else None)
+        groups.setdefault(key, []).append(number)
+    found = []
+    for numbers in groups.values():
+        group = [watches[number] for number in numbers]
+        rows = [(one.value(), one.expected(), one.held()) for one in group]
+        columns = [_flattened(column) for column in zip(*rows, strict=True)]
+        found.append(tf.reduce_any(_moved(*columns), 1))
+    order = np.argsort([number for numbers in groups.values() for number in numbers])
+    return tf.gather(tf.concat(found, 0), order)
+
+
 def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
     """Some elements of a tensor or variable.
 
@@ -200,6 +225,19 @@ def channels_at(axis: ChannelAxis, positions: Ints) -> Ints:
     places = np.unravel_index(positions, axis.view)
     shape = [axis.view[at] for at in axis.axes]
     return np.ravel_multi_index([places[at] for at in axis.axes], shape).astype(np.int64)
+
+
+def _flattened(values: Sequence[Any]) -> Any:
+    # A single one isn't copied.
+    stacked = values[0] if len(values) == 1 else tf.stack(values)
+    return tf.reshape(stacked, (len(values), -1))
+
+
+def _moved(value: Any, expected: Any, held: Any) -> Any:
+    # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed. An
+    # exclusive or, as a GPU compares int32 on the host.
+    differ = tf.bitwise.bitwise_xor(_bits(value), _bits(expected))
+    return tf.cast(differ, tf.bool) & held
 
 
 def _bits(value: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tb_pastnet.train.masks.hold import Hold
-from tb_pastnet.train.masks.watch import Watch, channels_at, values_at
+from tb_pastnet.train.masks.watch import Watch, channels_at, values_at, which_moved
 from tb_pastnet.train.model.variables import network
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
@@ -174,3 +174,17 @@ def test_the_first_replica_of_mirrored_variables_is_read():
     watch.follow(None, flagged=True)
     variable.assign([1.0, 3])
     assert watch.channels().differ.tolist() == [0, 1]
+
+
+def test_several_variables_at_once():
+    shapes = [(2, 3), (4,), (2, 3), (), (300, 300), (2, 3), (4,), (300, 300)]
+    dtypes = ["float32"] * 5 + ["float16", "float32", "float32"]
+    watches = [watched(np.ones(s), d)[1] for s, d in zip(shapes, dtypes, strict=True)]
+    assert not which_moved(watches).numpy().any()
+    for number in (1, 2, 7):
+        watches[number].variable.assign_add(
+            tf.one_hot(0, shapes[number][-1]) * tf.ones(shapes[number])
+        )
+        moved = [watch.moved().numpy().any() for watch in watches]
+        assert moved[number]
+        assert which_moved(watches).numpy().tolist() == moved
