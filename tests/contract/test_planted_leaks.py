@@ -201,3 +201,22 @@ def test_a_step_that_was_traced_before_the_masks():
         "first mask, got one traced before, which goes around it. Make the tf.function of the step "
         "anew."
     )
+
+
+def test_momentum_in_a_step_of_ones_own():
+    model = build()
+    model.compile(SGD(0.05, momentum=0.9), "mse")
+    Masks(model, enforce=False)
+    audited = Audited(1)
+    audited.set_model(model)
+    audited.on_train_begin()
+    batch = np.ones((4, 6), "f"), np.ones((4, 3), "f")
+    train = tf.function(lambda: model.train_step(batch))
+    for step in range(4):
+        if step == 2:
+            declare(model)
+            audited._refer()
+        train()
+        # As a Recorder does, it looks only after a step; masks tell it themselves when they change.
+        audited.on_train_batch_end(0)
+    check([audited], "momentum", begin=2)
