@@ -177,7 +177,7 @@ class Recorder:
         """
         if self._closed or os.getpid() != self._pid:
             return False
-        self._tell_late_masks()
+        self._tell_late()
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
@@ -188,7 +188,7 @@ class Recorder:
         """
         if self._closed or os.getpid() != self._pid:
             return
-        self._tell_late_masks()
+        self._tell_late()
         self._closed = True
         if self._sink is None:
             self._segments.close()
@@ -245,11 +245,14 @@ class Recorder:
         if offers:
             sink.masks(step, offers)
 
-    def _tell_late_masks(self) -> None:
-        """Masks that changed after the last step: they are in force from the next one on."""
+    def _tell_late(self) -> None:
+        """What else is known: masks that changed after the last step are in force from the next."""
+        step = self._schedule.last
+        if self._sink is None or step is None:
+            return
         try:
-            if self._sink is not None and self._schedule.last is not None:
-                self._tell_masks(self._sink, self._schedule.last + 1)
+            self._sink.violations(step, self._feed.late_violations())
+            self._tell_masks(self._sink, step + 1)
         except Exception as error:
             self._notes.add("Could not record masks", error)
 

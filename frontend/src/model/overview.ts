@@ -19,6 +19,8 @@ export interface Overview {
   end: number;
   learningRates: Float32Array;
   wallTimes: Float64Array;
+  /** Channels of all variables that the audit found violated, also of those that no layer is drawn by. */
+  violatedChannels: number;
   /** Whether any weight was pruned at any time. */
   sparse: boolean;
 }
@@ -58,6 +60,7 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
     layers: header.layers,
     accounts: new Map(header.layers.map((layer, l) => [layer, header.accounts[l]])),
     notes: header.notes,
+    violatedChannels: header.violated_channels ?? 0,
     series,
     starts,
     ends,

@@ -146,7 +146,7 @@ const audits = new WeakMap<ViolationsAnswer, ReadonlyMap<string, LayerAudit>>();
 export function violatedIn(run: string, layerIds: readonly string[]): Violated | null {
   const overview = overviewOf(run).value;
   const all = overview && sumOf(overview, overview.layers);
-  if (!overview || !all || !violations(all)) return null;
+  if (!overview || !all || !(violations(all) || overview.violatedChannels)) return null;
   const { value: answer } = violationsOf(run);
   if (answer && answer.total <= answer.violations.length) {
     const known = audits.get(answer) ?? byLayer(answer.violations);

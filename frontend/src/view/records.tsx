@@ -3,7 +3,7 @@
 import { formatCount } from "../model/format";
 import type { Account } from "../wire/types";
 import { Icon, Marker } from "./bits";
-import { indexOf, layers, listedRuns, type Run } from "./data";
+import { indexOf, layers, listedRuns, overviewOf, type Run } from "./data";
 
 const PARTS: [keyof Account, string][] = [
   ["offered", "steps at which a record was due"],
@@ -55,7 +55,8 @@ function AccountTable({ list }: { list: readonly Run[] }) {
 function messages(): string[] {
   const lines = [...(indexOf().value?.warnings ?? [])];
   for (const run of listedRuns.value) {
-    for (const note of run.notes)
+    // The overview has read more than the index: masks and what was held.
+    for (const note of overviewOf(run.name).value?.notes ?? run.notes)
       lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
     for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
     if (run.source === "summary") {

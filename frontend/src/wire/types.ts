@@ -81,6 +81,7 @@ export interface OverviewHeader {
   notes: Note[];
   /** Weights that can be pruned, by layer. */
   prunable?: number[];
+  violated_channels?: number;
 }
 
 export interface LayerEvent {

@@ -135,8 +135,14 @@ class Held:
         found = [one for mask in MASKS for one in self._changes(variable, mask)]
         return sorted(found, key=lambda one: one.step)
 
-    def commanded(self, variable: str) -> Integers:
-        """int64 (changes,), the steps at which a kept mask changed: held weights may move then."""
+    def commanded(self, variable: str) -> Integers | None:
+        """int64 (changes,), the steps at which a kept mask changed: held weights may move then.
+
+        None where the writer looked itself for held weights that moved, and so `violations` tells.
+        """
+        known = [one.description for one in self.lineages if one.description is not None]
+        if known and known[-1].audited:
+            return None
         steps = [one.step for one in self.events(variable) if one.mask == "kept"]
         return np.array(steps, np.int64)
 

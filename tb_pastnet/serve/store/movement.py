@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 Event = dict[str, Any]
 
 _KERNEL = "kernel"
+_NO_STEPS = np.zeros(0, np.int64)
 _SLAB = 1 << 20
 _RATE_FACTOR = 1.5
 
@@ -75,7 +76,7 @@ class Movement:
 
 
 def make_movement(
-    series: Series, variable: Variable, commanded: Integers | None = None
+    series: Series, variable: Variable, commanded: Integers | None = _NO_STEPS
 ) -> Movement:
     """Tells the state and the relative delta of each record and channel.
 
@@ -84,8 +85,9 @@ def make_movement(
         variable: whose. In kernels alone channels of zeros count as pruned without a mask.
         commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
             they are known. Weights that were held and are pruned then don't violate anything.
+            None: the writer itself looked for held weights that moved, so that none are marked.
     """
-    calm = _calm(series, np.zeros(0, np.int64) if commanded is None else commanded)
+    calm = 0xFF if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
@@ -98,7 +100,12 @@ def make_movement(
         codes = series.codes[:, :, at : at + wide]
         delta[:, at : at + wide] = states.relative_delta(codes)
         state[:, at : at + wide] = calm & states.channel_states(
-            codes, series.steps, series.past_steps, measured=measured, threshold=0
+            codes,
+            series.steps,
+            series.past_steps,
+            measured=measured,
+            audited=commanded is None,
+            threshold=0,
         )
         marks.append(find_marks(state[:, at : at + wide], codes, at))
         more = pruned_weights(codes, variable.elements)

@@ -41,6 +41,7 @@ class Overview:
         rows: one for each layer of the run, in its order.
         accounts: likewise, of the variable that the layer is drawn by.
         pruned: likewise, what is pruned of all its variables.
+        violated_channels: of all variables, found by the audit.
         notes: what could not be read of any of them.
     """
 
@@ -51,6 +52,7 @@ class Overview:
     rows: tuple[Row, ...]
     accounts: tuple[Account, ...]
     pruned: tuple[Pruned, ...]
+    violated_channels: int
     notes: Notes
 
     def container(self) -> bytes:
@@ -63,6 +65,7 @@ class Overview:
             "past": self.run.past,
             "layers": [layer.id for layer in self.run.layers],
             "prunable": [one.prunable for one in self.pruned],
+            "violated_channels": self.violated_channels,
             "accounts": [asdict(account) for account in self.accounts],
             "notes": notes.listed(self.notes),
         }
@@ -128,7 +131,15 @@ def make_overview(
         found.update(moves.notes)
     found.update(sparsity.notes)
     return Overview(
-        run, threshold, edges, lasts, tuple(rows), tuple(accounts), tuple(pruned), found
+        run,
+        threshold,
+        edges,
+        lasts,
+        tuple(rows),
+        tuple(accounts),
+        tuple(pruned),
+        len({(one.variable, one.channel) for some in held.violations.values() for one in some}),
+        found,
     )
 
 

@@ -54,6 +54,7 @@ class Feed:
         self._notes = notes
         self._audit = Audit(model, records, state, optimizer) if audited else None
         self._noted = 0
+        self._told_of: dict[tuple[str, int, int], Violation] = {}
         self._owned = [
             (record, record.found.variable)
             for record in self._records
@@ -86,6 +87,7 @@ class Feed:
         """Tells all masks again, and violations that last, for a new lineage."""
         self._version = None
         self._told.clear()
+        self._told_of.clear()
         if self._audit is not None:
             self._audit.restart()
 
@@ -113,7 +115,14 @@ class Feed:
         for text in self._audit.notes[self._noted :]:
             self._notes.add(text)
         self._noted = len(self._audit.notes)
-        return found
+        return [one for one in found if self._worth_telling(one)]
+
+    def late_violations(self) -> list[Violation]:
+        """Those that have grown since they were told."""
+        found = [] if self._audit is None else self._audit.violations
+        late = [one for one in found if self._told_of.get(_key(one), one) != one]
+        self._told_of.update({_key(one): one for one in late})
+        return late
 
     def changes(self, *, due: bool = False) -> list[MaskOffer]:
         """The masks that changed since the last call; quick where none did.
@@ -140,6 +149,20 @@ class Feed:
     def shares(self) -> tuple[Floats, Floats]:
         """Share of each channel that is kept, and that masks let an update change."""
         return self._kept, self._through
+
+    def _worth_telling(self, violation: Violation) -> bool:
+        """One that goes on is told again when it is twice as long, or twice as far."""
+        told = self._told_of.get(_key(violation))
+        if told is not None:
+            longer = _duration(violation) >= 2 * _duration(told)
+            if (
+                not longer
+                and violation.largest < 2 * told.largest
+                and violation.cause == told.cause
+            ):
+                return False
+        self._told_of[_key(violation)] = violation
+        return True
 
     def _follow(
         self, record: Recorded, span: slice, kept: Mask, trainable: Mask
@@ -170,3 +193,11 @@ def _masks_of(record: Recorded, state: MaskState | None) -> tuple[Mask, Mask] | 
 
 def _offer(name: str, word: str, mask: Mask) -> MaskOffer:
     return MaskOffer(name, word, np.packbits(mask), mask.size, int(mask.sum()))
+
+
+def _key(violation: Violation) -> tuple[str, int, int]:
+    return violation.variable, violation.channel, violation.first_step
+
+
+def _duration(violation: Violation) -> int:
+    return violation.last_step - violation.first_step + 1

@@ -63,6 +63,8 @@ def test_held_weights_that_are_pruned_by_command_violate_nothing() -> None:
         marked = moves.steps[(moves.unsettled[:, 0] & states.VIOLATED) != 0]
         assert marked.tolist() == right
         assert moves.marks.channels.tolist() == ([0] if right else [])
+    # Where the writer has audited, its violations tell, and no record.
+    assert not make_movement(series(codes), kernel, None).marks.channels.size
 
 
 def test_each_change_of_a_mask_is_an_event() -> None:

@@ -188,3 +188,55 @@ def test_layers_that_own_their_masks(tmp_path):
         InvalidArgument, match=r"expected a weight without masks, got one of a layer"
     ):
         masks.prune("kernel", channels=[0])
+
+
+def test_a_violation_that_goes_on_is_told_ever_less_often_and_at_the_end(tmp_path, monkeypatch):
+    model = variables()
+    masks = Masks(model, enforce=False)
+    masks.freeze(KERNEL, channels=[1])
+    told = []
+    with Recorder(tmp_path, model, every=1, masks=masks, initial_step=0) as recorder:
+        recorder.record(1)
+        sink = recorder._sink
+        original = sink.violations
+        monkeypatch.setattr(
+            sink,
+            "violations",
+            lambda step, found: (told.append((step, found)), original(step, found)),
+        )
+        for step in range(2, 41):
+            model[KERNEL].assign_add([[0.0, 0.0], [0.0, 1e-3], [0.0, 0.0], [0.0, 0.0]])
+            recorder.record(step)
+    steps = [step for step, found in told if found]
+    assert steps[:4] == [2, 3, 5, 9]
+    assert len(steps) < 10
+    [violation] = read_one(tmp_path).violations.values()
+    assert (violation.variable, violation.channel) == (KERNEL, 1)
+    assert (violation.first_step, violation.last_step) == (2, 40)
+    assert (violation.elements, violation.held) == (1, 4)
+    assert violation.largest == pytest.approx(39e-3, rel=1e-3)
+
+
+def test_no_audit_where_none_is_asked_for(tmp_path):
+    model = variables()
+    masks = Masks(model, enforce=False)
+    masks.freeze(KERNEL)
+    with Recorder(tmp_path, model, every=1, masks=masks, audit=False, initial_step=0) as recorder:
+        model[KERNEL].assign_add(np.ones((4, 2)))
+        recorder.record(1)
+    log = read_one(tmp_path)
+    assert not log.violations
+    assert not log.description.audited
+
+
+def test_a_failing_audit_costs_no_record(tmp_path, monkeypatch, caplog):
+    model = variables()
+    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
+        for name in ("check", "observe"):
+            monkeypatch.setattr(f"tb_pastnet.train.masks.audit.Audit.{name}", lambda *_: 1 // 0)
+        recorder.record(1)
+        recorder.record(2)
+    log = read_one(tmp_path)
+    assert log.record_steps() == [1, 2]
+    assert sum("Could not audit held weights" in text for text in log.last.notes) == 1
+    assert caplog.text.count("Could not see what is held") == 1
