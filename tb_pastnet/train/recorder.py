@@ -251,7 +251,9 @@ class Recorder:
         if self._sink is None or step is None:
             return
         try:
-            self._sink.violations(step, self._feed.late_violations())
+            late = self._feed.late_violations()
+            if late:
+                self._sink.violations(step, late)
             self._tell_masks(self._sink, step + 1)
         except Exception as error:
             self._notes.add("Could not record masks", error)

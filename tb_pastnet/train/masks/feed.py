@@ -155,11 +155,8 @@ class Feed:
         told = self._told_of.get(_key(violation))
         if told is not None:
             longer = _duration(violation) >= 2 * _duration(told)
-            if (
-                not longer
-                and violation.largest < 2 * told.largest
-                and violation.cause == told.cause
-            ):
+            farther = violation.largest >= 2 * told.largest
+            if not (longer or farther or violation.cause != told.cause):
                 return False
         self._told_of[_key(violation)] = violation
         return True
