@@ -80,31 +80,33 @@ class Hold:
         else:
             self.reference.assign(tf.where(already, self.reference, value))
 
-    def mask_gradient(self, gradient: Any) -> Any:
+    def mask_gradient(self, gradient: Any, through: Any) -> Any:
         """The gradient with zeros at what is held, be it NaN or infinite there.
 
         Args:
             gradient: a tensor or tf.IndexedSlices.
+            through: what `through` says now, a tensor: reading a variable costs more than `where`.
         """
         if isinstance(gradient, tf.IndexedSlices):
-            through = tf.gather(self.through, gradient.indices)
             zero = tf.zeros((), gradient.values.dtype)
-            values = tf.where(through, gradient.values, zero)
+            values = tf.where(tf.gather(through, gradient.indices), gradient.values, zero)
             return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-        return tf.where(self.through, gradient, tf.cast(self._zeros, gradient.dtype))
+        return tf.where(through, gradient, tf.cast(self._zeros, gradient.dtype))
 
     def before(self) -> Any:
         """What is held, taken before an update: a copy, as `identity` would share the storage."""
         return tf.where(self.kept, tf.convert_to_tensor(self.variable), self._zeros)
 
-    def restore(self, variable: Any, before: Any) -> None:
+    @staticmethod
+    def restore(variable: Any, through: Any, before: Any) -> None:
         """Puts back what is held. By `where`: a product would spread NaN.
 
         Args:
             variable: the variable, or one that follows it such as its moving average.
+            through: what `through` says now.
             before: as from `before`.
         """
-        value = tf.where(self.through, tf.convert_to_tensor(variable), before)
+        value = tf.where(through, tf.convert_to_tensor(variable), before)
         variable.assign(value, read_value=False)
 
 

@@ -63,13 +63,14 @@ class Hook:
             grads, known = list(grads), self._known()
             if trainable_variables is not None:
                 known = trainable_variables = list(trainable_variables)
+            # An overwriting average writes all variables, also those without a gradient.
+            moved = {id(hold): hold for hold in self._holds([*known, *self._known()]) if hold}
+            through = {at: tf.convert_to_tensor(hold.through) for at, hold in moved.items()}
             # Not strict: Keras has an error of its own for too few gradients.
             for at, (gradient, hold) in enumerate(zip(grads, self._holds(known), strict=False)):
                 if hold is not None and gradient is not None:
-                    grads[at] = hold.mask_gradient(gradient)
-            # An overwriting average writes all variables, also those without a gradient.
-            moved = {id(hold): hold for hold in self._holds([*known, *self._known()]) if hold}
-            before = [hold.before() for hold in moved.values()]
+                    grads[at] = hold.mask_gradient(gradient, through[id(hold)])
+            before = [(through[at], hold.before()) for at, hold in moved.items()]
             original(grads, trainable_variables)
             self._restore(list(moved.values()), before)
             self.applied.assign_add(1, read_value=False)
@@ -84,14 +85,14 @@ class Hook:
     def _holds(self, variables: Sequence[Any]) -> list[Hold | None]:
         return [self.holder.hold_of(tf_variable(variable)) for variable in variables]
 
-    def _restore(self, holds: Sequence[Hold], before: Sequence[Any]) -> None:
+    def _restore(self, holds: Sequence[Hold], before: Sequence[tuple[Any, Any]]) -> None:
         averages = averages_of(self.optimizer)
 
         def put_back(strategy: Any, values: Sequence[Any]) -> None:
             for hold, value in zip(holds, values, strict=True):
                 for variable in (hold.variable, averages.get(id(hold.variable))):
                     if variable is not None:
-                        strategy.extended.update(variable, hold.restore, args=(value,), group=False)
+                        strategy.extended.update(variable, hold.restore, args=value, group=False)
 
         if holds:
             merged(put_back, self.optimizer, before)

@@ -96,7 +96,7 @@ class Keeper:
         for hook in self.hooks:
             average = averages_of(hook.optimizer).get(id(hold.variable))
             if average is not None:
-                hold.restore(average, hold.before())
+                hold.restore(average, hold.through, hold.before())
         if first:
             self.retrace()
 
