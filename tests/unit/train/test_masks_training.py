@@ -48,7 +48,7 @@ def test_loss_scaling_of_mixed_precision():
     held = held_bits(model, masks)
     model.fit(*data(32), batch_size=8, epochs=25, verbose=0)
     assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
-    assert 90 < int(model.optimizer.iterations) <= 100
+    assert 90 < int(model.optimizer.inner_optimizer.iterations) <= 100
     assert held_bits(model, masks) == held
 
 
