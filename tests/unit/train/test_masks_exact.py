@@ -45,14 +45,16 @@ OPTIMIZERS = {
     "Muon": ("Muon", {}),
     "ScheduleFreeAdamW": ("ScheduleFreeAdamW", {}),
 }
+# An average alone moves nothing: what it follows has to move within the update.
+EMA = {"use_ema": True, "ema_momentum": 0.9, "weight_decay": 0.1}
 SETTINGS = {
     "plain": {},
     "weight_decay": {"weight_decay": 0.1},
     "clipvalue": {"clipvalue": 0.5},
     "clipnorm": {"clipnorm": 0.5},
     "global_clipnorm": {"global_clipnorm": 0.5},
-    "ema_final": {"use_ema": True, "ema_momentum": 0.9},
-    "ema_overwriting": {"use_ema": True, "ema_momentum": 0.9, "ema_overwrite_frequency": 3},
+    "ema_final": {**EMA},
+    "ema_overwriting": {**EMA, "ema_overwrite_frequency": 3},
     "accumulation": {"gradient_accumulation_steps": 4},
     "loss_scale": {"loss_scale_factor": 8.0},
 }
