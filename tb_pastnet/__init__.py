@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
     from tb_pastnet.train import summary as summary
     from tb_pastnet.train.callback import PastNetCallback as PastNetCallback
-    from tb_pastnet.train.masks.layers import Masked as Masked
-    from tb_pastnet.train.masks.layers import MaskedDense as MaskedDense
+    from tb_pastnet.train.layers.masked import Masked as Masked
+    from tb_pastnet.train.layers.masked import MaskedDense as MaskedDense
     from tb_pastnet.train.masks.load import load_model as load_model
     from tb_pastnet.train.masks.masks import Masks as Masks
     from tb_pastnet.train.masks.pruning import PruningCallback as PruningCallback
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Masked": "tb_pastnet.train.masks.layers",
-    "MaskedDense": "tb_pastnet.train.masks.layers",
+    "Masked": "tb_pastnet.train.layers.masked",
+    "MaskedDense": "tb_pastnet.train.layers.masked",
     "Masks": "tb_pastnet.train.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
     "PastNetCallback": "tb_pastnet.train.callback",

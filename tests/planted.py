@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.train.masks.audit import Audit
+from tb_pastnet.train.audit.audit import Audit
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.model.variables import network

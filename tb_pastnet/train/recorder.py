@@ -13,12 +13,12 @@ import numpy as np
 
 from tb_pastnet.core.names import RunName, lineage_directory
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.log.batch import Batch, Offer, Span
 from tb_pastnet.train.log.lineage import Describer, origin
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
-from tb_pastnet.train.masks.feed import Feed
 from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.measure.rates import optimizer_of, rate_of
 from tb_pastnet.train.measure.reduce import ChannelPass

@@ -1,1 +1,1 @@
-"""Masks that hold single weights: on optimizers, and in layers that own them."""
+"""Masks beside a model that is built: they hold its weights on the optimizer."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.hold import Mask
 from tb_pastnet.train.masks.keeper import Keeper
-from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.refuse import refuse
 from tb_pastnet.train.masks.state import MaskState
 from tb_pastnet.train.model.variables import Recorded

@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.train.audit.audit import Audit
 from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.masks import rewind
-from tb_pastnet.train.masks.audit import Audit
 from tb_pastnet.train.masks.commands import MaskCommands
 from tb_pastnet.train.masks.desk import Desk
 from tb_pastnet.train.masks.keeper import Keeper, attach, attached

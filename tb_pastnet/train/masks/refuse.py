@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.masks.owned import MaskedWeight
+from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.model.variables import Recorded
 
 

@@ -22,8 +22,8 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.hold import Hold, Mask
-from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.resumed import Resumed
 from tb_pastnet.train.model.variables import Recorded
 

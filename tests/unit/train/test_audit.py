@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.train.masks.audit import Audit
-from tb_pastnet.train.masks.layers import Masked
+from tb_pastnet.train.audit.audit import Audit
+from tb_pastnet.train.layers.masked import Masked
 from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.model.variables import network
 

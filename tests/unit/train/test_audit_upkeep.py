@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.train.masks.audit import Audit
+from tb_pastnet.train.audit.audit import Audit
+from tb_pastnet.train.audit.watch import Watch, which_moved
 from tb_pastnet.train.masks.masks import Masks
-from tb_pastnet.train.masks.watch import Watch, which_moved
 from tb_pastnet.train.model.variables import network
 
 KERNEL = "dense/kernel"
@@ -53,7 +53,7 @@ def test_other_masks_need_no_new_function(model, masks, monkeypatch):
         made.append(len(watches))
         return which_moved(watches)
 
-    monkeypatch.setattr("tb_pastnet.train.masks.audit.which_moved", counted)
+    monkeypatch.setattr("tb_pastnet.train.audit.audit.which_moved", counted)
     masks.freeze(KERNEL, channels=[1])
     masks.thaw(KERNEL, channels=[0])
     assert audit.check(2) == []
@@ -97,7 +97,7 @@ def test_a_change_of_masks_does_not_fail_with_the_audit(model, masks, monkeypatc
 def test_a_cause_that_fails_to_be_found_is_unknown(model, masks, monkeypatch):
     masks.freeze(KERNEL)
     audit = audit_of(model)
-    monkeypatch.setattr("tb_pastnet.train.masks.evidence.cause_of", lambda evidence: 1 / 0)
+    monkeypatch.setattr("tb_pastnet.train.audit.evidence.cause_of", lambda evidence: 1 / 0)
     move(model)
     assert {one.cause for one in audit.check(1)} == {"unknown"}
 

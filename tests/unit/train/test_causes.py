@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.violation import CAUSES
-from tb_pastnet.train.masks.causes import _RULES, MOST_UPDATES, Evidence, cause_of
+from tb_pastnet.train.audit.causes import _RULES, MOST_UPDATES, Evidence, cause_of
 
 RNG = np.random.default_rng(5)
 WAS = RNG.normal(size=64).astype("f")

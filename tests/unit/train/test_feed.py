@@ -10,7 +10,7 @@ import tensorflow as tf
 from tb_pastnet import Masks, PastNetCallback, Recorder
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.masks.layers import MaskedDense
+from tb_pastnet.train.layers.masked import MaskedDense
 from tests.recorded import read_lineages, read_one
 
 KERNEL = "dense/kernel"
@@ -233,7 +233,7 @@ def test_a_failing_audit_costs_no_record(tmp_path, monkeypatch, caplog):
     model = variables()
     with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
         for name in ("check", "observe"):
-            monkeypatch.setattr(f"tb_pastnet.train.masks.audit.Audit.{name}", lambda *_: 1 // 0)
+            monkeypatch.setattr(f"tb_pastnet.train.audit.audit.Audit.{name}", lambda *_: 1 // 0)
         recorder.record(1)
         recorder.record(2)
     log = read_one(tmp_path)

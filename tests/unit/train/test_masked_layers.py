@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.errors import UnknownName
-from tb_pastnet.train.masks.layers import Masked, MaskedDense
+from tb_pastnet.train.layers.masked import Masked, MaskedDense
 
 RNG = np.random.default_rng(0)
 

@@ -11,8 +11,8 @@ from keras import layers
 from tb_pastnet import PastNetCallback, Recorder
 from tb_pastnet.core.statistics import CHANGED, DELTA_NORM, NORM
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.layers.masked import Masked, MaskedDense
 from tb_pastnet.train.log.lineage import origin
-from tb_pastnet.train.masks.layers import Masked, MaskedDense
 from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.model.variables import network
 from tests.naming import ids, texts

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.train.masks.layers import Masked, MaskedDense
+from tb_pastnet.train.layers.masked import Masked, MaskedDense
 
 X = np.ones((2, 3), "f")
 

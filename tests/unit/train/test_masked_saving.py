@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.masks.layers import Masked, MaskedDense
+from tb_pastnet.train.layers.masked import Masked, MaskedDense
 
 # Keras before 3.10 says so of its own variables.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from keras import layers, optimizers
 
-from tb_pastnet.train.masks.layers import Masked, MaskedDense
+from tb_pastnet.train.layers.masked import Masked, MaskedDense
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(48, 6)).astype("f"), RNG.integers(0, 3, 48)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.masks.packing import Stored, pack, unpack
+from tb_pastnet.train.layers.packing import Stored, pack, unpack
 
 RNG = np.random.default_rng(0)
 

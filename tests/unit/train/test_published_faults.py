@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.train.masks.layers import MaskedDense
+from tb_pastnet.train.layers.masked import MaskedDense
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(32, 12)).astype("f"), RNG.integers(0, 3, 32)

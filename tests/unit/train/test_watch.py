@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tb_pastnet.train.audit.watch import Watch, channels_at, values_at, which_moved
 from tb_pastnet.train.masks.hold import Hold
-from tb_pastnet.train.masks.watch import Watch, channels_at, values_at, which_moved
 from tb_pastnet.train.model.variables import network
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}

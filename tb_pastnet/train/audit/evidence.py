@@ -15,13 +15,13 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.train.masks import reading
-from tb_pastnet.train.masks.assigned import assignments
-from tb_pastnet.train.masks.causes import MOST_UPDATES, Array, Evidence, cause_of
+from tb_pastnet.train.audit import reading
+from tb_pastnet.train.audit.assigned import assignments
+from tb_pastnet.train.audit.causes import MOST_UPDATES, Array, Evidence, cause_of
+from tb_pastnet.train.audit.reading import Applied, nothing, reference
+from tb_pastnet.train.audit.watch import Ints, Watch, channels_at, values_at
 from tb_pastnet.train.masks.hook import hook_of, innermost
-from tb_pastnet.train.masks.reading import Applied, nothing, reference
 from tb_pastnet.train.masks.state import MaskState
-from tb_pastnet.train.masks.watch import Ints, Watch, channels_at, values_at
 
 SAMPLE = 256
 """Elements of a variable that are looked at for a cause."""

@@ -10,11 +10,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.train.masks.assigned import assignments, count_assignments
-from tb_pastnet.train.masks.causes import Array
+from tb_pastnet.train.audit.assigned import assignments, count_assignments
+from tb_pastnet.train.audit.causes import Array
+from tb_pastnet.train.audit.watch import Ints, values_at
 from tb_pastnet.train.masks.hook import hook_of
 from tb_pastnet.train.masks.slots import averages_of, slots_of
-from tb_pastnet.train.masks.watch import Ints, values_at
 from tb_pastnet.train.model.walk import tf_variable
 
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.train.masks.effective import EffectiveScope, refuse
-from tb_pastnet.train.masks.owned import MaskedWeight
-from tb_pastnet.train.masks.packing import pack, unpack
+from tb_pastnet.train.layers.effective import EffectiveScope, refuse
+from tb_pastnet.train.layers.packing import pack, unpack
+from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.model.walk import find_weights
 
 Packed = Mapping[str, Mapping[str, str]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_pastnet.core.limits import MAX_VIOLATIONS
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.train.masks.watch import Channels, Ints
+from tb_pastnet.train.audit.watch import Channels, Ints
 
 
 @dataclass

@@ -9,13 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.train.masks.assigned import count_assignments
-from tb_pastnet.train.masks.book import Book
-from tb_pastnet.train.masks.evidence import Witness
+from tb_pastnet.train.audit.assigned import count_assignments
+from tb_pastnet.train.audit.book import Book
+from tb_pastnet.train.audit.evidence import Witness
+from tb_pastnet.train.audit.watch import Watch, which_moved
+from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.keeper import attached
-from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.state import MaskState
-from tb_pastnet.train.masks.watch import Watch, which_moved
 from tb_pastnet.train.model.variables import Recorded
 
 

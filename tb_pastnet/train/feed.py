@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.train.audit.audit import Audit
+from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.log.changes import MaskOffer
 from tb_pastnet.train.log.notes import Notes
-from tb_pastnet.train.masks.audit import Audit
 from tb_pastnet.train.masks.hold import Mask
 from tb_pastnet.train.masks.keeper import attached
-from tb_pastnet.train.masks.owned import MaskedWeight
 from tb_pastnet.train.masks.state import MaskState
 from tb_pastnet.train.model.variables import Recorded
 

@@ -18,8 +18,8 @@ from keras.src.backend import AutocastScope
 from tb_pastnet.core.axes import variable_role
 from tb_pastnet.core.selection import above, as_mask
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.layers.packing import Stored
 from tb_pastnet.train.masks.hold import Mask
-from tb_pastnet.train.masks.packing import Stored
 from tb_pastnet.train.model.walk import tf_variable
 
 

@@ -1,0 +1,1 @@
+"""The freeze audit: what of the held weights moved, and why."""
