@@ -9,3 +9,4 @@ NAMES = (
     "leak_weight_decay",
     LOTTERY,
 )
+FIRST = NAMES[:-1]  # what is trained unless other runs are named: those of one network

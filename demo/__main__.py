@@ -1,4 +1,4 @@
-"""`python -m demo`: trains five runs and a lottery of several, and shows them in TensorBoard."""
+"""`python -m demo`: trains five runs, or the lottery's, and shows them in TensorBoard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from demo import NAMES
+from demo import FIRST, NAMES
 from demo.serve import serve
 
 DEFAULT = Path("runs") / "demo"
@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--once", action="store_true", help="only train, don't start TensorBoard")
     top.add_argument("--logdir", type=Path, default=DEFAULT, help=f"where to (default {DEFAULT})")
     top.add_argument("--port", type=int, help="TensorBoard's port (default 6006 or the next free)")
-    top.add_argument("--runs", nargs="+", choices=NAMES, help="train these runs only")
+    top.add_argument("--runs", nargs="+", choices=NAMES, help=f"default {' '.join(FIRST)}")
     return top
 
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         The exit code.
     """
     arguments = parser().parse_args(argv)
-    names = arguments.runs or NAMES
+    names = arguments.runs or FIRST
     try:
         clear(arguments.logdir, names)
     except FileExistsError as error:

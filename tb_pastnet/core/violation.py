@@ -38,7 +38,7 @@ class Violation:
         channel: which of its channels.
         first_step: the step of the first record that shows it; with variable and channel it tells
             which violation this is: a later entry of the same replaces the earlier.
-        last_step: the step of the last record so far that shows it.
+        last_step: the step of the last record so far in which it moved.
         elements: held elements that differ now.
         held: held elements of the channel.
         largest: the largest |w - held value|; infinite where a weight or the difference isn't

@@ -27,7 +27,7 @@ CONVOLUTIONS = ("block1/conv1", "block1/conv2", "block2/conv1", "block2/conv2")
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("logs") / "demo"
-    command = [sys.executable, "-m", "demo", "--once", "--logdir", folder]
+    command = [sys.executable, "-m", "demo", "--once", "--logdir", folder, "--runs", *NAMES]
     subprocess.run(command, cwd=ROOT, check=True)
     return folder
 
