@@ -132,7 +132,8 @@ def cost_of_steps(name: str, pairs: int) -> bool:
     masks = half_held(tasks[1].model), pastnet.Masks(tasks[2].model)
     stock, masked, updated = map(step, tasks)
     times = interleaved(stock, masked, pairs=pairs)
-    ratio, bar = times[1] / times[0], HOLDING_BARS[name]
+    holding = ratio = times[1] / times[0]
+    bar = HOLDING_BARS[name]
     print(f"{name}: {tasks[0].model.count_params():,} weights, step {_ms(times[0])}")
     missed = line("step with masks / stock", spread(ratio), bar, missed=np.median(ratio) > bar)
 
@@ -141,6 +142,8 @@ def cost_of_steps(name: str, pairs: int) -> bool:
     line("magnitude update of all masks", _ms(times[1]))
     late = limit is not None and bool(np.median(ratio) > limit)
     missed |= line("magnitude update / step", spread(ratio), limit, missed=late)
+    for text, every in (("each step", 1), ("each 100 steps", 100)):
+        line(f"both, an update {text} (of these)", spread(holding + ratio / every))
 
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         plain = recorded(stock, tasks[0].model, one)
