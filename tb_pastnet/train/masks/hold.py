@@ -50,9 +50,8 @@ class Hold:
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """Sets both masks. What is frozen only now is held at its value of now."""
-        were_kept, were_trainable = self.read()
-        frozen = kept & ~trainable
-        if frozen.any():
+        if (kept & ~trainable).any():
+            were_kept, were_trainable = self.read()
             self._refer(were_kept & ~were_trainable)
         self.kept.assign(kept)
         self.through.assign(kept & trainable)
