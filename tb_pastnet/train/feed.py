@@ -21,6 +21,7 @@ from tb_pastnet.train.model.variables import Recorded
 
 Floats = npt.NDArray[np.float32]
 _WORDS = ("kept", "trainable")
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 
 class Feed:
@@ -164,8 +165,8 @@ class Feed:
     def _follow(
         self, record: Recorded, span: slice, kept: Mask, trainable: Mask
     ) -> list[MaskOffer]:
-        self._kept[span] = record.axis.split(kept).mean(axis=1)
-        self._through[span] = record.axis.split(kept & trainable).mean(axis=1)
+        self._kept[span] = _share(record.axis.split(kept))
+        self._through[span] = _share(record.axis.split(kept & trainable))
         name = record.text.id
         offers = []
         for word, mask in zip(_WORDS, (kept, trainable), strict=True):
@@ -186,6 +187,13 @@ def _masks_of(record: Recorded, state: MaskState | None) -> tuple[Mask, Mask] | 
         return variable.kept, variable.trainable
     hold = None if state is None else state.hold_of(variable)
     return None if hold is None else hold.read()
+
+
+def _share(through: Mask) -> Floats:
+    """Share of each row; 1 only where it is exactly that."""
+    share = through.mean(axis=1)
+    result: Floats = np.where(share < 1, np.minimum(share, _BELOW_ONE), share).astype(np.float32)
+    return result
 
 
 def _offer(name: str, word: str, mask: Mask) -> MaskOffer:

@@ -54,10 +54,15 @@ class Keeper:
         Raises:
             InvalidArgument: there is none, or it is something else.
         """
-        if not self.enforces and isinstance(self._model, keras.Model):
-            self._wrap_train_step(self._model)
-        self.enforces = True
         self.install(_checked(optimizer or self.compiled_optimizer(), self._model))
+        if self.enforces:
+            return
+        self.enforces = True
+        if isinstance(self._model, keras.Model):
+            self._wrap_train_step(self._model)
+        # Of masks that were only declared no traced step knows.
+        for hold in self._state.holds.values():
+            self.enforce_now(hold, first=True)
 
     def compiled_optimizer(self) -> Any:
         """The optimizer that the model is compiled with, None where it isn't."""

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tb_pastnet import Masks, PastNetCallback, Recorder
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.feed import _share
 from tb_pastnet.train.layers.masked import MaskedDense
 from tests.recorded import read_lineages, read_one
 
@@ -240,3 +241,11 @@ def test_a_failing_audit_costs_no_record(tmp_path, monkeypatch, caplog):
     assert log.record_steps() == [1, 2]
     assert sum("Could not audit held weights" in text for text in log.last.notes) == 1
     assert caplog.text.count("Could not see what is held") == 1
+
+
+def test_a_share_of_one_means_all():
+    through = np.ones((2, 1 << 25), bool)
+    through[0, 7] = False
+    share = _share(through)
+    assert share.dtype == np.float32
+    assert share[0] < 1 == share[1]

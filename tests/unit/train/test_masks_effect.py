@@ -273,3 +273,16 @@ def test_a_change_that_changes_nothing_asks_for_no_masks(model):
     masks.thaw("one/kernel")
     masks.regrow("one/kernel")
     assert not attached(model).holds
+
+
+def test_masks_that_were_only_declared_hold_once_they_are_enforced(model):
+    declared = pastnet.Masks(model, enforce=False)
+    hold_some(declared)
+    fit(model)
+    assert declared.zeros() < declared.sparsity()
+    masks = pastnet.Masks(model)
+    assert masks.zeros() >= masks.sparsity() > 0
+    held, before = held_bits(model, masks), values(model)
+    fit(model)
+    assert held_bits(model, masks) == held
+    assert any((value != before[name]).any() for name, value in values(model).items())
