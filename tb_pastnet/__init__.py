@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tb_pastnet.train.masks.masks import Masks as Masks
     from tb_pastnet.train.masks.pruning import PruningCallback as PruningCallback
     from tb_pastnet.train.masks.rewind import Snapshot as Snapshot
+    from tb_pastnet.train.networks.past_network import PastNetwork as PastNetwork
     from tb_pastnet.train.past import PastVariables as PastVariables
     from tb_pastnet.train.recorder import Recorder as Recorder
 
@@ -37,6 +38,7 @@ _HOMES = {
     "Masks": "tb_pastnet.train.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
     "PastNetCallback": "tb_pastnet.train.callback",
+    "PastNetwork": "tb_pastnet.train.networks.past_network",
     "PastVariables": "tb_pastnet.train.past",
     "PolynomialDecay": "tb_pastnet.core.decay",
     "PruningCallback": "tb_pastnet.train.masks.pruning",
@@ -54,6 +56,7 @@ __all__ = [
     "Masks",
     "OneShot",
     "PastNetCallback",
+    "PastNetwork",
     "PastVariables",
     "PolynomialDecay",
     "PruningCallback",

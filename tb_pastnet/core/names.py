@@ -21,6 +21,7 @@ TAG_DESCRIPTION = "description"
 TAG_TIMELINE = "timeline"
 TAG_MASKS = "masks"
 TAG_VIOLATIONS = "violations"
+TAG_FUNCTION = "function"
 MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the one, frozen in the other."""
 

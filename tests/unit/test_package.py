@@ -33,6 +33,7 @@ def test_the_public_surface_is_all():
         "Masks",
         "OneShot",
         "PastNetCallback",
+        "PastNetwork",
         "PastVariables",
         "PolynomialDecay",
         "PruningCallback",

@@ -87,7 +87,7 @@ def network(
             usable[name] = found
         else:
             skipped.append((name, reason))
-    chosen = set(usable) if variables is None else _choose(variables, usable)
+    chosen = set(usable) if variables is None else choose(variables, usable)
     axes = _overrides(channel_axes or {}, usable)
     everything = tuple(_recorded(name, found, axes.get(name)) for name, found in usable.items())
     kept = tuple(record for record in everything if record.text.id in chosen)
@@ -120,7 +120,17 @@ def _unusable(variable: Any) -> str | None:
     return None
 
 
-def _choose(wanted: Iterable[Any], usable: Mapping[str, Found]) -> set[str]:
+def choose(wanted: Iterable[Any], usable: Mapping[str, Found]) -> set[str]:
+    """The names of chosen variables.
+
+    Args:
+        wanted: names, ends of names, patterns such as `"*/kernel"`, or variables.
+        usable: what there is to choose from, by name.
+
+    Raises:
+        InvalidArgument: a variable is none of these.
+        UnknownName: a name fits none, or several.
+    """
     if isinstance(wanted, str):
         wanted = (wanted,)
     # Of a layer that owns its masks the variable lies inside.

@@ -1,0 +1,168 @@
+"""What can be called as a network: how to call it, and which variables it has.
+
+Keras models list their variables, and so do modules. A bare function tells of its state only once
+it is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.model.walk import Found, find_variables, tf_variable
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Source(NamedTuple):
+    """A network that can be called.
+
+    Attributes:
+        name: in errors.
+        call: calls it as it is to be traced.
+        variables: those that it lists itself, by name.
+        inputs: what it can be traced with, positional and by name, where that is known.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    variables: dict[str, Found]
+    inputs: Arguments | None = None
+
+
+def source_of(network: Any) -> Source:
+    """Says how a network is called.
+
+    Args:
+        network: a built keras.Model or layer, a tf.Module, or a function.
+
+    Raises:
+        InvalidArgument: the model isn't built, or it can't be called.
+    """
+    if isinstance(network, keras.layers.Layer):
+        return _of_keras(network)
+    if isinstance(network, tf.Module) and callable(network):
+        return Source(f"module {type(network).__name__!r}", _converted(network), _listed(network))
+    if not callable(network):
+        raise _uncallable(network)
+    return Source(_name_of(network), _converted(network), {}, _signature(network))
+
+
+def _of_keras(model: Any) -> Source:
+    if not model.built:
+        raise InvalidArgument(
+            f"Could not take model {model.name!r} as a network: expected a built model, got one "
+            f"without weights. Call model.build(input_shape), or the model on one batch."
+        )
+
+    def call(*args: Any, training: Any = False, **kwargs: Any) -> Any:
+        with _own_losses(model):
+            return model(*args, training=training, **kwargs)
+
+    shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
+    return Source(shown, call, _listed(model), _specs(model))
+
+
+def _listed(network: Any) -> dict[str, Found]:
+    """All variables that a network lists, by name: also states, seeds and masks."""
+    found: dict[str, Found] = {}
+    seen: set[int] = set()
+    for entry in (*find_variables(network), *_others(network)):
+        variable = entry.variable
+        # Of a layer that owns its masks the trained weight lies inside; it is among the others.
+        if isinstance(variable, tf.Variable) and id(variable) not in seen:
+            seen.add(id(variable))
+            found[free_name(entry.id, found)] = entry
+    return found
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, numbered where it is taken.
+
+    Example:
+        >>> free_name("scale", {"scale", "scale_1"})
+        'scale_2'
+    """
+    number, free = 0, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _others(network: Any) -> Iterator[Found]:
+    for holder in network.variables:
+        yield found_of(tf_variable(holder), holder)
+
+
+def found_of(variable: Any, holder: Any = None) -> Found:
+    """A variable of which only its own name is known."""
+    holder = variable if holder is None else holder
+    path = str(getattr(holder, "path", None) or holder.name).partition(":")[0]
+    layer, _, name = path.rpartition("/")
+    return Found(layer or name, name, variable, type(holder).__name__, holders=(holder,))
+
+
+def _specs(model: Any) -> Arguments | None:
+    inputs = getattr(model, "inputs", None)
+    if not inputs:
+        return None
+    specs = [tf.TensorSpec(one.shape, one.dtype) for one in inputs]
+    if len(specs) == 1:
+        return (specs[0],), {}
+    # A dict of inputs has a structure that no public name tells.
+    structure = getattr(model, "_inputs_struct", inputs)
+    return (tf.nest.pack_sequence_as(structure, specs),), {}
+
+
+def _converted(function: Any) -> Callable[..., Any]:
+    """With it Python's own `if` and `while` on tensors work, as under tf.function."""
+    traced = any(hasattr(function, name) for name in ("get_concrete_function", "captured_inputs"))
+    called: Callable[..., Any] = function if traced else tf.function(function)
+    return called
+
+
+def _signature(function: Any) -> Arguments | None:
+    signature = getattr(function, "structured_input_signature", None)
+    if signature is not None:
+        args, kwargs = signature
+        return tuple(args), dict(kwargs)
+    if getattr(function, "input_signature", None):
+        return tuple(function.input_signature), {}
+    return None
+
+
+def _name_of(function: Any) -> str:
+    name = getattr(function, "__name__", None) or getattr(function, "name", None)
+    return f"function {name!r}" if isinstance(name, str) else f"a {type(function).__name__}"
+
+
+def _uncallable(network: Any) -> InvalidArgument:
+    functions = [
+        name
+        for name in dir(network)
+        if not name.startswith("_") and hasattr(getattr(network, name), "get_concrete_function")
+    ]
+    hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
+    return InvalidArgument(
+        f"Could not take a {type(network).__name__} as a network: expected a keras.Model, a "
+        f"tf.Module that can be called, or a function, got {network!r:.80}. Pass {hint}."
+    )
+
+
+@contextmanager
+def _own_losses(model: Any) -> Iterator[None]:
+    """Keeps what `add_loss` collects while tracing out of the losses of the current step."""
+    # No public name: `losses` is made anew from these lists.
+    layers = [one for one in model._flatten_layers() if hasattr(one, "_losses")]
+    before = [list(layer._losses) for layer in layers]
+    try:
+        yield
+    finally:
+        for layer, losses in zip(layers, before, strict=True):
+            layer._losses[:] = losses
