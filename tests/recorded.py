@@ -9,10 +9,12 @@ import numpy as np
 
 from tb_pastnet.core.block import decode_block
 from tb_pastnet.core.description import Description, decode_description
+from tb_pastnet.core.function_change import FunctionChange, decode_function_change
 from tb_pastnet.core.mask_bits import MaskBits, decode_mask
 from tb_pastnet.core.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
+    TAG_FUNCTION,
     TAG_MASKS,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
@@ -30,7 +32,8 @@ from tb_pastnet.train.log.events import read_messages
 class Recorded:
     """A lineage. `codes`, `steps` and `past_steps` are by variable; a record may stand twice.
 
-    `changes` and `masks` are by number, `violations` by variable, channel and first step.
+    `changes` and `masks` are by number, `violations` by variable, channel and first step;
+    `functions` are the messages of a probe, in their order.
     """
 
     ordinal: int
@@ -43,6 +46,7 @@ class Recorded:
     changes: dict[int, MaskChange] = field(default_factory=dict)
     masks: dict[int, MaskBits] = field(default_factory=dict)
     violations: dict[tuple[str, int, int], Violation] = field(default_factory=dict)
+    functions: list[FunctionChange] = field(default_factory=list)
     tags: dict[str, list[int]] = field(default_factory=dict)
     segments: int = 0
 
@@ -103,6 +107,8 @@ def _read_segment(file: Path, into: Recorded) -> None:
             elif message.tag == TAG_VIOLATIONS:
                 for one in decode_violations(message.payload, **place):
                     into.violations[one.variable, one.channel, one.first_step] = one
+            elif message.tag == TAG_FUNCTION:
+                into.functions.append(decode_function_change(message.payload, **place))
             elif mask_of(message.tag) is not None:
                 bits = decode_mask(message.payload, **place)
                 into.masks[bits.number] = bits

@@ -4,19 +4,21 @@ Some consecutive records are stored in one message, which decodes alone. Payload
 LEB128)::
 
     bytes of the head
-    head                                 deflated JSON, see `json_payload`: the probe, the places,
-                                         and of each record its sequence number, step and past step
+    head                                 deflated JSON, see `json_payload`: the measures, the probe,
+                                         the places, and of each record its sequence number, step
+                                         and past step
     values                               deflated float32, little-endian (measures, records, places)
 
-Unknown keys of the head are ignored.
+Keys of the head and measures that aren't known are ignored; a measure that isn't there is NaN.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +103,7 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     """Packs and seals some records.
 
     Args:
-        change: at least one record of at least one place.
+        change: at least one record of at least one place, at most `limits.MAX_VALUES` values.
         tag: the tag that they will be stored under.
         step: the event's step, at least the last record's.
         lineage: the writer's id.
@@ -110,7 +112,7 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
         The sealed message.
 
     Raises:
-        InvalidArgument: the arrays don't fit together.
+        InvalidArgument: the arrays don't fit together, or a reader would refuse them.
 
     Example:
         >>> one = np.array([3])
@@ -123,6 +125,7 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     _check(change)
     head = json_payload.pack(
         {
+            "measures": MEASURES,
             "inputs": [asdict(one) for one in change.inputs],
             "places": [asdict(one) for one in change.places],
             "sequence": change.sequence.tolist(),
@@ -153,35 +156,86 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
     try:
-        inputs = tuple(_input(entry) for entry in data["inputs"])
-        places = tuple(_place(entry) for entry in data["places"])
-        sequence = _numbers(data["sequence"])
-        steps, past_steps = _numbers(data["steps"]), _numbers(data["past_steps"])
+        head = _head(data)
     except json_payload.WRONG as error:
         raise varint.damaged("a complete probe", repr(error)[:200]) from None
-    shape = len(MEASURES), len(steps), len(places)
-    cells = shape[1] * shape[2]
-    if not 0 < cells <= limits.MAX_CELLS or not len(sequence) == len(steps) == len(past_steps):
-        raise varint.damaged("records of reasonable size", f"{shape[1]} x {shape[2]} cells")
-    if any(np.diff(one).min(initial=1) < 1 for one in (sequence, steps)):
+    shape = len(head.measures), len(head.steps), len(head.places)
+    if not 0 < math.prod(shape) <= limits.MAX_VALUES:
+        raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
+    if not len(head.sequence) == len(head.steps) == len(head.past_steps):
+        raise varint.damaged("a step of each record", "more of one than of another")
+    if not (_increase(head.sequence) and _increase(head.steps)):
         raise varint.damaged("increasing steps", "steps that go back")
-    raw = planes.inflate(reader.take(reader.left), 4 * len(MEASURES) * cells)
-    values = np.frombuffer(raw, "<f4").reshape(shape).astype(np.float32)
-    return FunctionChange(inputs, places, sequence, steps, past_steps, values)
+    raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
+    values = _known(head.measures, np.frombuffer(raw, "<f4").reshape(shape))
+    return FunctionChange(
+        head.inputs, head.places, head.sequence, head.steps, head.past_steps, values
+    )
 
 
-def _numbers(values: Any) -> Integers:
+class _Head(NamedTuple):
+    measures: list[str]
+    inputs: tuple[Input, ...]
+    places: tuple[Place, ...]
+    sequence: Integers
+    steps: Integers
+    past_steps: Integers
+
+
+def _head(data: Mapping[str, Any]) -> _Head:
+    measures = [text(one) for one in _items(data["measures"], limits.MAX_INPUTS)]
+    inputs = tuple(_input(one) for one in _items(data["inputs"], limits.MAX_INPUTS))
+    places = tuple(_place(one) for one in _items(data["places"], limits.MAX_PLACES))
+    if len(set(measures)) < len(measures) or _twice(places):
+        raise ValueError("a measure or a place is there twice")
+    sequence, steps, past_steps = (
+        _items(data[key], limits.MAX_RECORDS) for key in ("sequence", "steps", "past_steps")
+    )
+    return _Head(
+        measures,
+        inputs,
+        places,
+        np.array([whole(one) for one in sequence], np.int64),
+        np.array([_step(one) for one in steps], np.int64),
+        np.array([_step(one) for one in past_steps], np.int64),
+    )
+
+
+def _items(value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError(f"a list of at most {most} is missing")
+    return value
+
+
+def _step(value: Any) -> int:
     # The first record may be of step 0, its past of step -1.
-    return np.array([whole(abs(one)) and one for one in values], np.int64)
+    whole(-value if type(value) is int and value < 0 else value)
+    return int(value)
 
 
 def _input(data: Mapping[str, Any]) -> Input:
-    shape = tuple(whole(one) for one in data["shape"])
+    shape = tuple(whole(one) for one in _items(data["shape"], limits.MAX_INPUTS))
     return Input(text(data["name"]), shape, text(data["dtype"]))
 
 
 def _place(data: Mapping[str, Any]) -> Place:
     return Place(text(data["kind"]), text(data["name"]), whole(data["elements"]))
+
+
+def _twice(places: Sequence[Place]) -> bool:
+    return len({(one.kind, one.name) for one in places}) < len(places)
+
+
+def _increase(numbers: Integers) -> bool:
+    return bool((np.diff(numbers) > 0).all())
+
+
+def _known(measures: Sequence[str], stored: npt.NDArray[np.floating]) -> Floats:
+    values = np.full((len(MEASURES), *stored.shape[1:]), np.nan, np.float32)
+    for row, name in enumerate(MEASURES):
+        if name in measures:
+            values[row] = stored[measures.index(name)]
+    return values
 
 
 def _check(change: FunctionChange) -> None:
@@ -192,14 +246,31 @@ def _check(change: FunctionChange) -> None:
             f"Could not encode changes of a function: expected values of shape {shape} with at "
             f"least one record and place, got {change.values.shape}. Pass all measures of each."
         )
+    for what, size, most in (
+        ("inputs", len(change.inputs), limits.MAX_INPUTS),
+        ("places", len(change.places), limits.MAX_PLACES),
+        ("records", records, limits.MAX_RECORDS),
+        ("values", change.values.size, limits.MAX_VALUES),
+    ):
+        if size > most:
+            raise InvalidArgument(
+                f"Could not encode changes of a function: expected at most {most} {what}, got "
+                f"{size}. Compare fewer places, or store the records in several messages."
+            )
+    if _twice(change.places):
+        raise InvalidArgument(
+            "Could not encode changes of a function: expected one place of each kind and name, got "
+            "two. Give each a name of its own."
+        )
     if len(change.sequence) != records or len(change.past_steps) != records:
         raise InvalidArgument(
             f"Could not encode changes of a function: expected {records} sequence numbers and past "
             f"steps, got {len(change.sequence)} and {len(change.past_steps)}. Pass one of each a "
             f"record."
         )
-    if any(np.diff(one).min(initial=1) < 1 for one in (change.sequence, change.steps)):
+    if not (_increase(change.sequence) and _increase(change.steps)):
         raise InvalidArgument(
             f"Could not encode changes of a function: expected increasing steps, got "
-            f"{change.steps.tolist()}. Start a new lineage when training goes back."
+            f"{change.steps.tolist()} of records {change.sequence.tolist()}. Start a new lineage "
+            f"when training goes back."
         )

@@ -27,6 +27,15 @@ MAX_MASK = 1 << 31
 MAX_VIOLATIONS = 1 << 16
 """Violations in one message; the writer puts more into several."""
 
+MAX_INPUTS = 1 << 8
+"""Inputs of a probe, dimensions of one of them, and measures."""
+
+MAX_PLACES = 1 << 16
+"""Places at which the outputs of one probe are compared."""
+
+MAX_VALUES = 1 << 22
+"""Measures times records times places of one message: 16 MiB once decoded."""
+
 MAX_NAME = 1 << 14
 """Characters of a name of a layer, a variable or a note."""
 

@@ -15,6 +15,12 @@ import numpy as np
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.description import Description, Layer, Variable, encode_description
 from tb_pastnet.core.envelope import VERSION
+from tb_pastnet.core.function_change import (
+    FunctionChange,
+    Input,
+    Place,
+    encode_function_change,
+)
 from tb_pastnet.core.mask_bits import MaskBits, encode_mask
 from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.core.timeline import Timeline, encode_timeline
@@ -122,6 +128,27 @@ def violations() -> tuple[Violation, ...]:
     )
 
 
+def function_change() -> FunctionChange:
+    """Three records of two layers and an output, with every odd value in its own place."""
+    measure, record, place = np.ogrid[:4, :3, :3]
+    values = (2.0 ** (-measure * record) + place / 8).astype(np.float32)
+    values[2:, :, :2] = np.nan
+    values[0, 0, 0], values[0, 1, 1] = 0, np.inf
+    values[1, 2, 0], values[0, 2, 2], values[3, 0, 2] = -1, 2.0**-149, -0.0
+    return FunctionChange(
+        (Input("image", (64, 8, 8, 4), "float32"), Input("", (64,), "int64")),
+        (
+            Place("layer", "block/conv", 1536),
+            Place("layer", "größe", 10),
+            Place("output", "größe", 10),
+        ),
+        sequence=np.array([0, 6, 9]),
+        steps=np.array([0, 60, 160]),
+        past_steps=np.array([-1, 59, 100]),
+        values=values,
+    )
+
+
 def messages() -> dict[str, bytes]:
     """Each golden file's name and its bytes, as today's codec writes them."""
     return {
@@ -133,6 +160,9 @@ def messages() -> dict[str, bytes]:
         "masks.bin": encode_mask_log(mask_log(), tag="masks", step=LAST_STEP, lineage=LINEAGE),
         "violations.bin": encode_violations(
             violations(), tag="violations", step=LAST_STEP, lineage=LINEAGE
+        ),
+        "function.bin": encode_function_change(
+            function_change(), tag="function", step=LAST_STEP, lineage=LINEAGE
         ),
         **{
             f"mask_{name}.bin": encode_mask(mask, tag=MASK, step=MASK_STEPS[name], lineage=LINEAGE)

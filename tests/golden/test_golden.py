@@ -8,6 +8,7 @@ import pytest
 from tb_pastnet.core.block import decode_block
 from tb_pastnet.core.description import decode_description
 from tb_pastnet.core.envelope import VERSION
+from tb_pastnet.core.function_change import decode_function_change
 from tb_pastnet.core.mask_bits import decode_mask
 from tb_pastnet.core.mask_log import decode_mask_log
 from tb_pastnet.core.timeline import decode_timeline
@@ -72,6 +73,20 @@ def test_masks(version, coding):
 def test_changes_and_violations(version, name, decode, expected):
     message = (contents.folder(version) / f"{name}.bin").read_bytes()
     assert decode(message, tag=name, step=contents.LAST_STEP, lineage=contents.LINEAGE) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_function_change(version):
+    message = (contents.folder(version) / "function.bin").read_bytes()
+    found = decode_function_change(
+        message, tag="function", step=contents.LAST_STEP, lineage=contents.LINEAGE
+    )
+    expected = contents.function_change()
+    assert (found.inputs, found.places) == (expected.inputs, expected.places)
+    for name in ("sequence", "steps", "past_steps"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    # By bits: a zero has a sign, and NaN equals nothing.
+    np.testing.assert_array_equal(found.values.view(np.int32), expected.values.view(np.int32))
 
 
 def test_each_version_has_its_files():
