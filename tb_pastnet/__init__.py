@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tb_pastnet.train.masks.rewind import Snapshot as Snapshot
     from tb_pastnet.train.networks.past_network import PastNetwork as PastNetwork
     from tb_pastnet.train.past import PastVariables as PastVariables
+    from tb_pastnet.train.past_deltas import PastDeltas as PastDeltas
     from tb_pastnet.train.recorder import Recorder as Recorder
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _HOMES = {
     "MaskedDense": "tb_pastnet.train.layers.masked",
     "Masks": "tb_pastnet.train.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
+    "PastDeltas": "tb_pastnet.train.past_deltas",
     "PastNetCallback": "tb_pastnet.train.callback",
     "PastNetwork": "tb_pastnet.train.networks.past_network",
     "PastVariables": "tb_pastnet.train.past",
@@ -55,6 +57,7 @@ __all__ = [
     "MaskedDense",
     "Masks",
     "OneShot",
+    "PastDeltas",
     "PastNetCallback",
     "PastNetwork",
     "PastVariables",

@@ -65,10 +65,13 @@ class PastVariables(tf.Module):
         return [past.read_value() for past in self.past]
 
     def delta(self) -> list[Any]:
-        """Current minus past, one tensor a variable, in the variable's own dtype and shape."""
+        """Current minus past, one tensor a variable, in the variable's own dtype and shape.
+
+        Of a bool variable it is True where the two differ.
+        """
         return [
-            tf.convert_to_tensor(one.current) - past
-            for one, past in zip(self._current, self.values(), strict=True)
+            difference(one.current, past)
+            for one, past in zip(self._current, self.past, strict=True)
         ]
 
     def sync(self, tau: float | Any = 1.0) -> None:
@@ -167,6 +170,12 @@ class Current:
 
     def __iter__(self) -> Iterator[Followed]:
         return iter(self._entries)
+
+
+def difference(current: Any, past: Any) -> Any:
+    """Current minus past, of two variables; of bools whether they differ."""
+    values = tf.convert_to_tensor(current), past.read_value()
+    return tf.math.logical_xor(*values) if values[0].dtype == tf.bool else tf.subtract(*values)
 
 
 def _checked(name: Any, variable: Any) -> Any:

@@ -32,6 +32,7 @@ def test_the_public_surface_is_all():
         "MaskedDense",
         "Masks",
         "OneShot",
+        "PastDeltas",
         "PastNetCallback",
         "PastNetwork",
         "PastVariables",

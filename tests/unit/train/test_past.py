@@ -89,6 +89,89 @@ def test_a_half_keeps_its_dtype():
     assert shadow.delta()[0].dtype == tf.bfloat16
 
 
+@pytest.mark.parametrize("compiled", [False, None, True], ids=["eager", "graph", "XLA"])
+def test_a_step_keeps_the_values_from_before_it(model, compiled):
+    shadow = PastVariables(model.weights)
+    wrap = (lambda f: f) if compiled is False else tf.function(jit_compile=compiled)
+
+    def step():
+        with shadow.step():
+            inside = shadow.values()
+            move(model)
+        return inside
+
+    run = wrap(step)
+    for _ in range(3):
+        before = [weight.numpy() for weight in model.weights]
+        inside = run()
+        for value, past, expected in zip(inside, wrap(shadow.values)(), before, strict=True):
+            np.testing.assert_array_equal(past, expected)
+            np.testing.assert_array_equal(value, expected)
+        assert all(np.allclose(delta, 1) for delta in wrap(shadow.delta)())
+
+
+def test_gradients_go_to_the_current_variables_alone():
+    weight = tf.Variable([1.0, 2.0])
+    shadow = PastVariables([weight])
+    weight.assign([4.0, 4.0])
+    with tf.GradientTape(persistent=True) as tape:
+        near = tf.reduce_sum(shadow.delta()[0] ** 2)
+        past = tf.reduce_sum(shadow.values()[0] ** 2)
+    assert tape.gradient(near, weight).numpy().tolist() == [6, 4]
+    assert tape.gradient(past, [weight, *shadow.past]) == [None, None]
+
+
+def test_what_it_takes_and_of_which_variables():
+    weights = {
+        "a": tf.Variable(tf.zeros((3, 5))),
+        "b": tf.Variable(tf.zeros(7, tf.float16)),
+        "c": tf.Variable([True, False]),
+    }
+    shadow = PastVariables(weights)
+    assert shadow.nbytes == 4 * 15 + 2 * 7 + 2
+    assert shadow.handles == {id(weight.handle) for weight in weights.values()}
+    with shadow.standing_in() as handles:
+        expected = [id(past.handle) for past in shadow.past]
+        assert [id(handle) for handle in handles.values()] == expected
+        assert handles.keys() == shadow.handles
+    assert [past.name for past in shadow.past] == ["past/a:0", "past/b:0", "past/c:0"]
+
+
+def test_the_delta_of_bools_is_where_they_differ():
+    mask = tf.Variable([True, False, True])
+    shadow = PastVariables([mask])
+    mask.assign([True, True, False])
+    assert shadow.delta()[0].numpy().tolist() == [False, True, True]
+
+
+def test_it_is_a_module_of_its_copies_alone(model):
+    shadow = PastVariables(model.weights)
+    assert [id(one) for one in shadow.variables] == [id(one) for one in shadow.past]
+    assert shadow.trainable_variables == ()
+    weights, variables = len(model.weights), len(model.variables)
+    model.shadow = shadow
+    assert (len(model.weights), len(model.variables)) == (weights, variables)
+    assert len(model.get_weights()) == weights
+
+
+def test_a_checkpoint_holds_the_copies_alone(model, tmp_path):
+    shadow = PastVariables(model.weights)
+    past = [value.numpy() for value in shadow.values()]
+    move(model)
+    path = tf.train.Checkpoint(past=shadow).write(str(tmp_path / "past"))
+    names = [name for name, _ in tf.train.list_variables(path) if "CHECKPOINTABLE" not in name]
+    assert sorted(names) == [f"past/past/{n}/.ATTRIBUTES/VARIABLE_VALUE" for n in range(6)]
+    # As in a new process: another model, made anew.
+    other = keras.models.clone_model(model)
+    current = other.get_weights()
+    fresh = PastVariables(other.weights)
+    tf.train.Checkpoint(past=fresh).read(path).assert_consumed()
+    for found, expected in zip(fresh.values(), past, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for found, expected in zip(other.get_weights(), current, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_wrong_use_is_refused():
     with pytest.raises(InvalidArgument, match=r"expected at least one variable, got none"):
         PastVariables([])
