@@ -15,8 +15,10 @@ ROUTES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/layer", {"layer": "block/conv2", "variable": "block/conv2/bias", "since": 20}),
     ("/channel", {"layer": "conv1", "channel": 2}),
     ("/violations", {}),
+    ("/function", {}),
     ("/export.csv", {}),
     ("/export.csv", {"layer": "conv1"}),
+    ("/export.csv", {"function": 1}),
 )
 
 

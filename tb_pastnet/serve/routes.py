@@ -28,6 +28,7 @@ from tb_pastnet.serve.store.store import UNKEPT, Store
 from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.channel import channel_of
 from tb_pastnet.serve.views.events import merge_events
+from tb_pastnet.serve.views.function import COLUMNS, function_container, function_rows
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.overview import make_overview
 from tb_pastnet.serve.views.violations import entries, listed, mark
@@ -167,6 +168,19 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
     return _kept(store, ("violations", caller.experiment, run.name), run.version, make)
 
 
+def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """How far the outputs of a run moved on its probe."""
+    run = parameters.run(arguments, store.catalog(caller))
+
+    def make() -> tuple[Answer, bool]:
+        series = store.function(caller, run)
+        found = run.notes + series.notes
+        made = answer(function_container(run, series, found), BINARY)
+        return made, notes.WITHHELD not in found
+
+    return _kept(store, ("function", caller.experiment, run.name), run.version, make)
+
+
 def _noting(
     store: Store, caller: Caller, run: Run, found: notes.Notes
 ) -> Iterator[tuple[str, Movement]]:
@@ -179,8 +193,10 @@ def _noting(
 
 
 def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
-    """What the pictures show, as CSV: of all layers, or of each channel of one."""
-    if "layer" in arguments:
+    """What the pictures show, as CSV: of all layers, of each channel of one, or of the probe."""
+    if parameters.whole(arguments, "function", least=0, most=1):
+        text = _function_csv(store, caller, arguments)
+    elif "layer" in arguments:
         text = _layer_csv(store, caller, arguments)
     else:
         run = parameters.run(arguments, store.catalog(caller))
@@ -208,6 +224,12 @@ def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
     mark(told, series.steps, held.violations.get(variable.id, ()))
     lines = csv_export.layer_rows(series, told, records, channels)
     return csv_export.table(csv_export.LAYER, lines)
+
+
+def _function_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
+    series = store.function(caller, parameters.run(arguments, store.catalog(caller)))
+    _check_lines(len(series.steps) * len(series.places))
+    return csv_export.table(COLUMNS, function_rows(series))
 
 
 def _first_after(steps: npt.NDArray[np.int64], since: int | None) -> int:
@@ -246,6 +268,7 @@ ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer]] = {
     "/layer": layer_impl,
     "/channel": channel_impl,
     "/violations": violations_impl,
+    "/function": function_impl,
     "/export.csv": export_impl,
 }
 """What is served below `data/plugin/pastnet/`."""

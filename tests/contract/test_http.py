@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from tb_pastnet.serve import plugin, routes
 from tb_pastnet.serve.http.container import unpack
 from tests import event_files as files
+from tests import probed
 from tests.tensorboards import PREFIX, Board, board, strict_json
 
 GOOD = {
@@ -22,6 +23,7 @@ GOOD = {
     "/layer": {"run": "a", "layer": "conv1"},
     "/channel": {"run": "a", "layer": "conv1", "channel": "1"},
     "/violations": {"run": "a"},
+    "/function": {"run": "a"},
     "/export.csv": {"run": "a"},
 }
 TYPES = {
@@ -30,6 +32,7 @@ TYPES = {
     "/layer": "application/octet-stream",
     "/channel": "application/json",
     "/violations": "application/json",
+    "/function": "application/octet-stream",
     "/export.csv": "text/csv",
     "/index.js": "text/javascript",
 }
@@ -38,7 +41,7 @@ TYPES = {
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
     logdir = tmp_path_factory.mktemp("log")
-    files.write_run(logdir)
+    probed.written(files.write_run(logdir), range(1, 41))
     with board(logdir, "slow") as found:
         yield found
 
@@ -114,7 +117,11 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
         ("/channel", {"run": "a", "layer": "conv1", "channel": "-1"}, 404, "0 to 3"),
         ("/violations", {}, 400, "expected the parameter 'run'"),
         ("/violations", {"run": "b"}, 404, "got 'b'"),
+        ("/function", {}, 400, "expected the parameter 'run'"),
+        ("/function", {"run": "b"}, 404, "got 'b'"),
         ("/export.csv", {}, 400, "expected the parameter 'run'"),
+        ("/export.csv", {"run": "b", "function": "1"}, 404, "got 'b'"),
+        ("/export.csv", {"run": "a", "function": "2"}, 400, "from 0 to 1, got '2'"),
         ("/export.csv", {"run": "a", "layer": "x"}, 404, "got 'x'"),
         ("/export.csv", {"run": "a", "layer": "conv1", "channel": "9"}, 404, "0 to 3"),
     ],
@@ -139,7 +146,7 @@ def test_500_tells_the_log_and_not_the_client(here: Board, monkeypatch, caplog) 
 
 def test_an_export_that_is_too_long_is_refused(here: Board, monkeypatch) -> None:
     monkeypatch.setattr(routes, "MOST_LINES", 79)
-    for query in ({}, {"layer": "conv1"}):
+    for query in ({}, {"layer": "conv1"}, {"function": 1}):
         text = failed(here.get("/export.csv", run="a", **query), 400, "bad_request")
         assert "expected at most 79 lines" in text
     for query in ({"channel": 1}, {"since": 30}):
@@ -211,7 +218,9 @@ def test_an_empty_log_lights_no_tab(tmp_path: Path) -> None:
 @given(
     st.sampled_from([*GOOD, "/index.js", "/x"]),
     st.dictionaries(
-        st.sampled_from(["run", "layer", "variable", "channel", "th", "cols", "since", "x"]),
+        st.sampled_from(
+            ["run", "layer", "variable", "channel", "th", "cols", "since", "function", "x"]
+        ),
         st.sampled_from(["a", "conv1", "conv1/bias", "0", "1e-3", "-1", ".", ""]) | st.text(),
     ),
 )

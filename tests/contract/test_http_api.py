@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_pastnet.core.function_change import Place
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.serve import routes
 from tb_pastnet.serve.http import container
 from tests import event_files as files
+from tests import probed
 from tests.tensorboards import Board, board
 
 DOCUMENT = Path(routes.__file__).with_name("http_api.md")
@@ -25,7 +27,8 @@ BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<t
 def sample_log(logdir: Path) -> None:
     """Six steps of one layer; at step 4 one of its two channels is frozen.
 
-    At step 5 four weights of the other are pruned; one of them moves at step 6.
+    At step 5 four weights of the other are pruned; one of them moves at step 6. A probe compares
+    its outputs and those of the network.
     """
     writer = files.LineageWriter(logdir, "dense", layers={"conv1": 2})
     writer.describe(0)
@@ -39,6 +42,8 @@ def sample_log(logdir: Path) -> None:
     writer.masks(5, {("kept", "conv1/kernel"): kept})
     writer.violations(6, [Violation("conv1/kernel", 0, 6, 6, 1, 4, 0.00125, "momentum")])
     writer.records(range(1, 7), {"conv1/kernel": kernel}, notes={"The queue was full": 1})
+    places = Place("layer", "conv1", 128), Place("output", "classes", 10)
+    probed.write(writer, probed.change(range(1, 7), places=places))
     writer.close(6, notes={"The queue was full": 1})
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
+    TAG_FUNCTION,
     TAG_MASKS,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
@@ -22,6 +23,7 @@ from tb_pastnet.serve.store.runs import Run, join
 from tb_pastnet.serve.store.source import Caller, Listing, Source, Stamp
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE)
+_TOLD = (TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
 _RUNS_A_CALL = 64
 
 
@@ -92,7 +94,7 @@ class Librarian:
     def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
         name = parse_run(run)
-        found = self._source.probe(caller, run, (*_HEAD, TAG_MASKS, TAG_VIOLATIONS))
+        found = self._source.probe(caller, run, (*_HEAD, *_TOLD))
         if name is None or TAG_DESCRIPTION not in found:
             return found
         readings, withheld = self._source.read(caller, [run], [TAG_DESCRIPTION])

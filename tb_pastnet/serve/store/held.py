@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.core.names import MASKS, variable_of
+from tb_pastnet.core.names import MASKS
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.audit import Audit
@@ -179,7 +179,7 @@ def join(run: Run, parts: Sequence[LineageHeld]) -> Held:
         run: the run.
         parts: one for each of its lineages, in their order.
     """
-    starts = tuple(_start(one) for one in run.lineages)
+    starts = tuple(one.begin for one in run.lineages)
     found: dict[str, list[Violation]] = {}
     said: Notes = sum((part.audit.notes for part in parts), Counter())
     said = sum((part.masks.notes for part in parts if part.masks is not None), said)
@@ -199,14 +199,6 @@ def join(run: Run, parts: Sequence[LineageHeld]) -> Held:
         {variable: tuple(some) for variable, some in found.items()},
         said,
     )
-
-
-def _start(lineage: Lineage) -> int | None:
-    """Where a lineage begins, also where its timeline is lost and its records aren't."""
-    if lineage.start is None and lineage.description is not None:
-        recorded = any(variable_of(tag) is not None for tag in lineage.stamps)
-        return lineage.description.first_step if recorded else None
-    return lineage.start
 
 
 def _standing(violation: Violation, lineage: Lineage, cut: int | None) -> Violation | None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core import description, timeline
 from tb_pastnet.core.description import Description
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, RunName
+from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.core.timeline import Timeline
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.serve.store import notes
@@ -58,6 +58,14 @@ class Lineage:
             return None
         first = int(self.timeline.steps[0])
         return first if self.description is None else min(first, self.description.first_step)
+
+    @property
+    def begin(self) -> int | None:
+        """Like `start`, and also where its timeline is lost and its records aren't."""
+        if self.start is None and self.description is not None:
+            recorded = any(variable_of(tag) is not None for tag in self.stamps)
+            return self.description.first_step if recorded else None
+        return self.start
 
 
 def decode_all(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.description import Description, Layer, Variable
 from tb_pastnet.core.lineage import supersede
-from tb_pastnet.core.names import channels_tag
+from tb_pastnet.core.names import TAG_FUNCTION, channels_tag
 from tb_pastnet.serve.store.lineages import Lineage
 from tb_pastnet.serve.store.notes import Notes
 
@@ -92,6 +92,11 @@ class Run:
     def past(self) -> str:
         """What "past" means in this run, "" where unknown."""
         return self.description.past if self.description else ""
+
+    @property
+    def probed(self) -> bool:
+        """Whether any of its writers recorded a probe."""
+        return any(TAG_FUNCTION in one.stamps for one in self.lineages)
 
 
 def join(name: str, lineages: Sequence[Lineage]) -> Run:

@@ -7,9 +7,11 @@ from typing import TypeVar
 
 from tensorboard.data import provider as tb_provider
 
+from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.cache import Cache
 from tb_pastnet.serve.store.catalog import Catalog, Librarian
+from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_events
 from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
 from tb_pastnet.serve.store.movement import Movement, make_movement
@@ -70,6 +72,36 @@ class Store:
     def masks_in_force(self, caller: Caller, run: Run, variable: str, step: int) -> MasksInForce:
         """The masks of a variable, bit by bit, at a step. See `MaskStore.in_force`."""
         return self._masks.in_force(caller, run, variable, step)
+
+    def function(self, caller: Caller, run: Run) -> FunctionSeries:
+        """How far the outputs of a run moved on its probe; no provider call without a probe.
+
+        Args:
+            caller: on whose behalf.
+            run: from the catalog.
+        """
+
+        def make() -> tuple[FunctionSeries, int]:
+            found = self._read_function(caller, run)
+            return found, UNKEPT if notes.WITHHELD in found.notes else found.size
+
+        stamps = tuple(
+            (one.tb_run, one.begin, one.stamps.get(TAG_FUNCTION)) for one in run.lineages
+        )
+        return self._cache.get(("function series", caller.experiment, run.name), stamps, make)
+
+    def _read_function(self, caller: Caller, run: Run) -> FunctionSeries:
+        told = [one.tb_run for one in run.lineages if TAG_FUNCTION in one.stamps]
+        records = sum(len(one.timeline.steps) for one in run.lineages)
+        most = most_events(records, len(run.layers) + 1)
+        readings, _ = self._source.read(caller, told, [TAG_FUNCTION], most or ALL)
+        return make_function(
+            run.lineages,
+            readings,
+            # What is listed and comes back empty was withheld, too.
+            withheld=[one for one in told if not readings.get((one, TAG_FUNCTION))],
+            sampled=most is not None,
+        )
 
     def series(self, caller: Caller, run: Run, variable: str) -> Series:
         """The records of one variable.

@@ -90,7 +90,7 @@ def overview_rows(
                 *(int(counts[code]) for code in _STATES),
                 int(row.violated[at]),
                 int(row.nonfinite[at]),
-                _number(float(row.mean_delta[at])),
+                number(float(row.mean_delta[at])),
                 _whole(float(pruned.counts[at])),
                 pruned.prunable,
             ]
@@ -118,14 +118,20 @@ def layer_rows(
                 index,
                 states.NAMES[state & states.STATE],
                 int(bool(state & states.VIOLATED)),
-                _number(float(delta[index])),
-                *(_number(float(value)) for value in values[:, index]),
+                number(float(delta[index])),
+                *(number(float(value)) for value in values[:, index]),
             ]
 
 
-def _number(value: float) -> str:
+def number(value: float, digits: int = 4) -> str:
+    """A number for people and spreadsheets; empty where it isn't known.
+
+    Example:
+        >>> number(0.123456), number(math.inf), number(math.nan)
+        ('0.1235', 'inf', '')
+    """
     if math.isfinite(value):
-        return f"{value:.4g}"
+        return f"{value:.{digits}g}"
     return "" if math.isnan(value) else "inf"
 
 

@@ -67,6 +67,7 @@ def _run(run: Run, network: int) -> dict[str, Any]:
             for name, reason in (described.skipped if described else ())
         ],
         "source": run.source,
+        "probe": run.probed,
     }
 
 
