@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.variables import choose
-from tb_pastnet.train.model.walk import Found, tf_variable
-from tb_pastnet.train.networks.source import Source, found_of, free_name, source_of
-from tb_pastnet.train.networks.trace import STATE, Capture, Trace, Tracer
+from tb_pastnet.train.networks.calls import Calls
+from tb_pastnet.train.networks.replicas import primary, refuse_copies, replicated
+from tb_pastnet.train.networks.scratch import Scratch
+from tb_pastnet.train.networks.source import source_of
+from tb_pastnet.train.networks.trace import Capture, Trace
 from tb_pastnet.train.past import PastVariables
+from tb_pastnet.train.past_deltas import PastDeltas
 
 
 class PastNetwork(tf.Module):
@@ -27,9 +31,15 @@ class PastNetwork(tf.Module):
     The network is traced once for each signature of its inputs, and that trace is called with
     shadow variables in the place of those that it captured. So it need not be a Keras model. What
     it writes when it is called (with `training=True` the statistics) is written to the past's own
-    copies, as in a network of its own; the next sync replaces them.
+    copies, as in a network of its own; the next sync replaces them. What it writes of variables
+    whose past isn't kept is lost after the call.
 
-    A `tf.train.Checkpoint(past=past)` saves and restores the past values.
+    A trace is for one shape of inputs at first, and for batches of any size where a second size
+    comes. A functional model is traced for all that it takes, and so is what `example` says as a
+    tf.TensorSpec: `tf.TensorSpec([None, None, 8])` serves sequences of any length.
+
+    A `tf.train.Checkpoint(past=past)` saves and restores the past values. Under a MirroredStrategy
+    make it outside of `strategy.scope()`; replicas call it, sync it outside of `strategy.run`.
 
     Args:
         network: a built keras.Model or layer, a tf.Module, a tf.function, a ConcreteFunction, or a
@@ -40,14 +50,15 @@ class PastNetwork(tf.Module):
             the others are the current ones. None: all.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: to find now what a
             function, or a subclassed model, reads besides the variables that it lists.
-        share: state that is read from the current network as it is, such as a lookup table.
+        share: variables, and other state such as a lookup table, or the layer that owns it, that
+            are used as they are. Reading from a shared iterator moves it on.
 
     Attributes:
         past: the shadow variables.
 
     Raises:
         InvalidArgument: the model isn't built, the network can't be called, a variable was deleted,
-            or it holds other state than variables.
+            it holds other state than variables, or none, or the past is that of another network.
         UnknownName: a name fits no variable, or several.
 
     Example:
@@ -67,7 +78,7 @@ class PastNetwork(tf.Module):
     def __init__(
         self,
         network: Any,
-        past: PastVariables | None = None,
+        past: PastVariables | PastDeltas | None = None,
         *,
         variables: Iterable[Any] | None = None,
         example: Any = None,
@@ -79,24 +90,22 @@ class PastNetwork(tf.Module):
                 "Could not make a past network: expected past= or variables=, got both. "
                 "PastVariables already say which variables they are of."
             )
-        source = source_of(network)
-        self._calls = _Calls(source, share)
-        trace = self._calls.first_trace(example)
-        named = self._calls.variables(trace)
-        if variables is not None:
-            named = {name: named[name] for name in choose(variables, named)}
+        self._calls = Calls(source_of(network), share)
         self._complete = past is None and variables is None
-        holders = {name: found.holders[-1] for name, found in named.items()}
-        self.past = PastVariables(holders) if past is None else past
-        self._states: list[PastVariables] = []
+        self._scratch = Scratch()
+        self._checked: WeakSet[Trace] = WeakSet()
+        trace = self._calls.first_trace(example)
+        self.past = self._made(trace, variables) if past is None else self._given(trace, past)
+        refuse_copies(self._calls.name, self.past.variables)
         if trace is not None:
             self._check(trace)
 
     @property
     def nbytes(self) -> int:
         """Bytes that the past takes."""
-        return sum(one.nbytes for one in (self.past, *self._states))
+        return self.past.nbytes + self._scratch.nbytes
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the network would return with its past values.
 
@@ -113,11 +122,16 @@ class PastNetwork(tf.Module):
         """
         trace, tensors = self._calls.trace(args, kwargs)
         self._check(trace)
-        with ExitStack() as stack:
-            parts = [stack.enter_context(one.standing_in()) for one in (*self._states, self.past)]
-            state = {number: handle for part in parts for number, handle in part.items()}
-            return trace.call(tensors, state)
+        if trace.written and replicated():
+            raise InvalidArgument(
+                f"Could not call the past of {self._calls.name} in a replica: expected one that "
+                f"writes nothing, got one that writes {trace.written[0]!r}, which replicas share. "
+                f"Call it with training=False, or outside of strategy.run."
+            )
+        with self.past.standing_in() as state:
+            return trace.call(tensors, {**self._scratch.standing_in(trace), **state})
 
+    @tf.autograph.experimental.do_not_convert
     def sync(self, tau: float | Any = 1.0) -> None:
         """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
 
@@ -125,104 +139,72 @@ class PastNetwork(tf.Module):
             tau: as of `PastVariables.sync`.
 
         Raises:
-            InvalidArgument: a number outside of 0 to 1.
+            InvalidArgument: a number outside of 0 to 1, or called in one of several replicas.
         """
-        for one in (self.past, *self._states):
-            one.sync(tau)
+        self._check_alone()
+        self.past.sync(tau)
 
     @contextmanager
     def step(self) -> Iterator[None]:
         """Around an update: the past is then the network from before it."""
-        with ExitStack() as stack:
-            for one in (self.past, *self._states):
-                stack.enter_context(one.step())
+        self._check_alone()
+        with self.past.step():
             yield
 
     def __repr__(self) -> str:
         return f"<PastNetwork of {self._calls.name}, {self.nbytes:,} bytes>"
 
+    def _made(self, trace: Trace | None, variables: Iterable[Any] | None) -> PastVariables:
+        named = self._calls.variables(trace)
+        if not named:
+            found = "no example to find them by" if trace is None else "none"
+            raise InvalidArgument(
+                f"Could not make a past network of {self._calls.name}: expected variables, got "
+                f"{found}. Pass example=, a batch or a tuple of arguments that it is called with."
+            )
+        if variables is not None:
+            named = {name: named[name] for name in choose(variables, named)}
+        return PastVariables({name: primary(one.holders[-1]) for name, one in named.items()})
+
+    def _given(self, trace: Trace | None, past: Any) -> Any:
+        known = self._calls.handles(trace)
+        others = past.handles - known
+        if others and known:
+            raise InvalidArgument(
+                f"Could not make a past network of {self._calls.name}: expected the past of "
+                f"variables of it, got {len(others)} of {len(past.handles)} that it isn't known to "
+                f"have. Pass example=, a batch, if it has them, or the past of model.variables."
+            )
+        return past
+
     def _check(self, trace: Trace) -> None:
-        """Refuses state that has no past, and gives one to what the network writes."""
-        followed = {number for one in (self.past, *self._states) for number in one.handles}
+        """Refuses state that has no past, and makes room for what the network writes of it."""
+        if trace in self._checked:
+            return
+        followed = self.past.handles
         for capture in self._calls.state_of(trace):
             if id(capture.tensor) in followed:
                 continue
-            if capture.written:
-                with tf.init_scope():
-                    self._states.append(PastVariables({capture.name: capture.variable}))
-            elif self._complete:
+            if self._complete and not self._calls.shares(capture) and not _is_seed(capture):
                 raise InvalidArgument(
                     f"Could not call the past of {self._calls.name}: expected variables that it "
                     f"lists, got {capture.name!r}, whose past is unknown. Pass example=, a batch, "
                     f"so that it is found when the past network is made, or share= to read it as "
                     f"it is."
                 )
+            if capture.written:
+                self._scratch.add(capture.variable)
+        self._checked.add(trace)
+
+    def _check_alone(self) -> None:
+        if replicated():
+            raise InvalidArgument(
+                f"Could not sync the past of {self._calls.name} in a replica: expected to be "
+                f"called once for all replicas, got one of several. Sync it outside of "
+                f"strategy.run."
+            )
 
 
-class _Calls:
-    """Traces a network and sorts what it captures. TensorFlow doesn't save it with the past.
-
-    Args:
-        source: the network.
-        share: state to be left as it is.
-    """
-
-    def __init__(self, source: Source, share: Iterable[Any]) -> None:
-        self.name = source.name
-        self._source = source
-        self._tracer = Tracer(source.call, source.name)
-        self._shared = {id(_handle(one)) for one in share}
-
-    def trace(self, args: Any, kwargs: Any) -> tuple[Trace, list[Any]]:
-        """As `Tracer.trace`."""
-        return self._tracer.trace(args, kwargs)
-
-    def first_trace(self, example: Any) -> Trace | None:
-        """What is found before the network is called, where its inputs are known.
-
-        Args:
-            example: of the user; None for none.
-        """
-        if example is not None:
-            return self.trace(example if isinstance(example, tuple) else (example,), {})[0]
-        return None if self._source.inputs is None else self.trace(*self._source.inputs)[0]
-
-    def variables(self, trace: Trace | None) -> dict[str, Found]:
-        """All variables that are known so far, by name."""
-        named = dict(self._source.variables)
-        known = {id(found.variable) for found in named.values()} | self._shared
-        for capture in self.state_of(trace) if trace is not None else ():
-            if id(capture.variable) not in known:
-                found = found_of(capture.variable)
-                named[free_name(found.id, named)] = found
-        return named
-
-    def state_of(self, trace: Trace) -> list[Capture]:
-        """The variables that a trace captures, without those that are shared.
-
-        Raises:
-            InvalidArgument: it captures other state.
-        """
-        state = []
-        for capture in trace.captures:
-            if capture.tensor.dtype not in STATE or id(capture.tensor) in self._shared:
-                continue
-            if capture.variable is None:
-                raise InvalidArgument(
-                    f"Could not take {self.name} as a network: expected variables as its state, "
-                    f"got {capture.name!r}, which is used by {', '.join(sorted(capture.uses))}. "
-                    f"Call it before the network, or pass the object in share= to use it as it is."
-                )
-            state.append(capture)
-        return state
-
-
-def _handle(shared: Any) -> Any:
-    variable = tf_variable(shared)
-    handle = getattr(shared, "resource_handle", None) if variable is None else variable.handle
-    if handle is None:
-        raise InvalidArgument(
-            f"Could not share {shared!r:.80}: expected a variable or a lookup table, got a "
-            f"{type(shared).__name__}. Pass the object that owns the state."
-        )
-    return handle
+def _is_seed(capture: Capture) -> bool:
+    # Keras makes one of its own for layers without a seed when they first draw. It has no past.
+    return capture.name.rpartition("/")[2].startswith("seed_generator_state")

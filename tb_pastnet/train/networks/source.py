@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import keras
@@ -60,9 +61,10 @@ def _of_keras(model: Any) -> Source:
             f"without weights. Call model.build(input_shape), or the model on one batch."
         )
 
-    def call(*args: Any, training: Any = False, **kwargs: Any) -> Any:
+    def call(*args: Any, training: Any = None, **kwargs: Any) -> Any:
         with _own_losses(model):
-            return model(*args, training=training, **kwargs)
+            # Never None: Keras would take what the layer around this call is called with.
+            return model(*args, training=False if training is None else training, **kwargs)
 
     shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
     return Source(shown, call, _listed(model), _specs(model))
@@ -73,11 +75,13 @@ def _listed(network: Any) -> dict[str, Found]:
     found: dict[str, Found] = {}
     seen: set[int] = set()
     for entry in (*find_variables(network), *_others(network)):
+        # Of a layer that owns its masks the trained weight lies inside.
         variable = entry.variable
-        # Of a layer that owns its masks the trained weight lies inside; it is among the others.
-        if isinstance(variable, tf.Variable) and id(variable) not in seen:
+        if not isinstance(variable, tf.Variable):
+            variable = getattr(variable, "variable", None)
+        if variable is not None and id(variable) not in seen:
             seen.add(id(variable))
-            found[free_name(entry.id, found)] = entry
+            found[free_name(entry.id, found)] = replace(entry, variable=variable)
     return found
 
 
@@ -112,19 +116,27 @@ def _specs(model: Any) -> Arguments | None:
     inputs = getattr(model, "inputs", None)
     if not inputs:
         return None
-    specs = [tf.TensorSpec(one.shape, one.dtype) for one in inputs]
-    if len(specs) == 1:
-        return (specs[0],), {}
-    # A dict of inputs has a structure that no public name tells.
-    structure = getattr(model, "_inputs_struct", inputs)
-    return (tf.nest.pack_sequence_as(structure, specs),), {}
+    # A Sequential has one input, and no `input` before it is called.
+    structure = inputs[0] if len(inputs) == 1 else model.input
+    return (keras.tree.map_structure(_spec, structure),), {}
+
+
+def _spec(tensor: Any) -> Any:
+    kind = tf.SparseTensorSpec if tensor.sparse else tf.TensorSpec
+    return kind(tensor.shape, tensor.dtype)
 
 
 def _converted(function: Any) -> Callable[..., Any]:
     """With it Python's own `if` and `while` on tensors work, as under tf.function."""
-    traced = any(hasattr(function, name) for name in ("get_concrete_function", "captured_inputs"))
-    called: Callable[..., Any] = function if traced else tf.function(function)
-    return called
+    if any(hasattr(function, name) for name in ("get_concrete_function", "captured_inputs")):
+        called: Callable[..., Any] = function
+        return called
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        # Made anew each time: one tf.function would keep every trace that was ever made.
+        return tf.function(function)(*args, **kwargs)
+
+    return call
 
 
 def _signature(function: Any) -> Arguments | None:
@@ -159,10 +171,12 @@ def _uncallable(network: Any) -> InvalidArgument:
 def _own_losses(model: Any) -> Iterator[None]:
     """Keeps what `add_loss` collects while tracing out of the losses of the current step."""
     # No public name: `losses` is made anew from these lists.
-    layers = [one for one in model._flatten_layers() if hasattr(one, "_losses")]
-    before = [list(layer._losses) for layer in layers]
+    layers = list(model._flatten_layers())
+    before = [(list(layer._losses), set(layer._loss_ids)) for layer in layers]
     try:
         yield
     finally:
-        for layer, losses in zip(layers, before, strict=True):
+        for layer, (losses, numbers) in zip(layers, before, strict=True):
             layer._losses[:] = losses
+            layer._loss_ids.clear()
+            layer._loss_ids.update(numbers)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.errors import InvalidArgument, PastNetError
+from tb_pastnet.train.networks.reason import reason
+from tb_pastnet.train.networks.signature import Signature, take_apart
 from tb_pastnet.train.networks.uses import READS, uses
 
 STATE = (tf.resource,)
 """The dtype of variables, lookup tables and iterators."""
+
+_KINDS = {
+    "LookupTable": "a lookup table",
+    "InitializeTable": "a lookup table",
+    "Iterator": "an iterator",
+    "Queue": "a queue",
+    "Write": "a summary writer",
+}
+"""What other state is, by how the operations begin that take it."""
+
+_LIMIT = 64
+"""Traces that are kept for one signature, and signatures."""
 
 
 class Capture(NamedTuple):
@@ -21,8 +35,8 @@ class Capture(NamedTuple):
     Attributes:
         tensor: what was taken: of a variable its handle.
         variable: the tf.Variable, or None.
-        name: of the variable, or of the place in the graph.
-        uses: the operations that take it.
+        name: of the variable; what other state is, and the operation that takes it.
+        uses: the types of operations that take it.
     """
 
     tensor: Any
@@ -57,11 +71,20 @@ class Trace:
             # What TensorFlow raises where a variable is gone.
             raise _deleted() from None
         captured = list(zip(concrete.captured_inputs, uses(concrete), strict=True))
-        places = concrete.inputs[len(concrete.inputs) - len(captured) :]
         self.captures = tuple(
-            _capture(tensor, variables.get(id(tensor)), place, found)
-            for (tensor, found), place in zip(captured, places, strict=True)
+            Capture(
+                tensor,
+                variables.get(id(tensor)),
+                _name_of(variables.get(id(tensor)), found),
+                frozenset(found),
+            )
+            for tensor, found in captured
         )
+
+    @property
+    def written(self) -> list[str]:
+        """The names of the variables that calling it may change."""
+        return [capture.name for capture in self.captures if capture.written]
 
     def call(self, inputs: Sequence[Any], state: Mapping[int, Any]) -> Any:
         """Calls it without gradients.
@@ -89,7 +112,11 @@ class Trace:
 
 
 class Tracer:
-    """Traces a network anew for each signature of its inputs.
+    """Traces a network anew where no trace that it has fits the inputs.
+
+    A trace is made for the shapes that are first seen, as many layers need to know them. Where only
+    the sizes of batches differ, the next one is for any size, if the network can be traced so.
+    Specs with None in their shapes are traced as they are.
 
     Args:
         function: the network, called with the arguments of `trace`.
@@ -99,92 +126,118 @@ class Tracer:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self._function = function
         self._name = name
-        self._functions: dict[Any, Any] = {}
-        self._traces: dict[int, Trace] = {}
+        self._kept: dict[Any, _Traces] = {}
+        self._lock = RLock()
 
     def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Trace, list[Any]]:
         """The trace for some arguments, and their tensors.
 
         Args:
-            args: tensors, arrays, TensorSpecs, nests of them, or values that are part of the
-                signature.
+            args: as of `take_apart`.
             kwargs: likewise.
 
         Raises:
             InvalidArgument: the network doesn't take these, or a variable of it was deleted.
         """
-        structure = (tuple(args), dict(kwargs))
-        leaves = [_tensor_of(leaf) for leaf in tf.nest.flatten(structure)]
-        parts = [_part(leaf) for leaf in leaves]
-        tensors = [
-            tensor
-            for leaf, part in zip(leaves, parts, strict=True)
-            if isinstance(part, tf.TypeSpec)
-            for tensor in tf.nest.flatten(leaf, expand_composites=True)
-        ]
+        signature, tensors = take_apart(args, kwargs)
+        with self._lock:
+            traces = self._kept.pop(signature.key, None) or _Traces()
+            self._kept[signature.key] = traces  # last, as the latest that was used
+            if len(self._kept) > _LIMIT:
+                del self._kept[next(iter(self._kept))]
+            shapes = tuple(tensor.shape for tensor in tensors)
+            trace = traces.serving(shapes) or self._added(signature, tensors, traces)
+        return trace, tensors
+
+    def _added(self, signature: Signature, tensors: Sequence[Any], traces: _Traces) -> Trace:
+        shapes = tuple(tensor.shape for tensor in tensors)
+        any_batch = traces.any_batch(shapes)
+        made = None
+        if any_batch is not None:
+            try:
+                made = self._made(signature, tensors, any_batch), any_batch
+            except InvalidArgument:
+                made = None  # it needs to know the size, or doesn't take these inputs at all
+        if made is None:
+            made = self._made(signature, tensors, shapes), shapes
+            traces.relaxes = traces.relaxes and any_batch is None
+        traces.found.insert(0, made)
+        del traces.found[_LIMIT:]
+        return made[0]
+
+    def _made(self, signature: Signature, tensors: Sequence[Any], shapes: _Shapes) -> Trace:
+        specs = [tf.TensorSpec(s, one.dtype) for s, one in zip(shapes, tensors, strict=True)]
+
+        def flat(*inputs: Any) -> Any:
+            args, kwargs = signature.arguments(inputs)
+            return self._function(*args, **kwargs)
+
         try:
-            function = self._flat(structure, parts)
             with tf.init_scope():
-                specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
-                concrete = function.get_concrete_function(*specs)
-        except AssertionError as error:
-            raise (_deleted() if "deleted" in str(error) else error) from None
-        except (TypeError, ValueError) as error:
-            shown = ", ".join(f"{one.dtype.name} {one.shape}" for one in tensors) or "none"
+                function = tf.function(flat, input_signature=specs, autograph=False)
+                return Trace(function.get_concrete_function())
+        except PastNetError:
+            raise
+        except Exception as error:
+            if isinstance(error, AssertionError) and "deleted" in str(error):
+                raise _deleted() from None
+            shown = ", ".join(f"{one.dtype.name} {one.shape}" for one in specs) or "no tensors"
             raise InvalidArgument(
-                f"Could not trace {self._name}: expected inputs that it takes, got {shown}. {error}"
+                f"Could not trace {self._name}: expected inputs that it takes, got {shown}. "
+                f"{reason(error)}"
             ) from error
-        if id(concrete) not in self._traces:
-            self._traces[id(concrete)] = Trace(concrete)
-        return self._traces[id(concrete)], tensors
-
-    def _flat(self, structure: Any, parts: Sequence[Any]) -> Any:
-        # The pattern holds no tensor, or the first batch would never be freed.
-        pattern = tf.nest.pack_sequence_as(structure, [0] * len(parts))
-        # By type too: 1, 1.0 and True are equal, but not to a network.
-        key = (repr(pattern), tuple((type(part), part) for part in parts))
-        if key not in self._functions:
-
-            def flat(*tensors: Any) -> Any:
-                rest = iter(tensors)
-                leaves = [_packed(part, rest) for part in parts]
-                args, kwargs = tf.nest.pack_sequence_as(pattern, leaves)
-                return self._function(*args, **kwargs)
-
-            self._functions[key] = tf.function(flat, autograph=False, reduce_retracing=True)
-        return self._functions[key]
 
 
-_DENSE = tf.TensorSpec(None)
-"""Stands for any tensor: its dtype and shape are up to the tf.function."""
+_Shapes = tuple[Any, ...]
 
 
-def _tensor_of(leaf: Any) -> Any:
-    return tf.convert_to_tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
+class _Traces:
+    """What was traced for one signature."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Trace, _Shapes]] = []
+        self.relaxes = True
+
+    def serving(self, shapes: _Shapes) -> Trace | None:
+        """A trace that takes these shapes."""
+        for trace, known in self.found:
+            if all(map(_serves, known, shapes)):
+                return trace
+        return None
+
+    def any_batch(self, shapes: _Shapes) -> _Shapes | None:
+        """The shapes for batches of any size, where batches of other sizes were traced before."""
+        for _, known in self.found if self.relaxes else ():
+            if all(map(_alike, known, shapes)):
+                return tuple(map(_opened, known, shapes))
+        return None
 
 
-def _part(leaf: Any) -> Any:
-    """The part of a signature that an argument is."""
-    if isinstance(leaf, tf.Tensor | tf.TensorSpec | tf.Variable):
-        return _DENSE
-    if isinstance(leaf, tf.RaggedTensor | tf.SparseTensor):
-        return tf.type_spec_from_value(leaf)
-    return leaf
+def _serves(known: Any, shape: Any) -> bool:
+    if known.rank is None or shape.rank is None:
+        return known.rank is None
+    pairs = zip(known.as_list(), shape.as_list(), strict=False)
+    return known.rank == shape.rank and all(a is None or a == b for a, b in pairs)
 
 
-def _packed(part: Any, rest: Iterator[Any]) -> Any:
-    """The argument again: the next tensors, or the value itself."""
-    if part is _DENSE:
-        return next(rest)
-    if isinstance(part, tf.TypeSpec):
-        components = [next(rest) for _ in tf.nest.flatten(part, expand_composites=True)]
-        return tf.nest.pack_sequence_as(part, components, expand_composites=True)
-    return part
+def _alike(known: Any, shape: Any) -> bool:
+    if known.rank is None or known.rank != shape.rank:
+        return False
+    return bool(known.as_list()[1:] == shape.as_list()[1:])
 
 
-def _capture(tensor: Any, variable: Any, place: Any, found: frozenset[str]) -> Capture:
-    name = place.op.name if variable is None else variable.name.partition(":")[0]
-    return Capture(tensor, variable, name, found)
+def _opened(known: Any, shape: Any) -> Any:
+    if known.as_list() == shape.as_list():
+        return shape
+    return tf.TensorShape([None, *shape.as_list()[1:]])
+
+
+def _name_of(variable: Any, found: Mapping[str, str]) -> str:
+    if variable is not None:
+        return str(variable.name).partition(":")[0]
+    kinds = [kind for kind in _KINDS if any(kind in operation for operation in found)]
+    kind = _KINDS[kinds[0]] if kinds else "state"
+    return f"{kind}, used by {next(iter(found.values()))!r}" if found else kind
 
 
 def _shaped(result: Any, expected: Any) -> Any:

@@ -9,20 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"})
+READS = frozenset(
+    {
+        "DisableCopyOnRead",
+        "ReadVariableOp",
+        "ResourceGather",
+        "ResourceGatherNd",
+        "VarIsInitializedOp",
+        "VariableShape",
+    }
+)
 """Operations that read a variable and leave it as it is."""
 
 _PASSES_ON = frozenset({"Identity", "IdentityN"})
 
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile"})
+_BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+"""Their first input chooses the function, and isn't handed on."""
 
-def uses(concrete: Any) -> list[frozenset[str]]:
-    """The types of operations that take each captured tensor, also inside called functions.
+
+def uses(concrete: Any) -> list[dict[str, str]]:
+    """The operations that take each captured tensor, also inside called functions.
 
     Args:
         concrete: a ConcreteFunction.
 
     Returns:
-        One set a capture, in the order of `concrete.captured_inputs`.
+        One dict a capture, in the order of `concrete.captured_inputs`: the types of operations,
+        each with the name of one of them. An operation that calls functions in a way that isn't
+        known stands for itself.
 
     Example:
         >>> import tensorflow as tf
@@ -44,47 +59,64 @@ class _Walk:
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self._functions = functions
-        self._known: dict[str, list[frozenset[str]]] = {}
+        self._known: dict[str, list[dict[str, str]]] = {}
 
-    def of(self, nodes: Iterable[Any], names: Iterable[str]) -> dict[str, frozenset[str]]:
+    def of(self, nodes: Iterable[Any], names: Iterable[str]) -> dict[str, dict[str, str]]:
         """The operations that take each of these tensors."""
-        origin = {name: name for name in names}
-        found: dict[str, set[str]] = {name: set() for name in origin}
+        nodes = list(nodes)
+        found: dict[str, dict[str, str]] = {name: {} for name in names}
+        origins = _origins(nodes, found)
         for node in nodes:
-            for at, text in enumerate(node.input):
-                name = origin.get(text.partition(":")[0])
-                if name is None or text.startswith("^"):
-                    continue
-                if node.op in _PASSES_ON:
-                    origin[node.name] = name
-                else:
-                    found[name] |= self._taken(node, at)
-        return {name: frozenset(types) for name, types in found.items()}
+            if node.op in _PASSES_ON:
+                continue
+            for at, name in enumerate(_inputs(node)):
+                for origin in origins.get(name, ()):
+                    found[origin] = {**self._taken(node, at), **found[origin]}
+        return found
 
-    def _taken(self, node: Any, at: int) -> set[str]:
+    def _taken(self, node: Any, at: int) -> dict[str, str]:
         called = [
             function.name
             for attribute in node.attr.values()
             for function in (attribute.func, *attribute.list.func)
             if function.name in self._functions
         ]
-        if not called:
-            return {node.op}
-        # The first input of a branch chooses it, and isn't handed on.
-        skipped = 1 if node.op in ("If", "StatelessIf", "Case", "StatelessCase") else 0
-        taken: set[str] = set()
+        if not called or node.op not in _CALLS | _BRANCHES:
+            return {node.op: node.name}
+        taken: dict[str, str] = {}
         for name in called:
             arguments = self._arguments(name)
-            if at >= skipped and at - skipped < len(arguments):
-                taken |= arguments[at - skipped]
+            position = at - 1 if node.op in _BRANCHES else at
+            if 0 <= position < len(arguments):
+                taken |= arguments[position]
         return taken
 
-    def _arguments(self, name: str) -> list[frozenset[str]]:
+    def _arguments(self, name: str) -> list[dict[str, str]]:
         if name not in self._known:
             function = self._functions[name]
             names = [argument.name for argument in function.signature.input_arg]
             # One that calls itself adds nothing.
-            self._known[name] = [frozenset()] * len(names)
+            self._known[name] = [{} for _ in names]
             found = self.of(function.node_def, names)
             self._known[name] = [found[one] for one in names]
         return self._known[name]
+
+
+def _inputs(node: Any) -> list[str]:
+    """Names of the nodes that it takes tensors from; those that it only waits for come last."""
+    return [text.partition(":")[0] for text in node.input if not text.startswith("^")]
+
+
+def _origins(nodes: Iterable[Any], names: Iterable[str]) -> dict[str, set[str]]:
+    """For each node that is one of these tensors, or passes some of them on, which."""
+    origins = {name: {name} for name in names}
+    passing = [node for node in nodes if node.op in _PASSES_ON]
+    grows = True
+    while grows:  # nodes stand in any order
+        grows = False
+        for node in passing:
+            found = set().union(*(origins.get(name, set()) for name in _inputs(node)))
+            if found - origins.get(node.name, set()):
+                origins[node.name] = origins.get(node.name, set()) | found
+                grows = True
+    return origins
