@@ -35,6 +35,8 @@ class PastNetCallback(keras.callbacks.Callback):
         learning_rate: what to record as such; None: the optimizer's.
         audit: whether each record compares held weights bitwise with what they were when they were
             held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
+        probe: a fixed batch to call the model with: each record also says how far its outputs, and
+            those of its layers, are from those with the past values. See `Recorder`.
 
     Raises:
         InvalidArgument: `every` or `past` can't be used. What concerns the model is checked, and
@@ -60,6 +62,7 @@ class PastNetCallback(keras.callbacks.Callback):
         channel_axis: AxisOverrides | None = None,
         learning_rate: Any = None,
         audit: bool = True,
+        probe: Any = None,
     ) -> None:
         super().__init__()
         check(every, past)
@@ -72,6 +75,7 @@ class PastNetCallback(keras.callbacks.Callback):
             "channel_axis": channel_axis,
             "learning_rate": learning_rate,
             "audit": audit,
+            "probe": probe,
         }
         self._recorded: Any = None
         self._count = BatchCount()

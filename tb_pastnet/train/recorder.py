@@ -9,21 +9,20 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from tb_pastnet.core.names import RunName, lineage_directory
-from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.train.feed import Feed
-from tb_pastnet.train.log.batch import Batch, Offer, Span
+from tb_pastnet.train.log.batch import Batch
+from tb_pastnet.train.log.functions import Functions
 from tb_pastnet.train.log.lineage import Describer, origin
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.measure.rates import optimizer_of, rate_of
-from tb_pastnet.train.measure.reduce import ChannelPass
 from tb_pastnet.train.measure.schedule import Action, Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, network
+from tb_pastnet.train.offers import Offers
+from tb_pastnet.train.probe.probe import Probe
 
 
 class Recorder:
@@ -52,10 +51,14 @@ class Recorder:
             found. Each change of them is recorded when it happens.
         audit: whether each record compares held weights bitwise with what they were when they were
             held, by masks or by `trainable=False`. That takes one more copy of these weights.
+        probe: a fixed batch, or a tuple of arguments, to call the model with: each record also
+            says how far its outputs, and those of its layers, are from those with the past values.
+            See `docs/past_networks.md`. While a record is made this takes up to one more copy of
+            the weights, and the time of two evaluations.
 
     Raises:
-        InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past` or an
-            axis can't be used.
+        InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
+            axis or the probe can't be used.
         UnknownName: a name fits no variable, or several.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
         UnwritableLog: the log directory can't be made or written.
@@ -83,32 +86,34 @@ class Recorder:
         initial_step: int | None = None,
         masks: Masks | None = None,
         audit: bool = True,
+        probe: Any = None,
     ) -> None:
         self._schedule = Schedule(every, past, initial_step)
         self._network = network(model, variables, channel_axis)
-        self._rate = rate_of(learning_rate, model)
+        self._probe = None if probe is None else Probe(model, self._network, probe)
         self._run = create_lineage(os.fspath(logdir))
         self._segments = self._new_segments()
         try:
             self._segments.open()
         except Exception as error:
             raise unwritable(os.fspath(logdir), error) from error
-        records = self._network.variables
-        self._pass = ChannelPass(
-            [record.found.variable for record in records],
-            [record.axis for record in records],
-            self._schedule.copies,
-        )
-        self._widths = [record.axis.channels for record in records]
         self._notes = Notes()
         self._feed = Feed(
             model,
-            records,
+            self._network.variables,
             None if masks is None else masks.state,
             origin(self._network),
             self._notes,
             audited=audit,
             optimizer=optimizer_of(learning_rate),
+        )
+        self._offers = Offers(
+            self._network,
+            self._schedule.copies,
+            rate_of(learning_rate, model),
+            self._feed,
+            self._probe,
+            self._notes,
         )
         self._sink: Sink | None = None
         self._closed = False
@@ -147,7 +152,7 @@ class Recorder:
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            self._pass.copy(self._schedule.sync())
+            self._offers.copy(self._schedule.sync())
         except Exception as error:
             self._notes.add("Could not copy the past values", error)
 
@@ -219,23 +224,13 @@ class Recorder:
         if action.record:
             self._offer(self._sink, step, action)
         elif action.copy is not None:
-            self._pass.copy(action.copy)
+            self._offers.copy(action.copy)
 
     def _offer(self, sink: Sink, step: int, action: Action) -> None:
-        replaced = action.copy == action.compare
-
-        def make(sequence: int) -> Offer:
-            values = self._pass.statistics(action.compare, replace=replaced)
-            flags = [record.found.trainable() for record in self._network.variables]
-            values[KEPT], through = self._feed.shares()
-            values[TRAINABLE] = through * np.repeat(flags, self._widths)
-            rate = self._learning_rate(step)
-            return Offer(sequence, step, action.past_step, time.time(), rate, values)
-
-        if not sink.offer(make):
+        if not sink.offer(lambda sequence: self._offers.make(sequence, step, action)):
             self._notes.add("Could not keep up with the records: the queue was full")
-        if action.copy is not None and not replaced:
-            self._pass.copy(action.copy)
+        if action.copy is not None and action.copy != action.compare:
+            self._offers.copy(action.copy)
         violations = self._feed.violations(step)
         if violations:
             sink.violations(step, violations)
@@ -258,13 +253,6 @@ class Recorder:
         except Exception as error:
             self._notes.add("Could not record masks", error)
 
-    def _learning_rate(self, step: int) -> float:
-        try:
-            return self._rate(step)
-        except Exception as error:
-            self._notes.add("Could not read the learning rate", error)
-            return float("nan")
-
     def _restart(self, step: int) -> None:
         if self._sink is not None:
             # Its thread writes the rest; waiting for that would stop training.
@@ -275,18 +263,13 @@ class Recorder:
             self._feed.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
-            self._pass.copy(copy)
+            self._offers.copy(copy)
 
     def _new_segments(self) -> Segments:
         name = lineage_directory(self._run.ordinal, self._run.lineage)
         return Segments(join(self._run.run, name), time.time())
 
     def _new_sink(self, *, resumed: bool) -> Sink:
-        records = self._network.variables
-        spans = [
-            Span(record.text.id, start, stop, record.text.role == "kernel")
-            for record, (start, stop) in zip(records, self._pass.spans(), strict=True)
-        ]
         describe = Describer(
             self._run,
             self._network,
@@ -296,4 +279,7 @@ class Recorder:
             audited=self._feed.audited,
             resumed=resumed,
         )
-        return Sink(self._segments, Batch(spans, self._run.lineage), describe, self._notes)
+        probe = self._probe
+        functions = None if probe is None else Functions(probe.inputs, probe.places)
+        batch = Batch(self._offers.spans(), self._run.lineage, functions=functions)
+        return Sink(self._segments, batch, describe, self._notes)

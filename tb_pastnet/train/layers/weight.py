@@ -76,6 +76,11 @@ class MaskedWeight:
         return tf_variable(self.weight)
 
     @property
+    def sources(self) -> tuple[Any, ...]:
+        """The tf.Variables that each element is one of: with one value in all, it is that value."""
+        return tf_variable(self.weight), tf_variable(self._held)
+
+    @property
     def shape(self) -> tf.TensorShape:
         """The weight's shape."""
         return tf.TensorShape(self.weight.shape)

@@ -23,6 +23,7 @@ from tb_pastnet.core.timeline import Timeline, encode_timeline
 from tb_pastnet.train.log.breath import breathe
 from tb_pastnet.train.log.changes import Changes
 from tb_pastnet.train.log.events import Message
+from tb_pastnet.train.log.functions import Functions
 
 BLOCK_RECORDS = 16
 """Records in a block: more would be smaller on disk, and be lost together."""
@@ -57,6 +58,8 @@ class Offer(NamedTuple):
         wall_time: seconds since 1970.
         learning_rate: NaN where it isn't known.
         values: floats (8, channels of all variables), rows as in `core.statistics.STATISTICS`.
+        function: float32 (4, places of the probe), rows as in `core.function_change.MEASURES`; None
+            where there is no probe, or it couldn't be evaluated.
     """
 
     sequence: int
@@ -65,13 +68,15 @@ class Offer(NamedTuple):
     wall_time: float
     learning_rate: float
     values: npt.NDArray[np.floating]
+    function: npt.NDArray[np.float32] | None = None
 
 
 class Group(NamedTuple):
     """Messages that are stored together or not at all.
 
     Attributes:
-        messages: a block a variable, changes, and the timeline of the same records.
+        messages: a block a variable, what the probe says, changes, and the timeline of the same
+            records.
         records: how many they are.
     """
 
@@ -91,6 +96,7 @@ class Batch:
         spans: the variables, in the order of the channels.
         lineage: the writer's id.
         thinning: decides which records are kept; None for the default.
+        functions: packs what the probe says; None where there is none.
 
     Attributes:
         changes: what is no record; they are written with the records, or alone.
@@ -99,11 +105,16 @@ class Batch:
     """
 
     def __init__(
-        self, spans: Sequence[Span], lineage: int, thinning: Thinning | None = None
+        self,
+        spans: Sequence[Span],
+        lineage: int,
+        thinning: Thinning | None = None,
+        functions: Functions | None = None,
     ) -> None:
         self._spans = tuple(spans)
         self._lineage = lineage
         self._thinning = thinning or Thinning()
+        self._functions = functions
         widest = max(span.stop - span.start for span in self._spans)
         self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
         kernels = [np.arange(s.start, s.stop) for s in self._spans if s.kernel]
@@ -162,11 +173,13 @@ class Batch:
             notes: what went wrong so far, and how often.
 
         Returns:
-            A message a variable, the changes, and the timeline, which comes last: it stands for
-            all records. Changes alone need none.
+            A message a variable, the probe's, the changes, and the timeline, which comes last: it
+            stands for all records. Changes alone need none.
         """
         records, self._pending = self._pending, []
         messages = self._blocks(records) if records else []
+        if self._functions is not None:
+            messages += self._functions.pack([r.offer for r in records], self._lineage)
         messages += self.changes.take()
         self.packed += len(records)
         if messages and not records and not closed:

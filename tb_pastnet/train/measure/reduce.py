@@ -70,6 +70,7 @@ class ChannelPass:
         self._take: list[Any] = []
         self._compare: list[Any] = []
         self._replace: list[Any] = []
+        self._give: list[Any] = []
         for _ in range(copies):
             self._add_copy()
 
@@ -89,6 +90,17 @@ class ChannelPass:
             number: which of the copies.
         """
         self._take[number]()
+
+    def past(self, number: int = 0) -> list[Any]:
+        """The values of a past copy.
+
+        Args:
+            number: which of the copies.
+
+        Returns:
+            A tensor a variable, in their shapes and dtypes. Later copies leave it as it is.
+        """
+        return list(self._give[number]())
 
     def statistics(self, number: int = 0, *, replace: bool = False) -> Floats:
         """Compares the current values with a past copy.
@@ -158,6 +170,14 @@ class ChannelPass:
         self._take.append(tf.function(take, autograph=False))
         self._compare.append(tf.function(lambda: compare(self._read_all()), autograph=False))
         self._replace.append(tf.function(replace, autograph=False))
+        self._give.append(tf.function(lambda: self._apart(copy), autograph=False))
+
+    def _apart(self, copy: Sequence[Any]) -> list[Any]:
+        places = [self._place[member] for member in range(len(self._variables))]
+        return [
+            tf.reshape(copy[stack][row], variable.shape)
+            for variable, (stack, row) in zip(self._variables, places, strict=True)
+        ]
 
     def _read_all(self) -> list[Any]:
         return [self._read(stack) for stack in self._stacks]

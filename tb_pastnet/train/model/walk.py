@@ -32,6 +32,7 @@ class Found:
         equation: of an EinsumDense.
         statistic: it isn't trained by gradients.
         holders: whatever has a `trainable` flag that concerns it.
+        owner: the Keras layer whose path this is; None of variables elsewhere.
     """
 
     layer: str
@@ -44,6 +45,7 @@ class Found:
     equation: str | None = None
     statistic: bool = False
     holders: tuple[Any, ...] = ()
+    owner: Any = None
 
     @property
     def id(self) -> str:
@@ -111,6 +113,12 @@ def find_weights(layer: Any) -> list[tuple[str, Any]]:
     return list(weights.values())
 
 
+def named_children(layer: Any) -> list[tuple[Any, str]]:
+    """The layers directly below one, with their names in paths."""
+    children = _parts(layer)[0]
+    return list(zip(children, _names(layer, children), strict=True))
+
+
 def tf_variable(variable: Any) -> Any:
     """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
     import tensorflow as tf
@@ -175,6 +183,7 @@ def _of_layer(
             equation=getattr(layer, "equation", None),
             statistic=id(weight) in statistics,
             holders=(*holders, weight),
+            owner=layer,
         )
     for child, name in zip(children, _names(layer, children), strict=True):
         yield from _of_layer(child, f"{path}/{name}" if path else name, holders, name, layer)

@@ -1,0 +1,104 @@
+"""Makes the records: all that is measured at one step."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.train.feed import Feed
+from tb_pastnet.train.log.batch import Offer, Span
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.measure.rates import Rate
+from tb_pastnet.train.measure.reduce import ChannelPass
+from tb_pastnet.train.measure.schedule import Action
+from tb_pastnet.train.model.variables import Network
+from tb_pastnet.train.probe.failure import said
+from tb_pastnet.train.probe.probe import Probe
+
+
+class Offers:
+    """Measures a network against its past copies, which it holds.
+
+    Args:
+        network: what is recorded.
+        copies: past copies to hold room for; the first is taken now.
+        rate: gives the learning rate.
+        feed: follows the masks.
+        probe: how far the outputs moved; None for none.
+        notes: failures are counted here.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        copies: int,
+        rate: Rate,
+        feed: Feed,
+        probe: Probe | None,
+        notes: Notes,
+    ) -> None:
+        self._records = network.variables
+        self._pass = ChannelPass(
+            [record.found.variable for record in self._records],
+            [record.axis for record in self._records],
+            copies,
+        )
+        self._widths = [record.axis.channels for record in self._records]
+        self._rate = rate
+        self._feed = feed
+        self._probe = probe
+        self._failures: dict[type[Exception], str] = {}
+        self._notes = notes
+
+    def spans(self) -> list[Span]:
+        """Where the channels of each variable lie in a record."""
+        return [
+            Span(record.text.id, start, stop, record.text.role == "kernel")
+            for record, (start, stop) in zip(self._records, self._pass.spans(), strict=True)
+        ]
+
+    def copy(self, number: int) -> None:
+        """Takes the current values as a past copy.
+
+        Args:
+            number: which of the copies.
+        """
+        self._pass.copy(number)
+
+    def make(self, sequence: int, step: int, action: Action) -> Offer:
+        """Measures one record, and makes the current values the past where the same copy is due.
+
+        Args:
+            sequence: its number.
+            step: the step that it shows.
+            action: what the schedule says of it.
+        """
+        # Before the past values are replaced.
+        function = self._function(action.compare)
+        values = self._pass.statistics(action.compare, replace=action.copy == action.compare)
+        flags = [record.found.trainable() for record in self._records]
+        values[KEPT], through = self._feed.shares()
+        values[TRAINABLE] = through * np.repeat(flags, self._widths)
+        rate = self._learning_rate(step)
+        return Offer(sequence, step, action.past_step, time.time(), rate, values, function)
+
+    def _function(self, number: int) -> npt.NDArray[np.float32] | None:
+        if self._probe is None:
+            return None
+        try:
+            return self._probe.values(self._pass.past(number))
+        except Exception as error:
+            # By class: the reason may show values, which are others each time.
+            text = self._failures.setdefault(type(error), said(error))
+            self._notes.add(f"Could not evaluate the probe: {text}")
+            return None
+
+    def _learning_rate(self, step: int) -> float:
+        try:
+            return self._rate(step)
+        except Exception as error:
+            self._notes.add("Could not read the learning rate", error)
+            return float("nan")

@@ -1,0 +1,45 @@
+"""Variables that hold values only while a network is evaluated with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+class StandIn:
+    """Stands in for a variable; in between it is empty.
+
+    Args:
+        variable: the tf.Variable.
+
+    Example:
+        >>> stand_in = StandIn(tf.Variable([1.0, 2.0]))
+        >>> stand_in.fill(tf.constant([3.0, 4.0]))
+        >>> stand_in.variable.numpy().tolist()
+        [3.0, 4.0]
+        >>> stand_in.empty()
+        >>> stand_in.variable.numpy().tolist()
+        []
+    """
+
+    def __init__(self, variable: Any) -> None:
+        self._nothing = tf.zeros([0], variable.dtype)
+        with tf.init_scope(), tf.device(variable.device):
+            # Only without a shape of its own can it be emptied.
+            self.variable = tf.Variable(
+                self._nothing, trainable=False, shape=tf.TensorShape(None), name="pastnet_stand_in"
+            )
+
+    @property
+    def handle(self) -> Any:
+        """What a trace takes in the place of the variable's."""
+        return self.variable.handle
+
+    def fill(self, value: Any) -> None:
+        """Takes a value."""
+        self.variable.assign(value, read_value=False)
+
+    def empty(self) -> None:
+        """Frees the memory."""
+        self.variable.assign(self._nothing, read_value=False)
