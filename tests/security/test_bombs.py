@@ -14,8 +14,10 @@ import pytest
 from tb_pastnet.core import json_payload, limits, varint
 from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.envelope import Kind, seal
+from tb_pastnet.core.function_change import FunctionChange, Place
 from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
+    TAG_FUNCTION,
     TAG_MASKS,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
@@ -27,6 +29,7 @@ from tb_pastnet.serve.store import audit, mask_log
 from tb_pastnet.serve.store import notes as said
 from tb_pastnet.serve.store.store import Store
 from tests import event_files as files
+from tests import probed
 from tests.providers import CALLER, MemoryProvider, memory_run
 from tests.tensorboards import LOADERS, Board, board
 
@@ -37,6 +40,16 @@ CHANGE = {"number": 0, "step": 5, "variable": "conv1/kernel", "mask": "kept", "t
           "elements": 36}  # fmt: skip
 MOVED = {"variable": "conv1/kernel", "first_step": 5, "last_step": 9, "cause": "ema",
          "channel": [1], "elements": [1], "held": [4], "largest": [0.5]}  # fmt: skip
+
+
+PLACED = {"kind": "layer", "name": "conv1", "elements": 9}
+HEAD = {"measures": ["relative", "cosine", "divergence", "decisions"], "inputs": [],
+        "places": [PLACED], "sequence": [0], "steps": [17], "past_steps": [16]}  # fmt: skip
+
+
+def probe(head: dict[str, object], values: bytes) -> bytes:
+    packed = json_payload.pack({**HEAD, **head})
+    return varint.encode([len(packed)]) + packed + values
 
 
 def log_with(logdir: Path, tag: str, kind: Kind, payload: bytes) -> None:
@@ -54,6 +67,7 @@ def look(here: Board) -> None:
         ("/layer", {"run": "a", "layer": "conv1"}),
         ("/channel", {"run": "a", "layer": "conv1", "channel": 0}),
         ("/violations", {"run": "a"}),
+        ("/function", {"run": "a"}),
         ("/export.csv", {"run": "a"}),
     ):
         assert here.get(route, **query).status_code == 200
@@ -91,6 +105,21 @@ def bombs() -> list[tuple[str, str, Kind, bytes]]:
          json_payload.pack({"violations": [{**MOVED, "channel": [0, 1]}]})),
         ("violations that go back", TAG_VIOLATIONS, Kind.VIOLATIONS,
          json_payload.pack({"violations": [{**MOVED, "last_step": 1}]})),
+        *((f"a probe {name}", TAG_FUNCTION, Kind.FUNCTION, probe(head, values))
+          for name, head, values in (
+            ("that inflates far", {}, zeros),
+            ("of many values", {"places": [{**PLACED, "name": str(n)} for n in range(60_000)],
+                                "steps": list(range(20)), "sequence": list(range(20)),
+                                "past_steps": [0] * 20}, zlib.compress(bytes(80 * 60_000 * 4), 1)),
+            ("of many places", {"places": [{**PLACED, "name": str(n)} for n in range(70_000)]}, b""),
+            ("of many records", {"steps": list(range(5000))}, b""),
+            ("of many dimensions", {"inputs": [{"name": "", "shape": [1] * 999, "dtype": ""}]}, b""),
+            ("of measures without end", {"measures": [str(n) for n in range(999)]}, b""),
+            ("of one place twice", {"places": [PLACED, PLACED]}, zlib.compress(bytes(32), 1)),
+          )),
+        ("a probe whose head inflates far", TAG_FUNCTION, Kind.FUNCTION,
+         varint.encode([len(claim + zeros)]) + claim + zeros),
+        ("a probe whose head claims more", TAG_FUNCTION, Kind.FUNCTION, varint.encode([1 << 27])),
         ("numbers without end", TAG_TIMELINE, Kind.TIMELINE, b"\xff" * 1000),
     ]  # fmt: skip
 
@@ -115,6 +144,10 @@ def test_a_bomb_is_one_unreadable_message(
         assert arrays["steps"].tolist() == list(range(1, 17))
         assert not (arrays["state"] & VIOLATED).any()
         notes = here.json("/index")["runs"][0]["notes"] + header["notes"]
+        if tag == TAG_FUNCTION:
+            header, arrays = here.arrays("/function", run="a")
+            assert arrays["steps"].size == 0
+            notes = [one for one in header["notes"] if one["text"] != said.FUNCTION_MISSING]
         assert "Damaged" in notes[0]["text"]
 
 
@@ -177,6 +210,30 @@ def test_logs_of_masks_and_violations_dont_add_up_without_bound(
     assert {said.MASKS_TOO_MANY, said.VIOLATIONS_TOO_MANY} <= found
 
 
+@pytest.mark.parametrize("loader", LOADERS)
+def test_records_of_a_probe_dont_add_up_without_bound(tmp_path: Path, loader: str) -> None:
+    """Each message takes 16 MiB once decoded: 24 of them would take 384 MiB, and more as one."""
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    places = [Place("layer", f"{n}", 1) for n in range(1 << 12)]
+    zeros = np.zeros((4, 1 << 8, len(places)), np.float32)
+    for at in range(24):
+        steps = np.arange(1 << 8) + at * (1 << 8)
+        change = FunctionChange((), tuple(places), steps, steps, steps, zeros)
+        probed.write(writer, change)
+    assert writer.path.stat().st_size < 2 * MEBIBYTE
+    with board(tmp_path, loader) as here:
+        tracemalloc.start()
+        try:
+            header, arrays = here.arrays("/function", run="a")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 300 * MEBIBYTE, peak / MEBIBYTE
+    assert arrays["steps"].tolist() == list(range(0, 24 << 8, 8))
+    assert header["notes"] == [{"text": said.FUNCTION_TOO_MANY, "count": (24 << 8) * 7 // 8}]
+
+
 @pytest.mark.parametrize("elements", [1 << 31, (1 << 31) - 1, 37])
 def test_a_mask_that_claims_to_be_large_is_unknown(elements: int) -> None:
     provider = MemoryProvider()
@@ -222,6 +279,7 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG_DESCRIPTION, Kind.DESCRIPTION),
             (TAG_MASKS, Kind.MASKS),
             (TAG_VIOLATIONS, Kind.VIOLATIONS),
+            (TAG_FUNCTION, Kind.FUNCTION),
             (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)

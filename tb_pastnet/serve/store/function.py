@@ -19,7 +19,7 @@ from tb_pastnet.core.function_change import (
     Place,
     decode_function_change,
 )
-from tb_pastnet.core.lineage import supersede
+from tb_pastnet.core.lineage import first_steps_after, supersede
 from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.lineages import Lineage, decode_all, rising
@@ -91,12 +91,14 @@ def make_function(
     """
     lost: Notes = Counter()
     blocks, left_out = _pile(_decoded(lineages, readings, lost))
+    found = _once(_table(blocks), len(lineages))
     if left_out or sampled:
         lost[notes.FUNCTION_TOO_MANY] += max(left_out, 1)
+    elif missing := _missing(found, lineages, withheld):
+        lost[notes.FUNCTION_MISSING] += missing
     if withheld:
         lost[notes.WITHHELD] += len(withheld)
-    rows = _standing(_table(blocks), lineages)
-    return _join([block for _, block in blocks], rows, lost)
+    return _join([block for _, block in blocks], _standing(found, lineages), lost)
 
 
 def most_events(records: int, places: int) -> int | None:
@@ -194,14 +196,32 @@ def _table(blocks: _Blocks) -> Integers:
     return np.concatenate([np.zeros((0, 6), np.int64), *parts])
 
 
-def _standing(table: Integers, lineages: Sequence[Lineage]) -> Integers:
-    """The rows of records that stand, each once, in the order of their steps."""
+def _once(table: Integers, writers: int) -> list[Integers]:
+    """The rows of each writer, each record once: a message may be written again after a failure."""
     found = []
-    for rows in _groups(table, _WRITER, len(lineages)):
-        # After a failed write a message is written again whole.
+    for rows in _groups(table, _WRITER, writers):
         _, first = np.unique(rows[:, _SEQUENCE], return_index=True)
         once = rows[first]
         found.append(once[rising(once[:, _STEP])])
+    return found
+
+
+def _missing(
+    found: Sequence[Integers], lineages: Sequence[Lineage], withheld: Sequence[str]
+) -> int:
+    """How many records that stand lack values although their writer had a probe."""
+    missing = 0
+    cuts = first_steps_after([one.begin for one in lineages])
+    for rows, lineage, cut in zip(found, lineages, cuts, strict=True):
+        if TAG_FUNCTION in lineage.stamps and lineage.tb_run not in withheld:
+            line = lineage.timeline
+            stands = slice(None if cut is None else np.searchsorted(line.steps, cut))
+            missing += int((~np.isin(line.sequence[stands], rows[:, _SEQUENCE])).sum())
+    return missing
+
+
+def _standing(found: Sequence[Integers], lineages: Sequence[Lineage]) -> Integers:
+    """The rows of records that stand, in the order of their steps."""
     stand = supersede(
         [
             (one.name.ordinal, one.name.lineage, rows[:, _STEP])
@@ -210,7 +230,7 @@ def _standing(table: Integers, lineages: Sequence[Lineage]) -> Integers:
         [one.begin for one in lineages],
     )
     kept = [rows[keep] for rows, keep in zip(found, stand, strict=True)]
-    joined = np.concatenate([table[:0], *kept])
+    joined = np.concatenate([_table([]), *kept])
     return joined[np.argsort(joined[:, _STEP], kind="stable")]
 
 

@@ -21,6 +21,7 @@ MASKS_DISAGREE = (
 MASKS_TOO_MANY = "Changes of masks left out so that TensorBoard's memory stays bounded"
 VIOLATIONS_TOO_MANY = "Violations left out so that TensorBoard's memory stays bounded"
 VIOLATIONS_ELSEWHERE = "Violations of channels that the latest network doesn't have"
+FUNCTION_MISSING = "Records without values of the probe: it failed there, or they can't be read"
 FUNCTION_TOO_MANY = "Records of the probe left out so that TensorBoard's memory stays bounded"
 INSIDE = (
     "TensorBoard was started inside the directory of a single writer. "

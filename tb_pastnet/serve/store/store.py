@@ -85,10 +85,11 @@ class Store:
             found = self._read_function(caller, run)
             return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
-        stamps = tuple(
-            (one.tb_run, one.begin, one.stamps.get(TAG_FUNCTION)) for one in run.lineages
+        version = tuple(
+            (one.tb_run, one.begin, len(one.timeline.steps), one.stamps.get(TAG_FUNCTION))
+            for one in run.lineages
         )
-        return self._cache.get(("function series", caller.experiment, run.name), stamps, make)
+        return self._cache.get(("function series", caller.experiment, run.name), version, make)
 
     def _read_function(self, caller: Caller, run: Run) -> FunctionSeries:
         told = [one.tb_run for one in run.lineages if TAG_FUNCTION in one.stamps]

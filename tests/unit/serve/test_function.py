@@ -17,7 +17,7 @@ from tb_pastnet.core.function_change import (
 from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.serve.store import function, notes
 from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_events
-from tb_pastnet.serve.store.source import Message
+from tb_pastnet.serve.store.source import Message, Stamp
 from tests import probed
 from tests.unit.serve.test_runs import lineage
 
@@ -166,6 +166,17 @@ def test_what_cant_be_read_is_counted_by_its_cause() -> None:
 def test_a_message_of_another_writer_is_damaged() -> None:
     readings = {("r1", TAG_FUNCTION): [message(probed.change([1]), writer=2)]}
     assert make_function([lineage(1, range(5))], readings).notes == {notes.DAMAGED: 1}
+
+
+def test_records_that_lack_values_are_counted_where_there_was_a_probe() -> None:
+    one = replace(lineage(1, range(20)), stamps={TAG_FUNCTION: Stamp(0, "", b"")})
+    two = lineage(2, range(10, 30))
+    readings = {("r1", TAG_FUNCTION): [message(probed.change([0, 1, 2]))]}
+    # From step 10 on the other lineage stands, which had none.
+    assert make_function([one, two], readings).notes == {notes.FUNCTION_MISSING: 7}
+    assert make_function([one], readings).notes == {notes.FUNCTION_MISSING: 17}
+    assert make_function([one], {}, withheld=["r1"]).notes == {notes.WITHHELD: 1}
+    assert make_function([one], {}, sampled=True).notes == {notes.FUNCTION_TOO_MANY: 1}
 
 
 def test_what_was_withheld_is_noted() -> None:
