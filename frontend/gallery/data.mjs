@@ -247,6 +247,7 @@ export function index(data) {
       notes: [],
       skipped: [],
       source: "sink",
+      probe: false,
     })),
     networks: data.runs.length > 0 ? [{ layers: data.runs[0].layers }] : [],
     other_runs: data.other ?? 0,

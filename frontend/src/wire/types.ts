@@ -34,6 +34,8 @@ export interface RunInfo {
   notes: Note[];
   skipped: { name: string; reason: string }[];
   source: "sink" | "summary";
+  /** Whether it recorded how far its outputs moved: the route `function` tells. */
+  probe: boolean;
 }
 
 export interface VariableInfo {
