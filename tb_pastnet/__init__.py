@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tb_pastnet.train.masks.masks import Masks as Masks
     from tb_pastnet.train.masks.pruning import PruningCallback as PruningCallback
     from tb_pastnet.train.masks.rewind import Snapshot as Snapshot
+    from tb_pastnet.train.networks.clone import clone_network as clone_network
     from tb_pastnet.train.networks.past_network import PastNetwork as PastNetwork
     from tb_pastnet.train.past import PastVariables as PastVariables
     from tb_pastnet.train.past_deltas import PastDeltas as PastDeltas
@@ -46,6 +47,7 @@ _HOMES = {
     "PruningCallback": "tb_pastnet.train.masks.pruning",
     "Recorder": "tb_pastnet.train.recorder",
     "Snapshot": "tb_pastnet.train.masks.rewind",
+    "clone_network": "tb_pastnet.train.networks.clone",
     "errors": "tb_pastnet.errors",
     "load_model": "tb_pastnet.train.masks.load",
     "summary": "tb_pastnet.train.summary",
@@ -65,6 +67,7 @@ __all__ = [
     "PruningCallback",
     "Recorder",
     "Snapshot",
+    "clone_network",
     "errors",
     "load_model",
     "summary",

@@ -40,6 +40,7 @@ def test_the_public_surface_is_all():
         "PruningCallback",
         "Recorder",
         "Snapshot",
+        "clone_network",
         "errors",
         "load_model",
         "summary",

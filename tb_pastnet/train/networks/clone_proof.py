@@ -1,0 +1,168 @@
+"""Proves that a copy computes the same as its original, with state of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.networks.same import Differs, operations, pair_captures
+from tb_pastnet.train.networks.trace import STATE, Capture, Trace
+
+Pair = tuple[Any, Any]
+
+CLONE_FUNCTION = "clone a function: clone_network(tf.function(model), example=batch)."
+"""What works without configs."""
+
+CONFIG_HINT = (
+    f"Return all that changes what a layer computes from its get_config, or {CLONE_FUNCTION}"
+)
+
+_PYTHON = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
+
+
+def traced(call: Callable[..., Any], args: Sequence[Any], kwargs: Any, name: str) -> Any:
+    """A ConcreteFunction of a network.
+
+    Raises:
+        InvalidArgument: the network doesn't take these inputs, or it runs Python code.
+    """
+    try:
+        concrete = tf.function(call, autograph=False).get_concrete_function(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"Could not trace {name}: expected inputs that it takes, got {_specs(args, kwargs)}. "
+            f"{error} Pass example=, a batch as it is called with."
+        ) from error
+    refuse_python(concrete, name)
+    return concrete
+
+
+def refuse_python(concrete: Any, name: str) -> None:
+    """Refuses what no graph shows.
+
+    Raises:
+        InvalidArgument: the function runs Python code.
+    """
+    found = operations(concrete) & _PYTHON
+    if found:
+        raise InvalidArgument(
+            f"Could not clone {name}: expected TensorFlow operations, got Python code "
+            f"({', '.join(sorted(found))}), of which nobody can tell what state it uses. Write "
+            f"tf.py_function and tf.numpy_function with operations of TensorFlow."
+        )
+
+
+def variables_of(original: Any, copy: Any, name: str, hint: str = CONFIG_HINT) -> list[Pair]:
+    """The variables that two traces use, each of the original with that in its place.
+
+    Args:
+        original: a ConcreteFunction.
+        copy: a ConcreteFunction of the same inputs.
+        name: of the network in errors.
+        hint: what to do where they don't compute the same.
+
+    Raises:
+        InvalidArgument: they don't compute the same, or the copy uses state of the original.
+    """
+    captures = Trace(original).captures, Trace(copy).captures
+    refuse_shared(captures[0], captures[1], name)
+    try:
+        numbers = pair_captures(original, copy)
+    except Differs as difference:
+        raise InvalidArgument(
+            f"Could not clone {name}: expected a copy that computes the same, got another one from "
+            f"{difference.node!r} on. {hint}"
+        ) from None
+    pairs = []
+    for at, other in numbers:
+        one, two = captures[0][at], captures[1][other]
+        if one.tensor.dtype not in STATE:
+            _check_constant(one, two, name, hint)
+        elif one.variable is not None and two.variable is not None:
+            pairs.append((one.variable, two.variable))
+    return pairs
+
+
+def refuse_shared(originals: Iterable[Capture], copies: Iterable[Capture], name: str) -> None:
+    """Refuses a copy that uses state of its original.
+
+    Raises:
+        InvalidArgument: it does.
+    """
+    own = {id(one.tensor) for one in originals if one.tensor.dtype in STATE}
+    shared = [one.name for one in copies if id(one.tensor) in own]
+    if shared:
+        raise InvalidArgument(
+            f"Could not clone {name}: expected variables of its own, got {', '.join(shared)} of "
+            f"the original: Python code that closes over it, such as a Lambda, takes it along. "
+            f"Make it a weight of a layer, or {CLONE_FUNCTION}"
+        )
+
+
+def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
+    """Checks that variables of an original and of its copy go together one to one.
+
+    Args:
+        pairs: tf.Variables; a pair may be there more than once.
+        name: of the network in errors.
+
+    Returns:
+        Each pair once.
+
+    Raises:
+        InvalidArgument: a variable is shared, or split in two, or of another shape or dtype.
+    """
+    twins: dict[int, Any] = {}
+    unique = []
+    for one, two in pairs:
+        if id(one) in twins and twins[id(one)] is two:
+            continue
+        if one is two:
+            raise _unequal(name, one, "one of its own", "the original's")
+        if id(one) in twins:
+            raise _unequal(name, one, "one copy where layers share it", "two")
+        if (one.shape.as_list(), one.dtype) != (two.shape.as_list(), two.dtype):
+            shown = [f"{each.dtype.name} {each.shape}" for each in (one, two)]
+            raise _unequal(name, one, shown[0], shown[1])
+        twins[id(one)] = two
+        unique.append((one, two))
+    copies = {id(two): one for one, two in unique}
+    for one, two in unique:
+        if copies[id(two)] is not one:
+            raise _unequal(name, one, "a copy of its own", f"that of {copies[id(two)].name!r}")
+    return unique
+
+
+def _check_constant(one: Capture, two: Capture, name: str, hint: str) -> None:
+    if not _same_bytes(one.tensor, two.tensor):
+        raise InvalidArgument(
+            f"Could not clone {name}: expected a copy with the same constants, got another value "
+            f"of {one.name!r}. {hint}"
+        )
+
+
+def _same_bytes(one: Any, two: Any) -> bool:
+    first, second = np.asarray(one), np.asarray(two)
+    if first.dtype.hasobject or second.dtype.hasobject:
+        return bool((first == second).all())
+    return (first.shape, first.dtype, first.tobytes()) == (
+        second.shape,
+        second.dtype,
+        second.tobytes(),
+    )
+
+
+def _unequal(name: str, variable: Any, expected: str, got: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"Could not clone {name}: expected for {variable.name!r} {expected}, got {got}. Layers "
+        f"that share a layer through their configs each make one: {CLONE_FUNCTION}"
+    )
+
+
+def _specs(args: Any, kwargs: Any) -> str:
+    leaves = [one for one in tf.nest.flatten((args, kwargs)) if hasattr(one, "shape")]
+    return ", ".join(f"{one.dtype.name} {one.shape}" for one in leaves) or "none"
