@@ -10,6 +10,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.function_change import Input, Place
+from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.model.variables import Network
@@ -91,8 +92,7 @@ class Probe:
         Returns:
             float32 (4, places), see `core.function_change.MEASURES`.
         """
-        result: npt.NDArray[np.float32] = self._run(past).T.astype(np.float32)
-        return result
+        return narrow(self._run(past).T)
 
 
 class _Past:
