@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.mark import mark_of
 from tb_pastnet.train.past import Current, Followed, difference
 
 WHOLE = 4096
@@ -122,8 +124,7 @@ class PastDeltas(tf.Module):
         """
         before = [part.begin() for part in self._parts]
         yield
-        for part, value in zip(self._parts, before, strict=True):
-            part.end(value)
+        _in_turn(partial(part.end, value) for part, value in zip(self._parts, before, strict=True))
 
     @contextmanager
     def standing_in(self) -> Iterator[dict[int, Any]]:
@@ -133,7 +134,8 @@ class PastDeltas(tf.Module):
             InvalidArgument: as of `values`.
         """
         try:
-            yield {id(part.current.handle): part.filled() for part in self._parts}
+            _in_turn(part.fill for part in self._parts)
+            yield {id(part.current.handle): part.full.handle for part in self._parts}
         finally:
             for part in self._parts:
                 part.empty()
@@ -144,17 +146,17 @@ class _Whole:
 
     def __init__(self, followed: Followed) -> None:
         self.current = followed.current
-        self._past = _shadow(f"past/{followed.name}", self.current.read_value())
-        self.stored = [self._past]
+        self.full = _shadow(f"past/{followed.name}", self.current.read_value())
+        self.stored = [self.full]
 
     def value(self) -> Any:
-        return self._past.read_value()
+        return self.full.read_value()
 
     def delta(self) -> Any:
-        return difference(self.current, self._past)
+        return difference(self.current, self.full)
 
     def sync(self) -> None:
-        self._past.assign(self.current.read_value())
+        self.full.assign(self.current.read_value())
 
     def begin(self) -> Any:
         self.sync()
@@ -162,11 +164,11 @@ class _Whole:
     def end(self, before: Any) -> None:
         """The copy was taken at the beginning."""
 
-    def filled(self) -> Any:
-        return self._past.handle
+    def fill(self) -> None:
+        """It is full."""
 
     def empty(self) -> None:
-        """A copy stays."""
+        """It stays full."""
 
 
 class _Delta:
@@ -177,9 +179,9 @@ class _Delta:
         self._name = followed.name
         none = tf.zeros(self.current.shape, tf.bfloat16)
         self._delta = _shadow(f"delta/{followed.name}", none)
-        self._mark = _shadow(f"mark/{followed.name}", _mark_of(self.current.read_value()))
+        self._mark = _shadow(f"mark/{followed.name}", mark_of(self.current.read_value()))
         self.stored = [self._delta, self._mark]
-        self._full = tf.Variable(
+        self.full = tf.Variable(
             tf.zeros([0], self.current.dtype),
             shape=tf.TensorShape(None),
             trainable=False,
@@ -196,29 +198,30 @@ class _Delta:
 
     def sync(self) -> None:
         self._delta.assign(tf.zeros_like(self._delta))
-        self._mark.assign(_mark_of(self.current.read_value()))
+        self._mark.assign(mark_of(self.current.read_value()))
 
     def begin(self) -> Any:
         self._mark.assign(tf.constant(_UNKNOWN, tf.int64))
         return self.current.read_value()
 
-    def end(self, before: Any) -> None:
+    def end(self, before: Any) -> Any:
         current = self.current.read_value()
-        self._delta.assign(_moved(current, before))
-        self._mark.assign(_mark_of(current))
+        return tf.group(
+            self._delta.assign(_moved(current, before), read_value=False),
+            self._mark.assign(mark_of(current), read_value=False),
+        )
 
-    def filled(self) -> Any:
-        self._full.assign(self.value())
-        return self._full.handle
+    def fill(self) -> Any:
+        return self.full.assign(self.value(), read_value=False)
 
     def empty(self) -> None:
-        self._full.assign(tf.zeros([0], self.current.dtype))
+        self.full.assign(tf.zeros([0], self.current.dtype))
 
     def _known(self) -> tuple[Any, Any]:
         """The current value and the delta; NaN where the variable has changed since."""
         current = self.current.read_value()
         delta = self._delta.read_value()
-        same = tf.equal(_mark_of(current), self._mark.read_value())
+        same = tf.equal(mark_of(current), self._mark.read_value())
         if not tf.executing_eagerly():
             return current, tf.where(same, delta, tf.constant(float("nan"), tf.bfloat16))
         if not same:
@@ -255,20 +258,17 @@ def _moved(current: Any, before: Any) -> Any:
     least = tf.constant(_LEAST, tf.bfloat16)
     delta = tf.where(delta == 0, tf.where(current > before, least, -least), delta)
     # Also infinities that stay: their difference would be NaN.
-    return tf.where(current == before, tf.zeros_like(delta), delta)
+    return tf.where(current == before, tf.zeros((), tf.bfloat16), delta)
 
 
-def _mark_of(value: Any) -> Any:
-    """A number that changes with any bit of a value, and with the order of its elements.
-
-    Whole numbers, as their sum is the same in any order: eagerly, in a graph and under XLA.
-    """
-    bits = tf.bitcast(value, tf.int64 if value.dtype == tf.float64 else tf.int32)
-    rows = tf.cast(tf.reshape(bits, [-1, value.shape[-1]]), tf.int64)
-    across = tf.range(1, 2 * rows.shape[1] + 1, 2, tf.int64)
-    down = tf.range(5, 6 * rows.shape[0] + 5, 6, tf.int64)
-    total = tf.reduce_sum(down * tf.reduce_sum(rows * across, 1))
-    return tf.bitwise.bitwise_and(total, tf.int64.max)
+def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:
+    """Runs them one after the other also in a graph: what each needs is freed before the next."""
+    before: list[Any] = []
+    for action in actions:
+        with tf.control_dependencies(before):
+            done = action()
+        # Eagerly there is nothing to wait for, nor where nothing was to be done.
+        before = [] if done is None else [done]
 
 
 @tf.custom_gradient

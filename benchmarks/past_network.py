@@ -1,0 +1,261 @@
+"""What a past network costs in a training step, and in memory.
+
+The step evaluates the network one step ago beside the current one, on a batch of 64, adds their
+distance to the loss, syncs, and updates with Adam. It is timed against the same step written by
+hand: a `keras.models.clone_model` copy that is called, and synced by `assign`. Each ratio is of
+interleaved pairs in one process, median and quartiles.
+
+Memory is what stays resident after some steps, when all that is free was given back, and the most
+that was in the last of them, against the same steps without a past; each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import tb_pastnet as pastnet
+from benchmarks._models import BATCH, TASKS, Task
+from benchmarks._pairs import PAIRS, Action, Seconds, interleaved, seconds, spread
+
+BAR = 1.15
+TAU = 0.005
+WIDE, DEEP = 4096, 4  # of the network whose memory is measured: 268 MB
+STEPS = 5
+
+
+class Past(NamedTuple):
+    """Some way to keep and to call the past.
+
+    Attributes:
+        call: gives the past outputs.
+        step: around what changes the current network.
+    """
+
+    call: Callable[[Any], Any]
+    step: Callable[[], AbstractContextManager[None]]
+
+
+def transformer() -> Task:
+    """Two small blocks of attention over 32 tokens, 0.9 M weights in 35 variables."""
+    tokens = keras.Input((32,), dtype="int32")
+    x = keras.layers.Embedding(1000, 128)(tokens)
+    for _ in range(2):
+        y = keras.layers.LayerNormalization()(x)
+        x = x + keras.layers.MultiHeadAttention(4, 64)(y, y)
+        y = keras.layers.LayerNormalization()(x)
+        x = x + keras.layers.Dense(128)(keras.layers.Dense(512, activation="gelu")(y))
+    logits = keras.layers.Dense(10)(keras.layers.GlobalAveragePooling1D()(x))
+    rng = np.random.default_rng(0)
+    inputs = rng.integers(0, 1000, (BATCH, 32)).astype(np.int32)
+    # A task's inputs are typed as numbers with a fraction; these are ids of tokens.
+    return Task(keras.Model(tokens, logits), cast(Any, inputs), rng.integers(0, 10, BATCH))
+
+
+def by_hand(model: Any, tau: float) -> Past:
+    """A copy, synced by assign."""
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    copy.trainable = False
+
+    def sync() -> AbstractContextManager[None]:
+        for past, current in zip(copy.variables, model.variables, strict=True):
+            past.assign(current if tau == 1 else tau * current + (1 - tau) * past)
+        return nullcontext()
+
+    return Past(lambda x: tf.stop_gradient(copy(x, training=False)), sync)
+
+
+def network(model: Any, tau: float) -> Past:
+    """Ours."""
+    past = pastnet.PastNetwork(model)
+
+    def sync() -> AbstractContextManager[None]:
+        past.sync(tau)
+        return nullcontext()
+
+    return Past(past, sync)
+
+
+def deltas(model: Any, tau: float) -> Past:
+    """Ours, at half the memory; tau is 1."""
+    del tau
+
+    past = pastnet.PastNetwork(model, past=pastnet.PastDeltas(model.variables))
+    return Past(past, past.step)
+
+
+def without(_model: Any, _tau: float) -> Past:
+    """No past: its place in the loss is constant."""
+    return Past(lambda _x: 0.0, nullcontext)
+
+
+def step(task: Task, make: Callable[..., Past], jit: bool | None, tau: float = 1) -> Action:
+    """A training step of an own loop, compiled."""
+    model, optimizer = task.model, keras.optimizers.Adam(1e-4)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    x, y = tf.constant(task.x), tf.constant(task.y)
+    optimizer.build(model.trainable_variables)
+    past = make(model, tau)
+
+    def train() -> Any:
+        before = past.call(x)
+        with past.step():
+            with tf.GradientTape() as tape:
+                outputs = model(x, training=True)
+                value = loss(y, outputs) + tf.reduce_mean((outputs - before) ** 2)
+            variables = model.trainable_variables
+            optimizer.apply(tape.gradient(value, variables), variables)
+        return value
+
+    compiled: Callable[[], Any] = tf.function(train, jit_compile=jit)
+    # Until its value is there, the step is not over.
+    return lambda: compiled().numpy()
+
+
+def line(text: str, value: str, *, bar: float | None = None, missed: bool = False) -> bool:
+    """Prints a line of a table and says whether its bar was missed."""
+    shown = "" if bar is None else f"   bar {bar:g}{'  MISSED' if missed else ''}"
+    print(f"  {text:44} {value}{shown}", flush=True)
+    return missed
+
+
+def cost_of_steps(name: str, make: Callable[[], Task], jit: bool | None, pairs: int) -> bool:
+    """Prints what the past costs a network's steps; whether the bar was missed."""
+    ways = (without, 1.0), (by_hand, 1.0), (network, 1.0), (by_hand, TAU), (network, TAU)
+    steps = [step(make(), way, jit, tau) for way, tau in ways]
+    # Under XLA a network can't be called with deltas.
+    steps += [] if jit else [step(make(), deltas, jit)]
+    times = interleaved(*steps, pairs=pairs)
+    size = make().model.count_params()
+    print(f"{name}, {'XLA' if jit else 'graph'}: {size:,} weights, step {_ms(times[1])} by hand")
+    missed = False
+    for text, at in (("PastNetwork / by hand", 2), (f"tau={TAU}: PastNetwork / by hand", 4)):
+        ratio = times[at] / times[at - 1]
+        missed |= line(text, spread(ratio), bar=BAR, missed=bool(np.median(ratio) > BAR))
+    if not jit:
+        line("PastNetwork of PastDeltas / by hand", spread(times[5] / times[1]))
+    line("no past at all / by hand", spread(times[0] / times[1]))
+    return missed
+
+
+def cost_of_making(name: str, make: Callable[[], Task]) -> None:
+    """Prints how long copies take to be made, once."""
+    model = make().model
+    print(f"{name}: made once")
+    for text, action in (
+        ("keras.models.clone_model", lambda: keras.models.clone_model(model)),
+        ("pastnet.clone_network", lambda: pastnet.clone_network(model)),
+        ("pastnet.PastNetwork", lambda: pastnet.PastNetwork(model)),
+    ):
+        line(text, _ms(np.array([seconds(action) for _ in range(3)])))
+
+
+def resident(make: Callable[..., Past] | None) -> tuple[float, float]:
+    """Memory of some steps of a large network, in MB.
+
+    Args:
+        make: the past; None: nothing but the network.
+
+    Returns:
+        What is resident after them, and the most that was during the last one.
+    """
+    layers = [keras.layers.Dense(WIDE, use_bias=False) for _ in range(DEEP)]
+    model = keras.Sequential([keras.Input((WIDE,)), *layers])
+    past = (make or without)(model, 1)
+    x = tf.ones((1, WIDE))
+
+    def train() -> None:
+        before = past.call(x)
+        with past.step():
+            update = 1e-6 * tf.reduce_mean(model(x) - before)
+            for variable in model.trainable_variables:
+                variable.assign_add(tf.fill(variable.shape, update))
+
+    compiled: Action = tf.function(train)
+    free = ctypes.CDLL(None).malloc_trim
+    for _ in range(STEPS):
+        free(0)
+        # From here on the kernel counts the peak anew.
+        Path("/proc/self/clear_refs").write_text("5")
+        compiled()
+    peak = _of_process("VmHWM")
+    free(0)
+    return _of_process("VmRSS"), peak
+
+
+def memory() -> None:
+    """Prints the memory of each way to keep the past."""
+    weights = 4 * DEEP * WIDE**2 / 1e6
+    print(f"memory of a past beside {weights:.0f} MB of weights, in MB")
+    model = keras.Sequential([keras.Input((WIDE,)), keras.layers.Dense(WIDE, use_bias=False)])
+    whole = pastnet.PastVariables(model.variables).nbytes * DEEP / 1e6
+    half = pastnet.PastDeltas(model.variables).nbytes * DEEP / 1e6
+    if sys.platform != "linux":
+        line("not measured", "what is resident is read from Linux")
+        return
+    rest, peak = _apart(without)
+    for text, make, said in (
+        ("copy by hand", by_hand, None),
+        ("PastNetwork", network, whole),
+        ("PastNetwork of PastDeltas", deltas, half),
+    ):
+        found = _apart(make)
+        told = "" if said is None else f", nbytes {said:.0f}"
+        line(text, f"+{found[0] - rest:.0f} at rest, +{found[1] - peak:.0f} in a step{told}")
+
+
+def _apart(make: Callable[..., Past]) -> tuple[float, float]:
+    # oneDNN gives no memory back, nor does malloc of what it has split; here we see what is held.
+    os.environ |= {"TF_ENABLE_ONEDNN_OPTS": "0", "MALLOC_MMAP_THRESHOLD_": "1000000"}
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(resident, (make,))
+
+
+def _of_process(what: str) -> float:
+    text = Path("/proc/self/status").read_text()
+    return int(text.split(f"{what}:")[1].split()[0]) / 1e3 * 1.024
+
+
+def _ms(times: Seconds) -> str:
+    return f"{spread(times * 1e3, '.1f')} ms"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the tables.
+
+    Returns:
+        The exit code: 1 if a bar is missed.
+    """
+    top = argparse.ArgumentParser(prog="benchmarks/past_network.py", description=main.__doc__)
+    top.add_argument("--pairs", type=int, default=PAIRS, help=f"default {PAIRS}")
+    arguments = top.parse_args(argv)
+    print(f"ratios of {arguments.pairs} interleaved pairs, batch {BATCH}: median (quartiles)\n")
+    tasks: dict[str, Callable[[], Task]] = {
+        **{name: (lambda make=make: make(keras)) for name, make in TASKS.items()},  # type: ignore[misc]
+        "transformer": transformer,
+    }
+    missed = [
+        cost_of_steps(name, make, jit, arguments.pairs)
+        for jit in (None, True)
+        for name, make in tasks.items()
+    ]
+    for name, make in tasks.items():
+        cost_of_making(name, make)
+    memory()
+    return int(any(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
