@@ -14,18 +14,20 @@ import time
 import numpy as np
 
 from tb_pastnet.core.description import Description, encode_description
+from tb_pastnet.core.function_change import LAYER, Place
 from tb_pastnet.core.names import lineage_directory
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.log.batch import Batch, Offer, Span
 from tb_pastnet.train.log.changes import MaskOffer
 from tb_pastnet.train.log.events import Message
+from tb_pastnet.train.log.functions import Functions
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments, create_lineage, join
 from tb_pastnet.train.log.sink import Sink
 
 
 def make_sink(logdir, **settings):
-    """A sink for two variables of 40 channels."""
+    """A sink for two variables of 40 channels and a probe of two places."""
     run = create_lineage(logdir)
 
     def describe(first_step, step):
@@ -35,13 +37,15 @@ def make_sink(logdir, **settings):
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
     segments = Segments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
     notes = Notes()
-    return Sink(segments, Batch(spans, run.lineage), describe, notes, **settings), notes
+    functions = Functions([], [Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
+    batch = Batch(spans, run.lineage, functions=functions)
+    return Sink(segments, batch, describe, notes, **settings), notes
 
 
 def offer(sink, step):
-    """One record whose values say its step."""
-    values = np.full((8, 40), float(step))
-    return sink.offer(lambda n: Offer(n, step, step - 1, time.time(), 0.1, values))
+    """One record whose values say its step, also those of the probe."""
+    values, function = np.full((8, 40), float(step)), np.full((4, 2), step, np.float32)
+    return sink.offer(lambda n: Offer(n, step, step - 1, time.time(), 0.1, values, function))
 
 
 def flags(step, elements=90):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fault.sinking import change, flags, make_sink, offer
-from tests.fault.test_disk import OPERATIONS, Failing
+from tests.fault.test_disk import OPERATIONS, Failing, probed
 from tests.fault.test_ends import finish, start
 from tests.recorded import read_lineages, read_one
 
@@ -85,6 +85,7 @@ def test_kill_9_loses_no_acknowledged_change(tmp_path):
         for number in log.changes:
             np.testing.assert_array_equal(log.masks[number].flags, flags(log.masks[number].step))
         assert log.description.first_step == first
+        assert probed(log) >= set(range(first, last + 1))
 
 
 def test_a_forked_child_changes_nothing(tmp_path):

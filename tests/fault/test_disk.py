@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tb_pastnet.train.log import segments
@@ -68,10 +69,22 @@ def train(sink, steps):
     return acknowledged
 
 
+def probed(log):
+    """The steps of which the probe says the right values, and no others."""
+    steps = set()
+    for one in log.functions:
+        assert (one.values == one.steps.astype(np.float32)[None, :, None]).all()
+        assert (one.past_steps == one.steps - 1).all()
+        steps |= set(one.steps.tolist())
+    assert list(dict.fromkeys(log.tags["function"])) == sorted(set(log.tags["function"]))
+    return steps
+
+
 def check(tmp_path, acknowledged, steps):
     log = read_one(tmp_path)
     assert set(acknowledged) <= set(log.record_steps())
     assert abs(log.values("a/bias")[:, 0, 0] / log.record_steps() - 1).max() < 0.022
+    assert probed(log) == set(log.record_steps())
     assert log.last.closed
     assert log.last.offered == steps
     assert len(log.record_steps()) + log.last.thinned + log.last.dropped == steps
