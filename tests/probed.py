@@ -15,7 +15,7 @@ from tb_pastnet.core.function_change import (
 from tb_pastnet.core.names import TAG_FUNCTION
 from tests.event_files import LineageWriter
 
-PROBE = (Input("image", (64, 8, 8, 1), "float32"),)
+PROBE = (Input("image", (64, 8, 8, 1), "float32", "5a0c"),)
 PLACES = (
     Place("layer", "conv1", 256),
     Place("layer", "block/conv2", 384),

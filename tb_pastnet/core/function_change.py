@@ -71,11 +71,13 @@ class Input:
         name: of the input; empty where it has none.
         shape: with the samples.
         dtype: its name.
+        digest: equal where the values are; empty where it isn't known.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    digest: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +217,7 @@ def _step(value: Any) -> int:
 
 def _input(data: Mapping[str, Any]) -> Input:
     shape = tuple(whole(one) for one in _items(data["shape"], limits.MAX_INPUTS))
-    return Input(text(data["name"]), shape, text(data["dtype"]))
+    return Input(text(data["name"]), shape, text(data["dtype"]), text(data.get("digest", "")))
 
 
 def _place(data: Mapping[str, Any]) -> Place:

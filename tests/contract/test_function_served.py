@@ -67,7 +67,8 @@ def test_all_of_1000_records_come_back_to_the_last_bit(tmp_path: Path) -> None:
     assert found["values"] == cells(steps)
     assert (found["steps"], found["past_steps"]) == (list(steps), list(range(1000)))
     assert (found["measures"], found["changed"], found["notes"]) == (list(MEASURES), [], [])
-    assert found["probe"] == [{"name": "image", "shape": [64, 8, 8, 1], "dtype": "float32"}]
+    (image,) = found["probe"]
+    assert image == {"name": "image", "shape": [64, 8, 8, 1], "dtype": "float32", "digest": "5a0c"}
     assert found["places"][2] == {"kind": "output", "name": "classes", "elements": 10}
     right = probed.values(steps)[1].ravel()
     np.testing.assert_allclose([float(line["cosine"]) for line in lines], right, rtol=1e-6)

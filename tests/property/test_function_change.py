@@ -35,7 +35,7 @@ HEAD = {
 wholes = st.integers(0, limits.MAX_STEP)
 steps = st.integers(-limits.MAX_STEP, limits.MAX_STEP)
 words = st.text(max_size=12)
-inputs = st.builds(Input, words, st.lists(wholes, max_size=4).map(tuple), words)
+inputs = st.builds(Input, words, st.lists(wholes, max_size=4).map(tuple), words, words)
 places = st.builds(Place, words, words, wholes)
 
 

@@ -55,8 +55,8 @@ class FunctionSeries:
         past_steps: int64 (records,), of the network that each is compared with.
         values: float32 (measures, places, records), see `core.function_change.MEASURES`; NaN where
             a record lacks a place.
-        changed: steps of the records that were made on another batch than the one before, as far as
-            names, shapes and dtypes tell; the first 256.
+        changed: steps of the records that were made on another batch than the one before; the first
+            256.
         notes: what could not be read, and why.
     """
 

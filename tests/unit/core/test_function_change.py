@@ -23,7 +23,7 @@ from tb_pastnet.errors import DamagedRecord, InvalidArgument, UnreadableRecord
 PLACE = {"tag": "function", "step": 20, "lineage": 7}
 VALUES = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
 CHANGE = FunctionChange(
-    (Input("x", (8, 4), "float32"), Input("", (8,), "int64")),
+    (Input("x", (8, 4), "float32", "0f1e"), Input("", (8,), "int64")),
     (Place(LAYER, "block/dense", 16), Place(LAYER, "head", 3), Place(OUTPUT, "head", 3)),
     np.array([4, 6]),
     np.array([10, 20]),
@@ -89,7 +89,10 @@ def test_the_layout_is_the_documented_one():
     head = json_payload.unpack(reader.take(reader.number()))
     assert head == {
         **HEAD,
-        "inputs": [*HEAD["inputs"], {"name": "", "shape": [8], "dtype": "int64"}],
+        "inputs": [
+            {**HEAD["inputs"][0], "digest": "0f1e"},
+            {"name": "", "shape": [8], "dtype": "int64", "digest": ""},
+        ],
         "places": [
             {"kind": "layer", "name": "block/dense", "elements": 16},
             {"kind": "layer", "name": "head", "elements": 3},
@@ -170,6 +173,7 @@ def test_what_a_reader_would_refuse_is_not_written(monkeypatch, limit, size, tex
         {"inputs": [{"name": "x", "shape": "8", "dtype": "int8"}]},
         {"inputs": [{"name": "x", "shape": [1] * 257, "dtype": "int8"}]},
         {"inputs": [{"shape": [8], "dtype": "int8"}]},
+        {"inputs": [{"name": "x", "shape": [8], "dtype": "int8", "digest": None}]},
         {"places": 5},
         {"places": [{"kind": "layer", "name": "x" * (limits.MAX_NAME + 1), "elements": 1}]},
         {"places": [{"kind": "layer", "name": "x", "elements": 1.5}]},

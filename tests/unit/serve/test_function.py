@@ -133,7 +133,8 @@ def test_a_place_of_superseded_records_alone_is_no_place() -> None:
 
 
 def test_changes_of_the_probe_are_told() -> None:
-    wide = (Input("image", (128, 8, 8, 1), "float32"),)
+    # The same but for its values.
+    wide = (replace(probed.PROBE[0], digest="5a0d"),)
     found = make_all(
         {
             1: (range(10), (probed.change(range(10)),)),

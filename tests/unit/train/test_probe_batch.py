@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,8 +31,21 @@ X = np.ones((4, 3), np.float32)
 )
 def test_what_a_batch_is(batch, inputs):
     found = probed(batch)
-    assert list(found.inputs) == inputs
+    assert [replace(one, digest="") for one in found.inputs] == inputs
     assert found.samples == inputs[0].shape[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "string"])
+def test_a_digest_tells_batches_apart(dtype):
+    numbers = X.copy()
+    numbers[0, 0] = 0
+    make = tf.strings.as_string if dtype == "string" else partial(tf.cast, dtype=dtype)
+    values, other = make(X), make(numbers)
+    digests = [probed(one).inputs[0].digest for one in (values, tf.identity(values), other)]
+    assert digests[0] == digests[1] != digests[2]
+    assert len(digests[0]) == 16
+    if dtype != "string":
+        assert probed(values.numpy()).inputs[0].digest == digests[0]
 
 
 def test_a_tuple_is_the_arguments_and_anything_else_is_one():
