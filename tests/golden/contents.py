@@ -128,7 +128,10 @@ def violations() -> tuple[Violation, ...]:
     )
 
 
-def function_change() -> FunctionChange:
+DIGESTS = {"function": ("", ""), "function_digest": ("0f1e2d3c4b5a6978", "")}
+
+
+def function_change(name: str) -> FunctionChange:
     """Three records of two layers and an output, with every odd value in its own place."""
     measure, record, place = np.ogrid[:4, :3, :3]
     values = (2.0 ** (-measure * record) + place / 8).astype(np.float32)
@@ -136,7 +139,10 @@ def function_change() -> FunctionChange:
     values[0, 0, 0], values[0, 1, 1] = 0, np.inf
     values[1, 2, 0], values[0, 2, 2], values[3, 0, 2] = -1, 2.0**-149, -0.0
     return FunctionChange(
-        (Input("image", (64, 8, 8, 4), "float32"), Input("", (64,), "int64")),
+        (
+            Input("image", (64, 8, 8, 4), "float32", DIGESTS[name][0]),
+            Input("", (64,), "int64", DIGESTS[name][1]),
+        ),
         (
             Place("layer", "block/conv", 1536),
             Place("layer", "größe", 10),
@@ -161,9 +167,12 @@ def messages() -> dict[str, bytes]:
         "violations.bin": encode_violations(
             violations(), tag="violations", step=LAST_STEP, lineage=LINEAGE
         ),
-        "function.bin": encode_function_change(
-            function_change(), tag="function", step=LAST_STEP, lineage=LINEAGE
-        ),
+        **{
+            f"{name}.bin": encode_function_change(
+                function_change(name), tag="function", step=LAST_STEP, lineage=LINEAGE
+            )
+            for name in DIGESTS
+        },
         **{
             f"mask_{name}.bin": encode_mask(mask, tag=MASK, step=MASK_STEPS[name], lineage=LINEAGE)
             for name, mask in masks().items()

@@ -76,12 +76,13 @@ def test_changes_and_violations(version, name, decode, expected):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_function_change(version):
-    message = (contents.folder(version) / "function.bin").read_bytes()
+@pytest.mark.parametrize("name", contents.DIGESTS)
+def test_function_change(version, name):
+    message = (contents.folder(version) / f"{name}.bin").read_bytes()
     found = decode_function_change(
         message, tag="function", step=contents.LAST_STEP, lineage=contents.LINEAGE
     )
-    expected = contents.function_change()
+    expected = contents.function_change(name)
     assert (found.inputs, found.places) == (expected.inputs, expected.places)
     for name in ("sequence", "steps", "past_steps"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
