@@ -15,6 +15,7 @@ from demo.leak import GradientMasks, MaskedGradients
 
 EPOCHS = 40
 EVERY = 2  # records at each second of 1,680 steps
+PROBE = 32  # of the test digits: how far the outputs move on these
 RATES = (
     (0, 1e-3),
     (16, 5e-4),
@@ -152,4 +153,5 @@ def trained(name: str, data: Digits, logdir: Path) -> Iterator[tuple[str, Any]]:
         for part, model in lottery.shown(data, logdir / name):
             yield f"{name}/{part}", model
     else:
-        yield name, RUNS[name](data, pastnet.PastNetCallback(logdir / name, every=EVERY))
+        recording = pastnet.PastNetCallback(logdir / name, every=EVERY, probe=data.test[0][:PROBE])
+        yield name, RUNS[name](data, recording)

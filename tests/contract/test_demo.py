@@ -10,7 +10,7 @@ import pytest
 
 from demo import LOTTERY, NAMES, lottery
 from demo.digits import STEPS_PER_EPOCH
-from demo.runs import EPOCHS, EVERY, FREEZE, LEAK, LEAKING, PRUNE, THAW
+from demo.runs import EPOCHS, EVERY, FREEZE, LEAK, LEAKING, PROBE, PRUNE, THAW
 from tb_pastnet.core import states
 from tests.tensorboards import LOADERS, board
 from tools.steps import ROOT
@@ -92,6 +92,22 @@ def test_the_random_ticket_has_the_masks_of_the_last_round(tab):
         kept = [kept_shares(tab, run, layer) for run in (ROUNDS[-1], RANDOM)]
         np.testing.assert_array_equal(*kept)
     assert sparsity(tab, RANDOM)[0][-1] == sparsity(tab, ROUNDS[-1])[0][-1]
+
+
+@pytest.mark.parametrize("run", SINGLE)
+def test_a_probe_shows_how_far_the_function_moved(tab, run):
+    header, arrays = tab.arrays("/function", run=run)
+    assert [given["shape"] for given in header["probe"]] == [[PROBE, 8, 8, 1]]
+    assert arrays["values"].shape[2] == RECORDS
+    relative, *_, decisions = arrays["values"]
+    names = [(place["kind"], place["name"]) for place in header["places"]]
+    assert names[-2:] == [("layer", "head/logits"), ("output", "head")]
+    assert np.isfinite(arrays["values"][:, -1]).all()
+    assert decisions[-1, : RECORDS // 20].max() > 0
+    assert np.median(relative[-1, -50:]) < np.median(relative[-1, :50]) / 2
+    if run == "freeze_steps":
+        frozen = arrays["steps"] > FREEZE[0] * STEPS_PER_EPOCH
+        assert not relative[names.index(("layer", CONVOLUTIONS[0])), frozen].any()
 
 
 def test_dense_stops_by_itself(tab):

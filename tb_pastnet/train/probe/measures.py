@@ -42,33 +42,32 @@ def change(current: Sequence[Any], past: Sequence[Any], classes: Classes | None 
         >>> change([y], [before], Classes(binary=False, logits=True)).numpy()[3].item()
         1.0
     """
-    ys, befores = _doubles(current, past)
-    finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(y)) for y in (*ys, *befores)])
-    pairs = list(zip(ys, befores, strict=True))
-    norm, before = (tf.sqrt(_total([y * y for y in side])) for side in (ys, befores))
-    delta = tf.sqrt(_total([tf.square(y - b) for y, b in pairs]))
-    one, nan = tf.ones((), tf.float64), tf.constant(float("nan"), tf.float64)
-    relative = tf.where(delta > 0, delta / before, 0 * one)
-    product = _total([y * b for y, b in pairs]) / norm / before
-    zeros = tf.where((norm > 0) | (before > 0), 0 * one, one)
-    cosine = tf.where((norm > 0) & (before > 0), product, zeros)
+    y, before = _row(current), _row(past)
+    if any(one.dtype == tf.float64 for one in current):
+        y, before = _scaled(y, before)
+    # What isn't finite shows in the sums. This one doesn't make the squares first.
+    norm, norm_before, delta = map(tf.math.reduce_euclidean_norm, (y, before, y - before))
+    product = tf.reduce_sum(y * before)
+    zero, one, nan = (tf.constant(value, tf.float64) for value in (0.0, 1.0, float("nan")))
+    relative = tf.where(delta > 0, delta / norm_before, zero)
+    both, either = (norm > 0) & (norm_before > 0), (norm > 0) | (norm_before > 0)
+    cosine = tf.where(both, product / norm / norm_before, tf.where(either, zero, one))
     decided = (nan, nan) if classes is None else _decided(current[0], past[0], classes)
+    finite = tf.math.is_finite(norm + norm_before)
     return tf.where(finite, tf.stack([relative, cosine, *decided]), nan)
 
 
-def _doubles(current: Sequence[Any], past: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    ys, befores = ([tf.cast(y, tf.float64) for y in side] for side in (current, past))
-    if all(y.dtype != tf.float64 for y in current):
-        return ys, befores
-    # Squares of large float64 values overflow; none of the measures depends on the scale.
-    largest = [tf.reduce_max(tf.abs(y)) for y in (*ys, *befores) if y.shape.num_elements() != 0]
-    scale = tf.reduce_max(largest) if largest else tf.ones((), tf.float64)
-    scale = tf.where((scale > 0) & tf.math.is_finite(scale), scale, tf.ones_like(scale))
-    return [y / scale for y in ys], [y / scale for y in befores]
+def _row(tensors: Sequence[Any]) -> Any:
+    flat = [tf.reshape(tf.cast(one, tf.float64), [-1]) for one in tensors]
+    return flat[0] if len(flat) == 1 else tf.concat(flat, 0)
 
 
-def _total(values: Sequence[Any]) -> Any:
-    return tf.add_n([tf.reduce_sum(value) for value in values])
+def _scaled(y: Any, before: Any) -> tuple[Any, Any]:
+    # Squares of large float64 values overflow; no measure depends on the scale.
+    largest = tf.reduce_max(tf.abs(tf.concat([y, before], 0)))
+    usable = (largest > 0) & tf.math.is_finite(largest)
+    scale = tf.where(usable, largest, tf.ones_like(largest))
+    return y / scale, before / scale
 
 
 def _decided(current: Any, past: Any, classes: Classes) -> tuple[Any, Any]:

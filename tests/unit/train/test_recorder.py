@@ -165,7 +165,7 @@ def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, cap
 
     with caplog.at_level(logging.WARNING, "tb_pastnet"), monkeypatch.context() as patch:
         for name in ("statistics", "copy"):
-            patch.setattr(recorder._pass, name, broken)
+            patch.setattr(recorder._offers._pass, name, broken)
         train(recorder, weight, [2, 3])
         recorder.sync()
         recorder.restart(1)
