@@ -36,7 +36,8 @@ class PastNetwork(tf.Module):
 
     A trace is for one shape of inputs at first, and for batches of any size where a second size
     comes. A functional model is traced for all that it takes, and so is what `example` says as a
-    tf.TensorSpec: `tf.TensorSpec([None, None, 8])` serves sequences of any length.
+    tf.TensorSpec: `tf.TensorSpec([None, None, 8])` serves sequences of any length. Eagerly, outputs
+    are those of the network to the last bit; in a tf.function TensorFlow may round otherwise.
 
     A `tf.train.Checkpoint(past=past)` saves and restores the past values. Under a MirroredStrategy
     make it outside of `strategy.scope()`; replicas call it, sync it outside of `strategy.run`.

@@ -27,7 +27,7 @@ def primary(variable: Any) -> Any:
         raise InvalidArgument(
             f"Could not keep the past of {inner.name!r}: expected a variable that is equal in all "
             f"replicas, got one that is summed up when it is read. Make it without "
-            f"synchronization=ON_READ, or leave it out with variables=."
+            f"synchronization=ON_READ."
         )
     return inner.distribute_strategy.experimental_local_results(inner)[0]
 

@@ -16,6 +16,17 @@ from tb_pastnet.train.networks.uses import READS, uses
 STATE = (tf.resource,)
 """The dtype of variables, lookup tables and iterators."""
 
+
+def _as_written() -> bytes:
+    config = tf.compat.v1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    text: bytes = config.SerializeToString()
+    return text
+
+
+_AS_WRITTEN = _as_written()
+"""Eager operations aren't rewritten either: the results of both are equal to the last bit."""
+
 _KINDS = {
     "LookupTable": "a lookup table",
     "InitializeTable": "a lookup table",
@@ -102,7 +113,10 @@ class Trace:
         arguments = [tf.stop_gradient(tensor) for tensor in inputs] + own
         expected = self._concrete.outputs
         found = tf.raw_ops.StatefulPartitionedCall(
-            args=arguments, Tout=[tensor.dtype for tensor in expected], f=self._concrete
+            args=arguments,
+            Tout=[tensor.dtype for tensor in expected],
+            f=self._concrete,
+            config_proto=_AS_WRITTEN if tf.executing_eagerly() else "",
         )
         results = iter([_shaped(a, b) for a, b in zip(found, expected, strict=True)])
         structure = self._concrete.structured_outputs
