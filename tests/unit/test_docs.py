@@ -15,6 +15,8 @@ FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 SAID = {
     "masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
     "lottery_tickets.md": "36.0%",
+    "past_networks.md": "after sync: 0.0",
+    "cloning.md": "out of sync: False\nin sync again: True",
 }
 
 
