@@ -12,6 +12,7 @@ import keras
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.networks.clone_proof import CLONE_FUNCTION
+from tb_pastnet.train.networks.reason import reason
 
 _ADDED = ("name", "trainable", "dtype")
 """Set on the copy otherwise."""
@@ -67,7 +68,7 @@ def _made(layer: Any) -> Any:
         except Exception as error:
             raise InvalidArgument(
                 f"Could not clone layer {layer.name!r}: expected a {type(layer).__name__} that can "
-                f"be made again from its config, got {type(error).__name__}: {_first_line(error)} "
+                f"be made again from its config, got: {reason(error).rstrip('.')}. "
                 f"Give it a get_config with all that its constructor takes, or {CLONE_FUNCTION}"
             ) from error
     if type(copy) is not type(layer):
@@ -75,17 +76,27 @@ def _made(layer: Any) -> Any:
             f"Could not clone layer {layer.name!r}: expected a {type(layer).__name__} from its "
             f"config, got a {type(copy).__name__}. Return cls(**config) from its from_config."
         )
-    for one, other in zip(inside(layer), inside(copy), strict=False):
-        if type(one) is type(other) and not other.built:
-            # A config made by Keras itself may lack the name.
-            other.name = one.name
+    _name_as(copy, layer)
     return copy
+
+
+def _name_as(copy: Any, layer: Any) -> None:
+    """Names a layer and those inside: not all configs have names, and Keras numbers its own."""
+    if type(copy) is type(layer) and not copy.built:
+        copy.name = layer.name
+        parts = [one._flatten_layers(include_self=False, recursive=False) for one in (copy, layer)]
+        # What a layer makes when it is built isn't there yet.
+        for one, other in zip(*parts, strict=False):
+            _name_as(one, other)
 
 
 def _config(layer: Any) -> dict[str, Any]:
     """Its config, without what its constructor doesn't take and Keras adds on its own."""
-    config: dict[str, Any] = layer.get_config()
     kind = type(layer)
+    config: dict[str, Any] = layer.get_config()
+    if _root(kind.__module__) == "keras":
+        # Layers inside are built by those around them, as in the original: so they are named.
+        return dict(_unbuilt(config))
     if not of_keras(kind, "get_config") or of_keras(kind, "__init__"):
         return config
     parameters = inspect.signature(kind.__init__).parameters.values()
@@ -95,9 +106,10 @@ def _config(layer: Any) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key in taken or key not in _ADDED}
 
 
-def _first_line(error: Exception) -> str:
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return text if text.endswith(".") else f"{text}."
+def _unbuilt(config: Any) -> Any:
+    if isinstance(config, dict):
+        return {key: _unbuilt(each) for key, each in config.items() if key != "build_config"}
+    return config
 
 
 def _policies(layer: Any) -> list[str]:

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.networks.clone_proof import check_pairs, refuse_python, variables_of
 from tb_pastnet.train.networks.clone_state import Initializer, draw
+from tb_pastnet.train.networks.reason import reason
 from tb_pastnet.train.networks.trace import STATE, Trace
 
 _HINT = "Save it as a SavedModel, and load that instead."
@@ -96,7 +97,7 @@ def _concretes(function: Any, example: Any, name: str) -> list[Any]:
         except (TypeError, ValueError) as error:
             raise InvalidArgument(
                 f"Could not trace {name}: expected an example that it takes, got {example!r:.80}. "
-                f"{error}"
+                f"{reason(error)}"
             ) from error
     found = _all_of(function)
     if not found:
@@ -144,7 +145,8 @@ def _saved_and_loaded(function: Any, state: Sequence[Any], name: str) -> ClonedF
         except Exception as error:
             raise InvalidArgument(
                 f"Could not clone {name}: expected a function that can be saved as a SavedModel, "
-                f"got {type(error).__name__}: {error}"
+                f"got: {reason(error).rstrip('.')}. Use all variables in the function "
+                f"itself, not in a gradient alone."
             ) from error
         finally:
             if tf.io.gfile.exists(path):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.walk import tf_variable
 from tb_pastnet.train.networks.clone_compare import Between, used_variables
+from tb_pastnet.train.networks.clone_config import of_keras
 from tb_pastnet.train.networks.clone_graph import part_between
 from tb_pastnet.train.networks.clone_layers import Copier
 from tb_pastnet.train.networks.clone_proof import check_pairs
@@ -22,6 +23,7 @@ from tb_pastnet.train.networks.clone_state import (
     listed,
     take_over,
 )
+from tb_pastnet.train.networks.reason import reason
 from tb_pastnet.train.networks.source import Arguments, source_of
 
 
@@ -157,18 +159,17 @@ def _spec(tensor: Any) -> Any:
 
 def _build(copy: Any, model: Any, arguments: Arguments, name: str) -> None:
     """Builds a copy as its original was."""
-    config = model.get_build_config()
-    if config and not copy.built:
-        copy.build_from_config(config)
-    if not copy.built or len(copy.variables) < len(model.variables):
-        args, kwargs = tf.nest.map_structure(_symbolic, arguments)
-        try:
-            copy(*args, **kwargs)
-        except Exception as error:
-            raise InvalidArgument(
-                f"Could not build the copy of {name}: expected one that takes what the model was "
-                f"built with, got {type(error).__name__}: {error} Pass example=, a batch."
-            ) from error
+    if not of_keras(type(model), "build_from_config"):
+        copy.build_from_config(model.get_build_config())
+        return
+    args, kwargs = tf.nest.map_structure(_symbolic, arguments)
+    try:
+        copy(*args, **kwargs)
+    except Exception as error:
+        raise InvalidArgument(
+            f"Could not build the copy of {name}: expected one that takes what the model was built "
+            f"with, got: {reason(error).rstrip('.')}. Pass example=, a batch."
+        ) from error
 
 
 def _symbolic(leaf: Any) -> Any:

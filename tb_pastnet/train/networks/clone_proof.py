@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.networks.reason import reason
 from tb_pastnet.train.networks.same import Differs, operations, pair_captures
 from tb_pastnet.train.networks.trace import STATE, Capture, Trace
 
@@ -19,6 +20,10 @@ CLONE_FUNCTION = "clone a function: clone_network(tf.function(model), example=ba
 
 CONFIG_HINT = (
     f"Return all that changes what a layer computes from its get_config, or {CLONE_FUNCTION}"
+)
+
+_SHARING_HINT = (
+    f"Layers that share a layer through their configs each make one of their own: {CLONE_FUNCTION}"
 )
 
 _PYTHON = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
@@ -35,7 +40,7 @@ def traced(call: Callable[..., Any], args: Sequence[Any], kwargs: Any, name: str
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
             f"Could not trace {name}: expected inputs that it takes, got {_specs(args, kwargs)}. "
-            f"{error} Pass example=, a batch as it is called with."
+            f"{reason(error).rstrip('.')}. Pass example=, a batch as it is called with."
         ) from error
     refuse_python(concrete, name)
     return concrete
@@ -73,6 +78,12 @@ def variables_of(original: Any, copy: Any, name: str, hint: str = CONFIG_HINT) -
     try:
         numbers = pair_captures(original, copy)
     except Differs as difference:
+        places = [tensor.op.name for tensor in original.inputs[-len(captures[0]) :]]
+        if difference.node in places:
+            capture = captures[0][places.index(difference.node)]
+            raise _unequal(
+                name, capture, "one copy, as layers share it", "several", _SHARING_HINT
+            ) from None
         raise InvalidArgument(
             f"Could not clone {name}: expected a copy that computes the same, got another one from "
             f"{difference.node!r} on. {hint}"
@@ -96,10 +107,13 @@ def refuse_shared(originals: Iterable[Capture], copies: Iterable[Capture], name:
     own = {id(one.tensor) for one in originals if one.tensor.dtype in STATE}
     shared = [one.name for one in copies if id(one.tensor) in own]
     if shared:
+        mend = f"Make it a weight of a layer, or {CLONE_FUNCTION}"
+        if any("seed_generator" in one for one in shared):
+            mend = f"Draw from a keras.random.SeedGenerator of the layer, or {CLONE_FUNCTION}"
         raise InvalidArgument(
             f"Could not clone {name}: expected variables of its own, got {', '.join(shared)} of "
             f"the original: Python code that closes over it, such as a Lambda, takes it along. "
-            f"Make it a weight of a layer, or {CLONE_FUNCTION}"
+            f"{mend}"
         )
 
 
@@ -122,18 +136,19 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
         if id(one) in twins and twins[id(one)] is two:
             continue
         if one is two:
-            raise _unequal(name, one, "one of its own", "the original's")
+            raise _unequal(name, one, "one of its own", "the original's", _SHARING_HINT)
         if id(one) in twins:
-            raise _unequal(name, one, "one copy where layers share it", "two")
+            raise _unequal(name, one, "one copy, as layers share it", "several", _SHARING_HINT)
         if (one.shape.as_list(), one.dtype) != (two.shape.as_list(), two.dtype):
             shown = [f"{each.dtype.name} {each.shape}" for each in (one, two)]
-            raise _unequal(name, one, shown[0], shown[1])
+            raise _unequal(name, one, shown[0], shown[1], CONFIG_HINT)
         twins[id(one)] = two
         unique.append((one, two))
     copies = {id(two): one for one, two in unique}
     for one, two in unique:
         if copies[id(two)] is not one:
-            raise _unequal(name, one, "a copy of its own", f"that of {copies[id(two)].name!r}")
+            other = copies[id(two)].name
+            raise _unequal(name, one, "a copy of its own", f"that of {other!r}", CONFIG_HINT)
     return unique
 
 
@@ -156,10 +171,9 @@ def _same_bytes(one: Any, two: Any) -> bool:
     )
 
 
-def _unequal(name: str, variable: Any, expected: str, got: str) -> InvalidArgument:
+def _unequal(name: str, variable: Any, expected: str, got: str, hint: str) -> InvalidArgument:
     return InvalidArgument(
-        f"Could not clone {name}: expected for {variable.name!r} {expected}, got {got}. Layers "
-        f"that share a layer through their configs each make one: {CLONE_FUNCTION}"
+        f"Could not clone {name}: expected for {variable.name!r} {expected}, got {got}. {hint}"
     )
 
 

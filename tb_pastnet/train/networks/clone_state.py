@@ -50,21 +50,22 @@ def take_over(pairs: Iterable[Pair], *, all_of_it: bool) -> None:
             `adapt` learned, such as vocabularies: no initializer draws that.
     """
     for layer, copy in pairs:
-        kind = type(layer)
-        if not layer.built:
+        if callable(getattr(layer, "get_vocabulary", None)):
+            # That of a TextVectorization is in a layer inside of it.
+            if len(inside(layer)) == 1:
+                _take_vocabulary(layer, copy)
             continue
-        own = all_of_it and not of_keras(kind, "load_own_variables")
-        if callable(getattr(layer, "adapt", None)) or own:
+        own = all_of_it and not of_keras(type(layer), "load_own_variables")
+        if layer.built and (own or callable(getattr(layer, "adapt", None))):
             store: dict[str, Any] = {}
             layer.save_own_variables(store)
             copy.load_own_variables(
                 {key: tf.convert_to_tensor(value).numpy() for key, value in store.items()}
             )
-        if hasattr(layer, "load_assets"):
+        if all_of_it and hasattr(layer, "load_assets"):
             with tempfile.TemporaryDirectory() as folder:
                 layer.save_assets(folder)
                 copy.load_assets(folder)
-        _check_vocabulary(layer, copy)
 
 
 def listed(pairs: Iterable[Pair], name: str) -> list[Pair]:
@@ -144,15 +145,17 @@ def draw(variables: Iterable[Any], initializer: Initializer, name: str) -> None:
             variable.assign(tf.cast(value, variable.dtype))
 
 
-def _check_vocabulary(layer: Any, copy: Any) -> None:
-    if not callable(getattr(layer, "get_vocabulary", None)):
-        return
-    vocabularies = [each.get_vocabulary() for each in (layer, copy)]
-    if vocabularies[0] != vocabularies[1]:
+def _take_vocabulary(layer: Any, copy: Any) -> None:
+    weights = getattr(layer, "idf_weights_const", None)
+    if weights is not None:
+        copy.set_vocabulary(layer.get_vocabulary(), idf_weights=weights.numpy())
+    elif layer.get_vocabulary() != copy.get_vocabulary():
+        copy.set_vocabulary(layer.get_vocabulary())
+    if layer.get_vocabulary() != copy.get_vocabulary():
         raise InvalidArgument(
             f"Could not clone layer {layer.name!r}: expected its vocabulary of "
-            f"{len(vocabularies[0])} tokens, got {len(vocabularies[1])} after saving it as Keras "
-            f"does. Pass the vocabulary to the layer's constructor."
+            f"{layer.vocabulary_size()} tokens, got {copy.vocabulary_size()} in the copy. Pass the "
+            f"vocabulary to the layer's constructor."
         )
 
 
