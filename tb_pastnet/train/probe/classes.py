@@ -73,13 +73,13 @@ def _by_activation(layer: Any) -> Classes | None:
 
 
 def _by_loss(loss: Any) -> Classes | None:
-    config: Mapping[str, Any] = {}
-    if isinstance(loss, keras.losses.Loss):
-        config = loss.get_config()
+    made = isinstance(loss, keras.losses.Loss)
+    if made:
         names = [kind.__name__ for kind in type(loss).__mro__]
     else:
         names = [loss if isinstance(loss, str) else getattr(loss, "__name__", "")]
     kinds = [_BINARY[name] for name in map(snake_case, names) if name in _BINARY]
+    config = loss.get_config() if made and kinds else {}
     if not kinds or config.get("axis", -1) != -1:
         return None
     return Classes(kinds[0], bool(config.get("from_logits", False)))
