@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.walk import tf_variable
+from tb_pastnet.train.networks.replicas import primary
 
 
 class PastVariables(tf.Module):
@@ -185,7 +186,7 @@ def _checked(name: Any, variable: Any) -> Any:
             f"Could not make a past variable of {name!r}: expected a keras.Variable or a "
             f"tf.Variable, got {type(variable).__name__}. Pass variables, not values."
         )
-    return current
+    return primary(current)
 
 
 def _own_name(variable: Any) -> str:

@@ -1,0 +1,70 @@
+"""The past of variables that a MirroredStrategy keeps on two devices."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tools.steps import ROOT
+
+# In a process of its own: devices can't be divided once TensorFlow has begun.
+PROGRAM = """
+import numpy as np
+import keras
+import tensorflow as tf
+import tb_pastnet as pastnet
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+keras.utils.set_random_seed(0)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+assert strategy.num_replicas_in_sync == 2
+with strategy.scope():
+    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(100), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.SGD(1e-3)
+    optimizer.build(model.trainable_variables)
+past = pastnet.PastNetwork(model, past=pastnet.KIND(model.variables))
+x = tf.ones((4, 64))
+
+
+def update(x, before):
+    with tf.GradientTape() as tape:
+        value = tf.reduce_mean((model(x) - before - 1) ** 2)
+    gradients = tape.gradient(value, model.trainable_variables)
+    optimizer.apply(gradients, model.trainable_variables)
+
+
+@tf.function
+def train(x):
+    before = strategy.run(past, (x,))
+    with past.step():
+        strategy.run(update, (x, before))
+    return before
+
+
+outputs = [model(x).numpy()]
+for _ in range(3):
+    given = strategy.experimental_local_results(train(x))
+    assert len(given) == 2
+    for replica in given:
+        np.testing.assert_allclose(replica, outputs[-2:][0], atol=1e-3)
+    outputs.append(model(x).numpy())
+    assert np.abs(outputs[-1] - outputs[-2]).min() > 0.05
+    np.testing.assert_allclose(past(x), outputs[-2], atol=1e-3)
+print("one step ago in both")
+"""
+
+
+@pytest.mark.parametrize("kind", ["PastVariables", "PastDeltas"])
+def test_each_replica_sees_the_network_of_one_step_ago(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("KIND", kind)],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "one step ago in both" in done.stdout
