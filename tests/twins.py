@@ -63,6 +63,6 @@ def same(found, expected):
     """Whether two nests of outputs are bit-equal."""
     pairs = zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True)
     return all(
-        a.dtype == b.dtype and np.array_equal(a.numpy(), b.numpy(), equal_nan=True)
+        a.dtype == b.dtype and np.array_equal(a.numpy(), b.numpy())
         for a, b in pairs
     )

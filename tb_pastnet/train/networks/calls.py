@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.walk import Found, tf_variable
-from tb_pastnet.train.networks.replicas import primary
+from tb_pastnet.train.networks.replicas import copies, primary
 from tb_pastnet.train.networks.source import Source, found_of, free_name
 from tb_pastnet.train.networks.trace import STATE, Capture, Trace, Tracer
 
@@ -34,10 +34,16 @@ class Calls:
         self._tracer = Tracer(source.call, source.name)
         # The tensors themselves too, so that no other can get their `id`.
         self._shared = {id(one): one for shared in share for one in _handles(shared)}
+        # Of a variable in several replicas the first has the past, and no other is read.
+        for found in source.variables.values():
+            self._shared |= {id(one.handle): one.handle for one in copies(found.variable)[1:]}
 
     def trace(self, args: Any, kwargs: Any) -> tuple[Trace, list[Any]]:
-        """As `Tracer.trace`."""
-        return self._tracer.trace(args, kwargs)
+        """As `Tracer.trace`, with the network's own defaults."""
+        called = {**self._source.defaults, **kwargs}
+        for name, default in self._source.defaults.items():
+            called[name] = default if called[name] is None else called[name]
+        return self._tracer.trace(args, called)
 
     def first_trace(self, example: Any) -> Trace | None:
         """What is found before the network is called, where its inputs are known.
@@ -96,9 +102,11 @@ def _handles(shared: Any) -> list[Any]:
     variable = tf_variable(shared)
     found = list(_resources(shared)) if variable is None else [primary(variable).handle]
     if not found:
+        shown = " ".join(repr(shared).split())
         raise InvalidArgument(
-            f"Could not share {shared!r:.80}: expected a variable, a lookup table or an iterator, "
-            f"got a {type(shared).__name__}. Pass the object that owns the state."
+            f"Could not share a {type(shared).__name__}: expected a variable, a lookup table, an "
+            f"iterator, or a layer that owns one, got {shown:.80}. Pass the object that owns the "
+            f"state."
         )
     return found
 

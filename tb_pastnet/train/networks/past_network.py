@@ -93,6 +93,7 @@ class PastNetwork(tf.Module):
             )
         self._calls = Calls(source_of(network), share)
         self._complete = past is None and variables is None
+        self._unproven = False
         self._scratch = Scratch()
         self._checked: WeakSet[Trace] = WeakSet()
         trace = self._calls.first_trace(example)
@@ -169,6 +170,7 @@ class PastNetwork(tf.Module):
 
     def _given(self, trace: Trace | None, past: Any) -> Any:
         known = self._calls.handles(trace)
+        self._unproven = not known
         others = past.handles - known
         if others and known:
             raise InvalidArgument(
@@ -182,8 +184,14 @@ class PastNetwork(tf.Module):
         """Refuses state that has no past, and makes room for what the network writes of it."""
         if trace in self._checked:
             return
-        followed = self.past.handles
-        for capture in self._calls.state_of(trace):
+        followed, state = self.past.handles, self._calls.state_of(trace)
+        if self._unproven and followed.isdisjoint(id(capture.tensor) for capture in state):
+            raise InvalidArgument(
+                f"Could not call the past of {self._calls.name}: expected the past of variables of "
+                f"it, got one of {len(followed)} others: it reads none of them. Make PastVariables "
+                f"of its own."
+            )
+        for capture in state:
             if id(capture.tensor) in followed:
                 continue
             if self._complete and not self._calls.shares(capture) and not _is_seed(capture):

@@ -29,7 +29,15 @@ def primary(variable: Any) -> Any:
             f"replicas, got one that is summed up when it is read. Make it without "
             f"synchronization=ON_READ."
         )
-    return inner.distribute_strategy.experimental_local_results(inner)[0]
+    return copies(inner)[0]
+
+
+def copies(variable: Any) -> tuple[Any, ...]:
+    """Of a tf.Variable, all that a strategy has made of it; or itself."""
+    if not isinstance(variable, tf.distribute.DistributedValues):
+        return (variable,)
+    made: tuple[Any, ...] = variable.distribute_strategy.experimental_local_results(variable)
+    return made
 
 
 def replicated() -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_pastnet.train.networks.replicas import primary
 from tb_pastnet.train.networks.trace import Trace
 
 
@@ -39,7 +40,8 @@ class Scratch:
             copy = tf.Variable(
                 variable.read_value(), trainable=False, name="scratch", shape=variable.shape
             )
-        self._copies[id(variable.handle)] = variable, copy
+        # Within the scope of a strategy it was made for each replica.
+        self._copies[id(variable.handle)] = variable, primary(copy)
 
     def standing_in(self, trace: Trace) -> dict[int, Any]:
         """By `id` of each current handle that a trace writes to, that of its copy, just filled."""

@@ -6,9 +6,10 @@ it is traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import keras
@@ -28,12 +29,14 @@ class Source(NamedTuple):
         call: calls it as it is to be traced.
         variables: those that it lists itself, by name.
         inputs: what it can be traced with, positional and by name, where that is known.
+        defaults: arguments that it is called with where none, or None, is given.
     """
 
     name: str
     call: Callable[..., Any]
     variables: dict[str, Found]
     inputs: Arguments | None = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 def source_of(network: Any) -> Source:
@@ -61,13 +64,13 @@ def _of_keras(model: Any) -> Source:
             f"without weights. Call model.build(input_shape), or the model on one batch."
         )
 
-    def call(*args: Any, training: Any = None, **kwargs: Any) -> Any:
+    def call(*args: Any, training: Any = False, **kwargs: Any) -> Any:
         with _own_losses(model):
-            # Never None: Keras would take what the layer around this call is called with.
-            return model(*args, training=False if training is None else training, **kwargs)
+            return model(*args, training=training, **kwargs)
 
     shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
-    return Source(shown, call, _listed(model), _specs(model))
+    # Never None: Keras would take what the layer around a call is called with.
+    return Source(shown, call, _listed(model), _specs(model), {"training": False})
 
 
 def _listed(network: Any) -> dict[str, Found]:
