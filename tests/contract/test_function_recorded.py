@@ -70,7 +70,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
     logdir = tmp_path_factory.mktemp("functions")
     weights = {past: train(logdir, past) for past in EVERY}
     twin = network()
-    every = keras.Model(twin.inputs, [twin.get_layer(name).output for name in LAYERS])
+    every = keras.Model(twin.input, [twin.get_layer(name).output for name in LAYERS])
     outputs: dict[str, Any] = {}
     for past, steps in weights.items():
         outputs[past] = []

@@ -51,6 +51,11 @@ def dense():
     return keras.Sequential([keras.Input((6,)), layers.Dense(2)], name="dense")
 
 
+def two():
+    inputs = [keras.Input((6,)), keras.Input((6,))]
+    return keras.Model(inputs, layers.Dense(2)(layers.Add()(inputs)))
+
+
 def words():
     return keras.Sequential([keras.Input((2,), dtype="int32"), layers.Embedding(4, 3)], name="w")
 
@@ -59,7 +64,7 @@ def words():
     ("build", "batch", "text"),
     [
         (dense, X[:, :5], "float32 (5, 5)"),
-        (dense, [X, X], "float32 (5, 6), float32 (5, 6)"),
+        (two, X, "float32 (5, 6)"),
         (dense, np.array([["a"] * 6]), "string (1, 6)"),
         (words, np.array([[0, 4]], np.int32), "int32 (1, 2)"),
     ],
