@@ -27,10 +27,10 @@ class PastDeltas(tf.Module):
     """The past of variables one step ago, in half of their memory.
 
     Kept is how far each variable moved in the step, as bfloat16, and the past is the current value
-    minus that: right to 1/256 of the movement. A copy of 16 bits would be wrong by 1/256 of the
-    weight itself, often more than the movement. A delta that isn't zero is never kept as zero.
-    Variables of other dtypes than float32 and float64, and those of up to 4,096 elements (biases,
-    statistics, seeds), are kept whole and exact.
+    minus that: right to 1/256 of the movement. A copy of 16 bits would be wrong by up to 1/256 of
+    the weight itself, often more than the movement. A delta that isn't zero is never kept as zero;
+    one over 3.4e38 is infinite, and so is its past. Variables of other dtypes than float32 and
+    float64, and those of up to 4,096 elements (biases, statistics, seeds), are kept whole.
 
     **All that changes the variables has to happen inside of `step()`.** What changes one elsewhere
     would move its past along. That is noticed: the past of such a variable, and also inside of
