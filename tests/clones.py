@@ -236,7 +236,8 @@ def tensor(variable):
 
 
 def move(network):
-    """Changes each floating variable."""
+    """Changes each floating variable, but for those that `adapt` made constants of."""
     for variable in network.variables:
-        if tf.as_dtype(variable.dtype).is_floating:
+        adapted = variable.name in ("mean", "variance")
+        if tf.as_dtype(variable.dtype).is_floating and not adapted:
             variable.assign(np.asarray(variable.numpy()) * 1.5 + 0.25)

@@ -109,11 +109,7 @@ def _unknown(given: Any) -> InvalidArgument:
             "Could not clone a network: expected outputs beside the inputs, got none. Pass the "
             "KerasTensors that the network ends with."
         )
-    functions = [
-        name
-        for name in dir(given)
-        if name[0] != "_" and hasattr(getattr(given, name), "get_concrete_function")
-    ]
+    functions = [name for name in dir(given) if name[0] != "_" and _is_function(given, name)]
     hint = "symbolic tensors, such as model.inputs and model.outputs, or a function"
     if functions:
         hint = f"one of its functions: {', '.join(functions)}"
@@ -121,3 +117,11 @@ def _unknown(given: Any) -> InvalidArgument:
         f"Could not clone a network: expected KerasTensors, a keras.Model or a function, got a "
         f"{type(given).__name__}. Pass {hint}."
     )
+
+
+def _is_function(given: Any, name: str) -> bool:
+    # Not of its type: a loaded SavedModel has its functions as attributes.
+    try:
+        return hasattr(getattr(given, name), "get_concrete_function")
+    except Exception:
+        return False

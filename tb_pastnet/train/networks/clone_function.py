@@ -11,12 +11,12 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.networks.clone_proof import check_pairs, refuse_python, variables_of
+from tb_pastnet.train.networks.clone_proof import captured_pairs, check_pairs, refuse_python
 from tb_pastnet.train.networks.clone_state import Initializer, draw
 from tb_pastnet.train.networks.reason import reason
 from tb_pastnet.train.networks.trace import STATE, Trace
 
-_HINT = "Save it as a SavedModel, and load that instead."
+_CONCRETE = tf.types.experimental.ConcreteFunction
 
 
 class ClonedFunction(tf.Module):
@@ -72,7 +72,7 @@ def clone_function(
     copy = _saved_and_loaded(function, state, shown)
     pairs = list(zip(state, copy.state, strict=True))
     for one, two in zip(concretes, _all_of(copy.function), strict=True):
-        pairs += variables_of(one, two, shown, _HINT)
+        pairs += captured_pairs(one, two, shown)
     check_pairs(pairs, shown)
     if initializer is not None:
         draw(copy.state, initializer, shown)
@@ -82,24 +82,22 @@ def clone_function(
 def _traceable(function: Any) -> Any:
     """The tf.function or ConcreteFunction in what was given."""
     for one in (function, getattr(function, "__call__", None)):  # noqa: B004 - its value
-        if isinstance(one, tf.types.experimental.PolymorphicFunction):
-            return one
-        if isinstance(one, tf.types.experimental.ConcreteFunction):
+        if isinstance(one, tf.types.experimental.PolymorphicFunction | _CONCRETE):
             return one
     return tf.function(function)
 
 
 def _concretes(function: Any, example: Any, name: str) -> list[Any]:
-    if example is not None and not isinstance(function, tf.types.experimental.ConcreteFunction):
-        arguments = example if isinstance(example, tuple) else (example,)
-        try:
-            function.get_concrete_function(*arguments)
-        except (TypeError, ValueError) as error:
-            raise InvalidArgument(
-                f"Could not trace {name}: expected an example that it takes, got {example!r:.80}. "
-                f"{reason(error)}"
-            ) from error
-    found = _all_of(function)
+    try:
+        if example is not None and not isinstance(function, _CONCRETE):
+            function.get_concrete_function(*(example if isinstance(example, tuple) else (example,)))
+        found = _all_of(function)
+    except Exception as error:
+        got = "none" if example is None else f"{example!r:.80}"
+        raise InvalidArgument(
+            f"Could not trace {name}: expected that it can be called with its example, got {got}: "
+            f"{reason(error).rstrip('.')}. Pass example=, a batch, and keep what owns the function."
+        ) from error
     if not found:
         raise InvalidArgument(
             f"Could not clone {name}: expected a traced function, got one that was never called. "
@@ -111,7 +109,7 @@ def _concretes(function: Any, example: Any, name: str) -> list[Any]:
 
 
 def _all_of(function: Any) -> list[Any]:
-    if isinstance(function, tf.types.experimental.ConcreteFunction):
+    if isinstance(function, _CONCRETE):
         return [function]
     # No public name lists the traces of a tf.function. It is what saving it takes.
     return list(function._list_all_concrete_functions_for_serialization())
@@ -126,10 +124,8 @@ def _state(concretes: Sequence[Any], name: str) -> list[Any]:
                 found.setdefault(id(capture.variable), capture.variable)
             elif capture.tensor.dtype in STATE:
                 raise InvalidArgument(
-                    f"Could not clone {name}: expected variables as its state, got "
-                    f"{capture.name!r}, which is used by {', '.join(sorted(capture.uses))}: a "
-                    f"lookup table or an iterator can't be copied. Call it before the function, "
-                    f"and pass what it gives."
+                    f"Could not clone {name}: expected variables as its state, got {capture.name}, "
+                    f"which can't be copied. Call it before the function, and pass what it gives."
                 )
     return list(found.values())
 

@@ -26,6 +26,8 @@ _SHARING_HINT = (
     f"Layers that share a layer through their configs each make one of their own: {CLONE_FUNCTION}"
 )
 
+_ONE = "one copy, as layers share it"
+
 _PYTHON = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 
 
@@ -61,14 +63,13 @@ def refuse_python(concrete: Any, name: str) -> None:
         )
 
 
-def variables_of(original: Any, copy: Any, name: str, hint: str = CONFIG_HINT) -> list[Pair]:
+def variables_of(original: Any, copy: Any, name: str) -> list[Pair]:
     """The variables that two traces use, each of the original with that in its place.
 
     Args:
         original: a ConcreteFunction.
         copy: a ConcreteFunction of the same inputs.
         name: of the network in errors.
-        hint: what to do where they don't compute the same.
 
     Raises:
         InvalidArgument: they don't compute the same, or the copy uses state of the original.
@@ -78,24 +79,44 @@ def variables_of(original: Any, copy: Any, name: str, hint: str = CONFIG_HINT) -
     try:
         numbers = pair_captures(original, copy)
     except Differs as difference:
-        places = [tensor.op.name for tensor in original.inputs[-len(captures[0]) :]]
-        if difference.node in places:
-            capture = captures[0][places.index(difference.node)]
-            raise _unequal(
-                name, capture, "one copy, as layers share it", "several", _SHARING_HINT
-            ) from None
+        # One of these is read where another was expected.
+        variables = {
+            tensor.op.name: capture.variable
+            for tensor, capture in zip(
+                reversed(original.inputs), reversed(captures[0]), strict=False
+            )
+            if capture.variable is not None
+        }
+        if difference.node in variables:
+            variable = variables[difference.node]
+            raise _unequal(name, variable, _ONE, "several", _SHARING_HINT) from None
         raise InvalidArgument(
             f"Could not clone {name}: expected a copy that computes the same, got another one from "
-            f"{difference.node!r} on. {hint}"
+            f"{difference.node!r} on. {CONFIG_HINT}"
         ) from None
-    pairs = []
-    for at, other in numbers:
-        one, two = captures[0][at], captures[1][other]
-        if one.tensor.dtype not in STATE:
-            _check_constant(one, two, name, hint)
-        elif one.variable is not None and two.variable is not None:
-            pairs.append((one.variable, two.variable))
-    return pairs
+    return _pairs([(captures[0][at], captures[1][other]) for at, other in numbers], name)
+
+
+def captured_pairs(original: Any, copy: Any, name: str) -> list[Pair]:
+    """The variables that a function and the same one loaded again capture, in their own order.
+
+    Args:
+        original: a ConcreteFunction.
+        copy: its copy.
+        name: of the function in errors.
+
+    Raises:
+        InvalidArgument: the copy uses state of the original, or not the same.
+    """
+    # Not by their graphs: a gradient that was taken of it has changed the loops of the original.
+    captures = Trace(original).captures, Trace(copy).captures
+    refuse_shared(captures[0], captures[1], name)
+    if len(captures[0]) != len(captures[1]):
+        raise InvalidArgument(
+            f"Could not clone {name}: expected a copy that uses {len(captures[0])} values, got one "
+            f"that uses {len(captures[1])}. Save it as a SavedModel, and load that instead."
+        )
+    return _pairs(list(zip(*captures, strict=True)), name)
 
 
 def refuse_shared(originals: Iterable[Capture], copies: Iterable[Capture], name: str) -> None:
@@ -138,7 +159,7 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
         if one is two:
             raise _unequal(name, one, "one of its own", "the original's", _SHARING_HINT)
         if id(one) in twins:
-            raise _unequal(name, one, "one copy, as layers share it", "several", _SHARING_HINT)
+            raise _unequal(name, one, _ONE, "several", _SHARING_HINT)
         if (one.shape.as_list(), one.dtype) != (two.shape.as_list(), two.dtype):
             shown = [f"{each.dtype.name} {each.shape}" for each in (one, two)]
             raise _unequal(name, one, shown[0], shown[1], CONFIG_HINT)
@@ -152,11 +173,21 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
     return unique
 
 
-def _check_constant(one: Capture, two: Capture, name: str, hint: str) -> None:
+def _pairs(captures: Sequence[tuple[Capture, Capture]], name: str) -> list[Pair]:
+    pairs = []
+    for one, two in captures:
+        if one.tensor.dtype not in STATE:
+            _check_constant(one, two, name)
+        elif one.variable is not None and two.variable is not None:
+            pairs.append((one.variable, two.variable))
+    return pairs
+
+
+def _check_constant(one: Capture, two: Capture, name: str) -> None:
     if not _same_bytes(one.tensor, two.tensor):
         raise InvalidArgument(
             f"Could not clone {name}: expected a copy with the same constants, got another value "
-            f"of {one.name!r}. {hint}"
+            f"of {one.name!r}. {CONFIG_HINT}"
         )
 
 

@@ -1,0 +1,377 @@
+"""What can't be cloned, and what the error says."""
+
+from __future__ import annotations
+
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from tb_pastnet import clone_network
+from tb_pastnet.errors import InvalidArgument
+
+HINT = "clone a function: clone_network(tf.function(model), example=batch)."
+CONFIG = f"Return all that changes what a layer computes from its get_config, or {HINT}"
+
+
+def refused(text, *args, **settings):
+    with pytest.raises(InvalidArgument, match=re.escape(text)):
+        clone_network(*args, **settings)
+
+
+@pytest.fixture
+def tensors():
+    x, y = keras.Input((2,), name="x"), keras.Input((3,), name="y")
+    hidden = layers.Dense(3, name="hidden")(x)
+    return x, y, hidden, layers.add([hidden, y], name="sum")
+
+
+def test_an_input_is_forgotten(tensors):
+    x, y, _, total = tensors
+    refused(
+        "Could not clone a network: expected all inputs that its outputs need, got none for 'y' of shape (None, 3). "
+        "Add it to inputs.",
+        x,
+        total,
+    )
+    refused("got none for 'x' of shape (None, 2)", {"y": y}, [total])
+
+
+def test_an_output_is_not_reachable(tensors):
+    _, y, hidden, total = tensors
+    refused(
+        "Could not clone a network: expected outputs that are computed from the inputs 'y' of shape (None, 3), got "
+        "'hidden' of shape (None, 3), which needs only 'x' of shape (None, 2). Pass tensors of one network.",
+        y,
+        [total, hidden],
+    )
+
+
+def test_tensors_of_two_networks(tensors):
+    other = keras.Input((2,), name="other")
+    refused(
+        "expected outputs that are computed from the inputs 'other' of shape (None, 2), got 'sum' of shape (None, 3), "
+        "which needs only 'x' of shape (None, 2), 'y' of shape (None, 3). Pass tensors of one network.",
+        other,
+        tensors[3],
+    )
+
+
+def test_an_input_is_not_needed(tensors):
+    x, y, hidden, total = tensors
+    refused(
+        "Could not clone a network: expected inputs that its outputs need, got 'y' of shape (None, 3), which none of "
+        "them does. Leave it out, or add the output that it leads to.",
+        [x, y],
+        hidden,
+    )
+    refused("got 'x' of shape (None, 2), which none of them does", [x, y, hidden], total)
+    # A model keeps its signature.
+    model = keras.Model([x, y], hidden)
+    assert len(clone_network(model).inputs) == 2
+
+
+def test_an_input_twice(tensors):
+    x, _, hidden, _ = tensors
+    refused(
+        "Could not clone a network: expected each input once, got 'x' of shape (None, 2) twice. Leave one out.",
+        [x, x],
+        hidden,
+    )
+
+
+def test_values_in_the_place_of_symbolic_tensors(tensors):
+    x, _, hidden, _ = tensors
+    told = "Pass symbolic tensors, such as model.inputs and layer.output, or a function."
+    refused(
+        f"Could not clone a network: expected KerasTensors as inputs, got a ndarray. {told}",
+        np.ones((1, 2)),
+        hidden,
+    )
+    refused(f"expected KerasTensors as outputs, got a EagerTensor. {told}", x, tf.ones((1, 2)))
+    refused("expected KerasTensors as inputs, got a Functional.", keras.Model(x, hidden), hidden)
+    refused("expected KerasTensors as outputs, got none. Pass at least one.", x, [])
+    refused(
+        "Could not clone a network: expected outputs beside the inputs, got none. Pass the KerasTensors that the "
+        "network ends with.",
+        [x],
+    )
+    refused(
+        "Could not clone a network: expected KerasTensors, a keras.Model or a function, got a ndarray. Pass symbolic "
+        "tensors, such as model.inputs and model.outputs, or a function.",
+        np.ones(3),
+    )
+
+
+def test_a_tensor_made_by_hand():
+    x = keras.KerasTensor((None, 2), name="hand")
+    y = layers.Dense(1)(x)
+    refused("which needs only 'hand' of shape (None, 2)", keras.Input((2,)), y)
+    assert clone_network(x, y).count_params() == 3
+
+
+def test_a_saved_model_tells_its_functions(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    model.export(tmp_path / "model", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "model")
+    refused("got a _UserObject. Pass one of its functions: serve.", loaded)
+
+
+def test_a_model_that_is_not_built():
+    refused(
+        "expected a built model, got one without weights. Call model.build(input_shape), or the model on one batch.",
+        keras.Sequential([layers.Dense(1)]),
+    )
+
+
+def test_inside_of_a_function(tensors):
+    @tf.function(autograph=False)
+    def step():
+        clone_network(tensors[0], tensors[2])
+
+    with pytest.raises(
+        InvalidArgument,
+        match=r"expected to run eagerly, got a call inside of a tf\.function\. Clone it before, and call the clone there\.",
+    ):
+        step()
+
+
+def test_a_lambda_that_closes_over_a_variable():
+    variable = tf.Variable(2.0, name="closed_over")
+    x = keras.Input((2,))
+    y = layers.Lambda(lambda z: z * variable)(x)
+    refused(
+        "Could not clone the network: expected variables of its own, got closed_over of the original: Python code "
+        f"that closes over it, such as a Lambda, takes it along. Make it a weight of a layer, or {HINT}",
+        x,
+        y,
+    )
+    # The hint helps.
+    model = keras.Model(x, y)
+    copy = clone_network(tf.function(model), example=tf.TensorSpec((None, 2)))
+    variable.assign(5.0)
+    assert copy(tf.ones((1, 2))).numpy().tolist() == [[2.0, 2.0]]
+
+
+def test_a_lambda_that_closes_over_a_layer():
+    hidden = layers.Dense(2, name="hidden")
+    hidden.build((None, 2))
+    x = keras.Input((2,))
+    refused(
+        "expected variables of its own, got hidden/kernel, hidden/bias of the original",
+        x,
+        layers.Lambda(lambda z: hidden(z))(x),  # noqa: PLW0108 - it closes over it
+    )
+
+
+def test_random_numbers_of_the_seed_that_all_share():
+    x = keras.Input((2,))
+    y = layers.Lambda(lambda z: z + keras.random.normal((2,)))(x)
+    refused(f"Draw from a keras.random.SeedGenerator of the layer, or {HINT}", x, y)
+
+
+def test_python_code():
+    x = keras.Input((2,))
+    y = layers.Lambda(lambda z: tf.py_function(lambda a: a, [z], tf.float32), output_shape=(2,))(x)
+    told = (
+        "expected TensorFlow operations, got Python code (EagerPyFunc), of which nobody can tell what state it uses. "
+        "Write tf.py_function and tf.numpy_function with operations of TensorFlow."
+    )
+    refused(f"Could not clone the network: {told}", x, y)
+    refused(told, lambda z: tf.py_function(lambda a: a, [z], tf.float32), example=1.0)
+
+
+class Forgetful(layers.Layer):
+    """Its config lacks the factor."""
+
+    def __init__(self, factor=1.0, **settings):
+        super().__init__(**settings)
+        self.factor = factor
+
+    def call(self, x):
+        return x * self.factor
+
+    def get_config(self):
+        return super().get_config()
+
+
+def test_a_config_that_lacks_something():
+    x = keras.Input((2,))
+    y = Forgetful(3.0, name="forgetful")(x)
+    refused(
+        "Could not clone the network: expected a copy that computes the same, got another one from 'network",
+        x,
+        y,
+    )
+    refused(f"/mul/y' on. {CONFIG}", x, y)
+    assert clone_network(x, Forgetful(1.0)(x))(np.ones((1, 2))).numpy().tolist() == [[1.0, 1.0]]
+
+
+def test_a_config_that_lacks_something_of_the_training_alone():
+    class Dropping(Forgetful):
+        def call(self, x, training=False):
+            return x * self.factor if training else x
+
+    x = keras.Input((2,))
+    refused("expected a copy that computes the same, got another one", x, Dropping(3.0)(x))
+
+
+def test_a_config_that_lacks_something_of_the_loss_alone():
+    class Penalty(Forgetful):
+        def call(self, x):
+            self.add_loss(tf.reduce_sum(x) * self.factor)
+            return x
+
+    x = keras.Input((2,))
+    refused("expected a copy that computes the same, got another one", x, Penalty(3.0)(x))
+
+
+def test_a_config_of_other_shapes():
+    class Wide(Forgetful):
+        def build(self, shape):
+            self.kernel = self.add_weight(shape=(shape[-1], int(self.factor)), name="kernel")
+
+        def call(self, x):
+            return tf.matmul(x, self.kernel)
+
+    x = keras.Input((2,))
+    y = Wide(3.0, name="wide")(x)
+    refused(
+        f"Could not clone the network: expected for 'wide/kernel:0' float32 (2, 3), got float32 (2, 1). {CONFIG}",
+        x,
+        y,
+    )
+
+
+def test_a_class_without_a_config():
+    class Held(layers.Layer):
+        def __init__(self, function):
+            super().__init__(name="held")
+            self.function = function
+
+        def call(self, x):
+            return self.function(x)
+
+    x = keras.Input((2,))
+    y = Held(tf.nn.relu)(x)
+    refused(
+        "Could not clone layer 'held': expected a Held that can be made again from its config, got: ",
+        x,
+        y,
+    )
+    refused(
+        f"Please implement `get_config()`. Give it a get_config with all that its constructor takes, or {HINT}",
+        x,
+        y,
+    )
+
+
+def test_a_config_that_makes_something_else():
+    class Odd(layers.Dense):
+        @classmethod
+        def from_config(cls, config):
+            return layers.Dense(**config)
+
+    x = keras.Input((2,))
+    refused(
+        "Could not clone layer 'odd': expected a Odd from its config, got a Dense. Return cls(**config) from its "
+        "from_config.",
+        x,
+        Odd(1, name="odd")(x),
+    )
+
+
+class Tied(layers.Layer):
+    """Shares a layer through its config."""
+
+    def __init__(self, to, **settings):
+        super().__init__(**settings)
+        self.to = to
+
+    def call(self, x):
+        return tf.matmul(x, tf.convert_to_tensor(self.to.embeddings), transpose_b=True)
+
+    def get_config(self):
+        return {**super().get_config(), "to": keras.saving.serialize_keras_object(self.to)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "to": keras.saving.deserialize_keras_object(config["to"])})
+
+
+def test_a_layer_that_is_shared_through_a_config():
+    embedding = layers.Embedding(5, 3, name="words")
+    x = keras.Input((2,), dtype="int32")
+    y = Tied(embedding)(embedding(x))
+    told = f"Layers that share a layer through their configs each make one of their own: {HINT}"
+    refused("expected for 'words/embeddings", x, y)
+    refused(f"one copy, as layers share it, got several. {told}", x, y)
+    copy = clone_network(tf.function(keras.Model(x, y)), example=tf.TensorSpec((None, 2), tf.int32))
+    assert len(copy.variables) == 1
+
+
+def test_layers_that_are_made_later():
+    class Late(layers.Layer):
+        def call(self, x):
+            return self.inner(x) if hasattr(self, "inner") else x
+
+    x = keras.Input((2,))
+    late = Late(name="late")
+    y = late(x)
+    late._lock = False
+    late._tracker.unlock()
+    late.inner = layers.Dense(2)
+    refused(
+        "Could not clone the network: expected 'late' to be made of Dense, got no layers. Make all layers inside of it "
+        "in its __init__ or build.",
+        x,
+        y,
+    )
+
+
+def test_variables_that_are_made_later():
+    class Late(layers.Layer):
+        def call(self, x):
+            return x
+
+    x = keras.Input((2,))
+    late = Late(name="late")
+    y = late(x)
+    late._tracker.unlock()
+    late.more = late.add_weight(shape=(2,), name="more")
+    refused(
+        "Could not clone the network: expected 'late' to have 1 variables, got 0 in its copy. Make all of them in its "
+        "__init__ or build.",
+        x,
+        y,
+    )
+
+
+def test_a_model_that_was_built_in_another_way():
+    class Two(keras.Model):
+        def __init__(self):
+            super().__init__(name="two")
+            self.dense = layers.Dense(3)
+
+        def call(self, a, b):
+            return self.dense(a) + b
+
+    model = Two()
+    model(np.ones((1, 2)), np.ones((1, 3)))
+    refused(
+        "Could not build the copy of model 'two': expected one that takes what the model was built with",
+        model,
+    )
+    refused("Pass example=, a batch.", model)
+
+
+def test_an_example_that_does_not_fit():
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)], name="small")
+    refused(
+        "Could not trace model 'small': expected inputs that it takes, got float32 (1, 7).",
+        model,
+        example=tf.ones((1, 7)),
+    )
