@@ -23,38 +23,64 @@ class Classes(NamedTuple):
     logits: bool
 
 
-def change(current: Sequence[Any], past: Sequence[Any], classes: Classes | None = None) -> Any:
-    """How far outputs are from the past ones.
+class Pair(NamedTuple):
+    """The outputs at one place.
 
-    Args:
+    Attributes:
         current: numeric tensors; several count as one.
         past: as many of the same shapes.
         classes: of a single output; None where it doesn't decide.
+    """
+
+    current: Sequence[Any]
+    past: Sequence[Any]
+    classes: Classes | None = None
+
+
+def changes(pairs: Sequence[Pair]) -> Any:
+    """How far outputs are from the past ones.
+
+    Args:
+        pairs: at least one place.
 
     Returns:
-        float64 (4,), in the order of `core.function_change.MEASURES`. NaN: all where an output
-        isn't finite, the last two without classes.
+        float64 (places, 4), in the order of `core.function_change.MEASURES`. NaN: all where an
+        output isn't finite, the last two without classes.
 
     Example:
         >>> y, before = tf.constant([[3.0, 4.0]]), tf.constant([[3.0, 0.0]])
-        >>> change([y], [before]).numpy()[:2].round(3).tolist()
+        >>> changes([Pair([y], [before])]).numpy()[0, :2].round(3).tolist()
         [1.333, 0.6]
-        >>> change([y], [before], Classes(binary=False, logits=True)).numpy()[3].item()
+        >>> logits = Classes(binary=False, logits=True)
+        >>> changes([Pair([y], [before], logits)]).numpy()[0, 3].item()
         1.0
     """
+    # All places together: networks have hundreds, and the graph has to be compiled.
+    norm, before, delta, product = tf.unstack(
+        tf.stack([_sums(*pair[:2]) for pair in pairs]), axis=1
+    )
+    zero, one, nan = (tf.constant(value, tf.float64) for value in (0.0, 1.0, float("nan")))
+    relative = tf.where(delta > 0, delta / before, zero)
+    both, either = (norm > 0) & (before > 0), (norm > 0) | (before > 0)
+    cosine = tf.where(both, product / norm / before, tf.where(either, zero, one))
+    decided = [
+        (nan, nan)
+        if pair.classes is None
+        else _decided(pair.current[0], pair.past[0], pair.classes)
+        for pair in pairs
+    ]
+    values = tf.stack([relative, cosine, *map(tf.stack, zip(*decided, strict=True))], axis=1)
+    return tf.where(tf.math.is_finite(norm + before)[:, None], values, nan)
+
+
+def _sums(current: Sequence[Any], past: Sequence[Any]) -> Any:
+    """Norms of both and of their difference, and the product; what isn't finite shows in them."""
     y, before = _row(current), _row(past)
     if any(one.dtype == tf.float64 for one in current):
         y, before = _scaled(y, before)
-    # What isn't finite shows in the sums. This one doesn't make the squares first.
-    norm, norm_before, delta = map(tf.math.reduce_euclidean_norm, (y, before, y - before))
-    product = tf.reduce_sum(y * before)
-    zero, one, nan = (tf.constant(value, tf.float64) for value in (0.0, 1.0, float("nan")))
-    relative = tf.where(delta > 0, delta / norm_before, zero)
-    both, either = (norm > 0) & (norm_before > 0), (norm > 0) | (norm_before > 0)
-    cosine = tf.where(both, product / norm / norm_before, tf.where(either, zero, one))
-    decided = (nan, nan) if classes is None else _decided(current[0], past[0], classes)
-    finite = tf.math.is_finite(norm + norm_before)
-    return tf.where(finite, tf.stack([relative, cosine, *decided]), nan)
+    # This operation doesn't make the squares first.
+    norms = [tf.math.reduce_euclidean_norm(side, [0]) for side in (y, before, y - before)]
+    return tf.stack([*norms, tf.reduce_sum(y * before, [0])])
 
 
 def _row(tensors: Sequence[Any]) -> Any:

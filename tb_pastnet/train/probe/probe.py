@@ -17,7 +17,7 @@ from tb_pastnet.train.model.variables import Network
 from tb_pastnet.train.networks.trace import STATE, Capture, Trace
 from tb_pastnet.train.networks.uses import READS
 from tb_pastnet.train.probe.failure import said
-from tb_pastnet.train.probe.measures import change
+from tb_pastnet.train.probe.measures import Pair, changes
 from tb_pastnet.train.probe.outputs import Outputs
 from tb_pastnet.train.probe.probed import Probed, probed
 from tb_pastnet.train.probe.stand_in import StandIn
@@ -147,8 +147,8 @@ class _Run:
             stand_in.fill(value)
         before = self._called({**self._state, **self._past.state})
         now = self._called(self._state)
-        sides = list(zip(self._places, now, before, strict=True))
-        values = tf.stack([change(one, other, told.classes) for told, one, other in sides])
+        sides = zip(now, before, self._places, strict=True)
+        values = changes([Pair(one, other, told.classes) for one, other, told in sides])
         elements = tf.stack([self._elements(one) for one in now])
         for stand_in in (*self._past.stand_ins, *self._own):
             stand_in.empty()
@@ -162,11 +162,12 @@ class _Run:
     def _elements(self, tensors: Sequence[Any]) -> Any:
         counts = []
         for tensor in tensors:
-            whole = tf.size(tensor, tf.int64)
+            fixed = tensor.shape.num_elements()
+            whole = tf.size(tensor, tf.int64) if fixed is None else fixed
             # What doesn't depend on the samples, such as an embedding of places, is there once.
             by_sample = tensor.shape.rank and tensor.shape[0] in (None, self._samples)
             counts.append(whole // self._samples if by_sample else whole)
-        return tf.add_n(counts)
+        return tf.cast(sum(counts), tf.int64)
 
 
 def _sources(variable: Any) -> tuple[Any, ...]:

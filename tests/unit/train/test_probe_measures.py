@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tb_pastnet.train.probe.measures import Classes, change
+from tb_pastnet.train.probe.measures import Classes, Pair, changes
 from tests import probing
 
 SOFTMAX, LOGITS = Classes(binary=False, logits=False), Classes(binary=False, logits=True)
@@ -19,16 +19,27 @@ RNG = np.random.default_rng(0)
 def measured(current, past, classes=None):
     sides = [part if isinstance(part, list) else [part] for part in (current, past)]
     tensors = [[tf.constant(one) for one in side] for side in sides]
-    return change(*tensors, classes).numpy()
+    return changes([Pair(*tensors, classes)]).numpy()[0]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "bool"])
 def test_relative_change_and_cosine_are_those_of_the_definition(dtype):
     y, past = (tf.cast(RNG.normal(size=(4, 5, 2)) * 3, dtype) for _ in range(2))
     expected = probing.change(*(tf.cast(side, tf.float64).numpy() for side in (y, past)))
-    found = change([y], [past]).numpy()
+    found = changes([Pair([y], [past])]).numpy()[0]
     np.testing.assert_allclose(found[:2], expected, rtol=1e-12)
     assert np.isnan(found[2:]).all()
+
+
+def test_places_are_measured_one_by_one():
+    sides = [[RNG.normal(size=shape).astype("f") for _ in range(2)] for shape in ((2, 3), (4, 1))]
+    kinds = (LOGITS, None)
+    pairs = [
+        Pair([tf.constant(a)], [tf.constant(b)], k) for (a, b), k in zip(sides, kinds, strict=True)
+    ]
+    found = changes(pairs).numpy()
+    for row, (y, past), kind in zip(found, sides, kinds, strict=True):
+        np.testing.assert_array_equal(row, measured(y, past, kind))
 
 
 def test_several_tensors_count_as_one():
