@@ -175,11 +175,9 @@ def _own_losses(model: Any) -> Iterator[None]:
     """Keeps what `add_loss` collects while tracing out of the losses of the current step."""
     # No public name: `losses` is made anew from these lists.
     layers = list(model._flatten_layers())
-    before = [(list(layer._losses), set(layer._loss_ids)) for layer in layers]
+    before = [list(layer._losses) for layer in layers]
     try:
         yield
     finally:
-        for layer, (losses, numbers) in zip(layers, before, strict=True):
+        for layer, losses in zip(layers, before, strict=True):
             layer._losses[:] = losses
-            layer._loss_ids.clear()
-            layer._loss_ids.update(numbers)

@@ -146,6 +146,31 @@ def test_traces_are_bounded():
     assert traced[-1] == 0
 
 
+def test_shapes_are_bounded():
+    layer, past = made()
+    for length in range(1, 67):
+        past(tf.ones((2, length)))
+    layer.shapes.clear()
+    past(tf.ones((2, 66)))
+    past(tf.ones((2, 3)))
+    assert layer.shapes == []
+    past(tf.ones((2, 2)))
+    assert layer.shapes == [(2, 2)]
+
+
+def test_shapes_are_known_inside_of_a_function():
+    _, past = made()
+    shapes = []
+
+    @tf.function
+    def step(x):
+        shapes.append(past(x).shape)
+        return past(x)
+
+    step(tf.ones((2, 5)))
+    assert shapes == [(2, 5)]
+
+
 def test_no_batch_is_kept_alive():
     w = tf.Variable(1.0)
     past = PastNetwork(tf.function(lambda d: d["x"] * w), example={"x": tf.zeros((2, 3))})
