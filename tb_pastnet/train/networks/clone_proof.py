@@ -151,12 +151,14 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
     Raises:
         InvalidArgument: a variable is shared, or split in two, or of another shape or dtype.
     """
+    pairs = list(pairs)
+    originals = {id(one) for one, _ in pairs}
     twins: dict[int, Any] = {}
     unique = []
     for one, two in pairs:
         if id(one) in twins and twins[id(one)] is two:
             continue
-        if one is two:
+        if id(two) in originals:
             raise _unequal(name, one, "one of its own", "the original's", _SHARING_HINT)
         if id(one) in twins:
             raise _unequal(name, one, _ONE, "several", _SHARING_HINT)

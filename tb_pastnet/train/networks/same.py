@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tb_pastnet.train.networks.uses import READS
+
 _BESIDES = frozenset({"config_proto", "container", "executor_type", "seed", "seed2", "shared_name"})
 """Attributes that say how and where, or that TensorFlow numbers anew for each graph."""
 
@@ -92,7 +94,8 @@ def _of_concrete(concrete: Any) -> _Body:
     # Behind its results stands what a gradient that was taken of it keeps.
     count = sum(isinstance(one, tf.Tensor | tf.TensorSpec) for one in structure)
     nodes = {node.name: node for node in graph.as_graph_def().node}
-    effects = {operation.name for operation in graph.control_outputs}
+    # A read that no result needs is none.
+    effects = {each.name for each in graph.control_outputs if each.type not in READS}
     return _Body(
         nodes,
         [tensor.op.name for tensor in concrete.inputs],
