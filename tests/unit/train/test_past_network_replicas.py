@@ -107,6 +107,7 @@ for alone, beside in zip(*found):
 """,
     "what replicas can't do": """
 past = PastNetwork(model)
+past(x, training=True)  # a network that isn't traced yet TensorFlow 2.16 refuses itself
 refuses(lambda: strategy.run(past.sync), "in a replica: expected to be called once")
 refuses(lambda: strategy.run(lambda: past.step().__enter__()), "Sync it outside of strategy.run")
 refuses(
