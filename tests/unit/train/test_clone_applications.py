@@ -35,10 +35,15 @@ def test_applications(name):
     assert equal(model(x), copy(x))
     before = values(model)
     assert equal(values(copy), before)
-    assert [v.path for v in copy.variables] == [v.path for v in model.variables]
+    assert names(copy) == names(model)
     # Of intermediate tensors as well.
     half = model.layers[len(model.layers) // 2].output
     front = clone_network(model.inputs[0], half)
     assert equal(front(x), keras.Model(model.inputs[0], half)(x))
     move(copy)
     assert equal(values(model), before)
+
+
+def names(model):
+    # Those of seeds are counted on in a process.
+    return [v.path for v in model.variables if "seed_generator" not in v.path]
