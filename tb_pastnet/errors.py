@@ -18,6 +18,8 @@ after that a failure is counted and logged once per cause.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 __all__ = [
     "DamagedRecord",
     "ForeignRecord",
@@ -33,6 +35,10 @@ __all__ = [
 
 class PastNetError(Exception):
     """The root of everything that tb_pastnet raises on purpose."""
+
+    if not TYPE_CHECKING:
+        # With another constructor AutoGraph makes an error of its own of it in a tf.function.
+        __init__ = Exception.__init__
 
 
 class InvalidArgument(PastNetError, ValueError):
