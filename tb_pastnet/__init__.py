@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
     from tb_pastnet.train import summary as summary
     from tb_pastnet.train.callback import PastNetCallback as PastNetCallback
+    from tb_pastnet.train.clones.clone import clone_network as clone_network
     from tb_pastnet.train.layers.masked import Masked as Masked
     from tb_pastnet.train.layers.masked import MaskedDense as MaskedDense
     from tb_pastnet.train.masks.load import load_model as load_model
     from tb_pastnet.train.masks.masks import Masks as Masks
     from tb_pastnet.train.masks.pruning import PruningCallback as PruningCallback
     from tb_pastnet.train.masks.rewind import Snapshot as Snapshot
-    from tb_pastnet.train.networks.clone import clone_network as clone_network
-    from tb_pastnet.train.networks.past_network import PastNetwork as PastNetwork
-    from tb_pastnet.train.past import PastVariables as PastVariables
-    from tb_pastnet.train.past_deltas import PastDeltas as PastDeltas
+    from tb_pastnet.train.past.deltas import PastDeltas as PastDeltas
+    from tb_pastnet.train.past.network import PastNetwork as PastNetwork
+    from tb_pastnet.train.past.variables import PastVariables as PastVariables
     from tb_pastnet.train.recorder import Recorder as Recorder
 
 __version__ = "0.1.0"
@@ -39,15 +39,15 @@ _HOMES = {
     "MaskedDense": "tb_pastnet.train.layers.masked",
     "Masks": "tb_pastnet.train.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
-    "PastDeltas": "tb_pastnet.train.past_deltas",
+    "PastDeltas": "tb_pastnet.train.past.deltas",
     "PastNetCallback": "tb_pastnet.train.callback",
-    "PastNetwork": "tb_pastnet.train.networks.past_network",
-    "PastVariables": "tb_pastnet.train.past",
+    "PastNetwork": "tb_pastnet.train.past.network",
+    "PastVariables": "tb_pastnet.train.past.variables",
     "PolynomialDecay": "tb_pastnet.core.decay",
     "PruningCallback": "tb_pastnet.train.masks.pruning",
     "Recorder": "tb_pastnet.train.recorder",
     "Snapshot": "tb_pastnet.train.masks.rewind",
-    "clone_network": "tb_pastnet.train.networks.clone",
+    "clone_network": "tb_pastnet.train.clones.clone",
     "errors": "tb_pastnet.errors",
     "load_model": "tb_pastnet.train.masks.load",
     "summary": "tb_pastnet.train.summary",

@@ -62,7 +62,4 @@ def copy(saved, model):
 def same(found, expected):
     """Whether two nests of outputs are bit-equal."""
     pairs = zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True)
-    return all(
-        a.dtype == b.dtype and np.array_equal(a.numpy(), b.numpy())
-        for a, b in pairs
-    )
+    return all(a.dtype == b.dtype and np.array_equal(a.numpy(), b.numpy()) for a, b in pairs)

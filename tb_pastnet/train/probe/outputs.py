@@ -11,9 +11,9 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.core.function_change import LAYER, OUTPUT
+from tb_pastnet.train.graphs.source import free_name, source_of
+from tb_pastnet.train.graphs.trace import Trace, Tracer
 from tb_pastnet.train.model.walk import named_children
-from tb_pastnet.train.networks.source import free_name, source_of
-from tb_pastnet.train.networks.trace import Trace, Tracer
 from tb_pastnet.train.probe.classes import classes_of, loss_of
 from tb_pastnet.train.probe.measures import Classes
 

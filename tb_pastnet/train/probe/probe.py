@@ -12,10 +12,10 @@ import tensorflow as tf
 from tb_pastnet.core.function_change import Input, Place
 from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.graphs.trace import STATE, Capture, Trace
+from tb_pastnet.train.graphs.uses import READS
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.model.variables import Network
-from tb_pastnet.train.networks.trace import STATE, Capture, Trace
-from tb_pastnet.train.networks.uses import READS
 from tb_pastnet.train.probe.failure import said
 from tb_pastnet.train.probe.measures import Pair, changes
 from tb_pastnet.train.probe.outputs import Outputs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.train.mark import mark_of
+from tb_pastnet.train.past.mark import mark_of
 
 SIZES = [0, 1, 3, 2047, 2048, 2049, 10_001]
 

@@ -10,7 +10,7 @@ from keras import layers
 
 from tb_pastnet import PastNetwork, PastVariables
 from tb_pastnet.errors import InvalidArgument, UnknownName
-from tb_pastnet.train.networks.reason import reason
+from tb_pastnet.train.graphs.reason import reason
 
 X = tf.ones((2, 4))
 

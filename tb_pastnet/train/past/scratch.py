@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_pastnet.train.networks.replicas import primary
-from tb_pastnet.train.networks.trace import Trace
+from tb_pastnet.train.graphs.trace import Trace
+from tb_pastnet.train.past.replicas import primary
 
 
 class Scratch:
@@ -16,7 +16,7 @@ class Scratch:
     A copy is filled before each call that writes to it. TensorFlow doesn't save it.
 
     Example:
-        >>> from tb_pastnet.train.networks.trace import Tracer
+        >>> from tb_pastnet.train.graphs.trace import Tracer
         >>> total = tf.Variable(1.0)
         >>> trace, inputs = Tracer(lambda x: total.assign_add(x), "sums").trace([tf.ones(())], {})
         >>> scratch = Scratch()

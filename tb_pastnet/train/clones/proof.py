@@ -9,9 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.networks.reason import reason
-from tb_pastnet.train.networks.same import Differs, operations, pair_captures
-from tb_pastnet.train.networks.trace import STATE, Capture, Trace
+from tb_pastnet.train.graphs.reason import reason
+from tb_pastnet.train.graphs.same import Differs, operations, pair_captures
+from tb_pastnet.train.graphs.trace import STATE, Capture, Trace
 
 Pair = tuple[Any, Any]
 

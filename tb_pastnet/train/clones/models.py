@@ -8,13 +8,12 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.model.walk import tf_variable
-from tb_pastnet.train.networks.clone_compare import Between, used_variables
-from tb_pastnet.train.networks.clone_config import of_keras
-from tb_pastnet.train.networks.clone_graph import part_between
-from tb_pastnet.train.networks.clone_layers import Copier
-from tb_pastnet.train.networks.clone_proof import check_pairs
-from tb_pastnet.train.networks.clone_state import (
+from tb_pastnet.train.clones.compare import Between, used_variables
+from tb_pastnet.train.clones.config import of_keras
+from tb_pastnet.train.clones.graph import part_between
+from tb_pastnet.train.clones.layers import Copier
+from tb_pastnet.train.clones.proof import check_pairs
+from tb_pastnet.train.clones.state import (
     Initializer,
     assign,
     copy_flags,
@@ -23,8 +22,9 @@ from tb_pastnet.train.networks.clone_state import (
     listed,
     take_over,
 )
-from tb_pastnet.train.networks.reason import reason
-from tb_pastnet.train.networks.source import Arguments, source_of
+from tb_pastnet.train.graphs.reason import reason
+from tb_pastnet.train.graphs.source import Arguments, source_of
+from tb_pastnet.train.model.walk import tf_variable
 
 
 class Values(NamedTuple):

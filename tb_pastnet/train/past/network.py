@@ -10,14 +10,14 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.graphs.source import source_of
+from tb_pastnet.train.graphs.trace import Capture, Trace
 from tb_pastnet.train.model.variables import choose
-from tb_pastnet.train.networks.calls import Calls
-from tb_pastnet.train.networks.replicas import primary, refuse_copies, replicated
-from tb_pastnet.train.networks.scratch import Scratch
-from tb_pastnet.train.networks.source import source_of
-from tb_pastnet.train.networks.trace import Capture, Trace
-from tb_pastnet.train.past import PastVariables
-from tb_pastnet.train.past_deltas import PastDeltas
+from tb_pastnet.train.past.calls import Calls
+from tb_pastnet.train.past.deltas import PastDeltas
+from tb_pastnet.train.past.replicas import primary, refuse_copies, replicated
+from tb_pastnet.train.past.scratch import Scratch
+from tb_pastnet.train.past.variables import PastVariables
 
 
 class PastNetwork(tf.Module):

@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.mark import mark_of
-from tb_pastnet.train.past import Current, Followed, difference
+from tb_pastnet.train.past.mark import mark_of
+from tb_pastnet.train.past.variables import Current, Followed, difference
 
 WHOLE = 4096
 """Variables of up to this many elements are kept whole: a half of them is worth little."""

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.walk import tf_variable
-from tb_pastnet.train.networks.replicas import primary
+from tb_pastnet.train.past.replicas import primary
 
 
 class PastVariables(tf.Module):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument, PastNetError
-from tb_pastnet.train.networks.reason import reason
-from tb_pastnet.train.networks.signature import Signature, take_apart
-from tb_pastnet.train.networks.uses import READS, uses
+from tb_pastnet.train.graphs.reason import reason
+from tb_pastnet.train.graphs.signature import Signature, take_apart
+from tb_pastnet.train.graphs.uses import READS, uses
 
 STATE = (tf.resource,)
 """The dtype of variables, lookup tables and iterators."""

@@ -10,10 +10,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tb_pastnet.train.networks.clone_config import inside
-from tb_pastnet.train.networks.clone_graph import Part
-from tb_pastnet.train.networks.clone_proof import Pair, traced, variables_of
-from tb_pastnet.train.networks.source import Arguments
+from tb_pastnet.train.clones.config import inside
+from tb_pastnet.train.clones.graph import Part
+from tb_pastnet.train.clones.proof import Pair, traced, variables_of
+from tb_pastnet.train.graphs.source import Arguments
 
 _MODES = (None, True)
 """The values of `training` that a network is called with."""

@@ -8,10 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.graphs.source import Source, found_of, free_name
+from tb_pastnet.train.graphs.trace import STATE, Capture, Trace, Tracer
 from tb_pastnet.train.model.walk import Found, tf_variable
-from tb_pastnet.train.networks.replicas import copies, primary
-from tb_pastnet.train.networks.source import Source, found_of, free_name
-from tb_pastnet.train.networks.trace import STATE, Capture, Trace, Tracer
+from tb_pastnet.train.past.replicas import copies, primary
 
 
 class Calls:

@@ -8,9 +8,9 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.networks.clone_function import clone_function
-from tb_pastnet.train.networks.clone_models import Values, clone_model, clone_tensors
-from tb_pastnet.train.networks.clone_state import Initializer
+from tb_pastnet.train.clones.function import clone_function
+from tb_pastnet.train.clones.models import Values, clone_model, clone_tensors
+from tb_pastnet.train.clones.state import Initializer
 
 
 def clone_network(

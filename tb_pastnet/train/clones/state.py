@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.clones.config import inside, of_keras
+from tb_pastnet.train.clones.proof import Pair
 from tb_pastnet.train.model.walk import tf_variable
-from tb_pastnet.train.networks.clone_config import inside, of_keras
-from tb_pastnet.train.networks.clone_proof import Pair
 
 Initializer = Callable[..., Any]
 

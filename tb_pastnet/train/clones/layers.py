@@ -7,9 +7,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tb_pastnet.train.clones.config import again, of_keras
+from tb_pastnet.train.clones.graph import Part, origin, part_between
 from tb_pastnet.train.model.walk import tf_variable
-from tb_pastnet.train.networks.clone_config import again, of_keras
-from tb_pastnet.train.networks.clone_graph import Part, origin, part_between
 
 
 class Copier:

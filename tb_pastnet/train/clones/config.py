@@ -11,8 +11,8 @@ from typing import Any
 import keras
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.networks.clone_proof import CLONE_FUNCTION
-from tb_pastnet.train.networks.reason import reason
+from tb_pastnet.train.clones.proof import CLONE_FUNCTION
+from tb_pastnet.train.graphs.reason import reason
 
 _ADDED = ("name", "trainable", "dtype")
 """Set on the copy otherwise."""

@@ -11,10 +11,10 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.networks.clone_proof import captured_pairs, check_pairs, refuse_python
-from tb_pastnet.train.networks.clone_state import Initializer, draw
-from tb_pastnet.train.networks.reason import reason
-from tb_pastnet.train.networks.trace import STATE, Trace
+from tb_pastnet.train.clones.proof import captured_pairs, check_pairs, refuse_python
+from tb_pastnet.train.clones.state import Initializer, draw
+from tb_pastnet.train.graphs.reason import reason
+from tb_pastnet.train.graphs.trace import STATE, Trace
 
 _CONCRETE = tf.types.experimental.ConcreteFunction
 

@@ -1,0 +1,1 @@
+"""Networks with variables of their own, made from what is left of another."""

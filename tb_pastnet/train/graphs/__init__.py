@@ -1,0 +1,1 @@
+"""Networks as graphs: traced, read, compared, and called with other state than their own."""

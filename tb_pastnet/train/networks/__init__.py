@@ -1,1 +1,0 @@
-"""Past networks, and clones: calling a network with other variables than its own."""

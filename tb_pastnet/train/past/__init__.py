@@ -1,0 +1,1 @@
+"""Past values of variables, and the network that they make."""
