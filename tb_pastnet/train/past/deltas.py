@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.graphs.stand_in import StandIn
 from tb_pastnet.train.past.mark import mark_of
 from tb_pastnet.train.past.variables import Current, Followed, difference
 
@@ -181,13 +182,10 @@ class _Delta:
         self._delta = _shadow(f"delta/{followed.name}", none)
         self._mark = _shadow(f"mark/{followed.name}", mark_of(self.current.read_value()))
         self.stored = [self._delta, self._mark]
-        self.full = tf.Variable(
-            tf.zeros([0], self.current.dtype),
-            shape=tf.TensorShape(None),
-            trainable=False,
-            # XLA can't change a shape, and names the variable in its error.
-            name=f"XLA_needs_PastVariables_in_place_of_PastDeltas/{followed.name}",
-        )
+        # XLA can't fill it, and names the variable in its error.
+        name = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{followed.name}"
+        self._stand_in = StandIn(self.current, name)
+        self.full = self._stand_in.variable
 
     def value(self) -> Any:
         current, delta = self._known()
@@ -212,10 +210,10 @@ class _Delta:
         )
 
     def fill(self) -> Any:
-        return self.full.assign(self.value(), read_value=False)
+        return self._stand_in.fill(self.value())
 
     def empty(self) -> None:
-        self.full.assign(tf.zeros([0], self.current.dtype))
+        self._stand_in.empty()
 
     def _known(self) -> tuple[Any, Any]:
         """The current value and the delta; NaN where the variable has changed since."""

@@ -12,15 +12,15 @@ import tensorflow as tf
 from tb_pastnet.core.function_change import Input, Place
 from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.graphs.reason import said
+from tb_pastnet.train.graphs.stand_in import StandIn
 from tb_pastnet.train.graphs.trace import STATE, Capture, Trace
 from tb_pastnet.train.graphs.uses import READS
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.model.variables import Network
-from tb_pastnet.train.probe.failure import said
 from tb_pastnet.train.probe.measures import Pair, changes
 from tb_pastnet.train.probe.outputs import Outputs
 from tb_pastnet.train.probe.probed import Probed, probed
-from tb_pastnet.train.probe.stand_in import StandIn
 
 _HARMLESS = READS | {"LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2"}
 

@@ -10,8 +10,11 @@ import tensorflow as tf
 class StandIn:
     """Stands in for a variable; in between it is empty.
 
+    XLA can't compile what fills it: it can't change the shape of a variable.
+
     Args:
         variable: the tf.Variable.
+        name: of its own.
 
     Example:
         >>> stand_in = StandIn(tf.Variable([1.0, 2.0]))
@@ -23,12 +26,12 @@ class StandIn:
         []
     """
 
-    def __init__(self, variable: Any) -> None:
+    def __init__(self, variable: Any, name: str = "pastnet_stand_in") -> None:
         self._nothing = tf.zeros([0], variable.dtype)
         with tf.init_scope(), tf.device(variable.device):
             # Only without a shape of its own can it be emptied.
             self.variable = tf.Variable(
-                self._nothing, trainable=False, shape=tf.TensorShape(None), name="pastnet_stand_in"
+                self._nothing, trainable=False, shape=tf.TensorShape(None), name=name
             )
 
     @property
@@ -36,9 +39,9 @@ class StandIn:
         """What a trace takes in the place of the variable's."""
         return self.variable.handle
 
-    def fill(self, value: Any) -> None:
-        """Takes a value."""
-        self.variable.assign(value, read_value=False)
+    def fill(self, value: Any) -> Any:
+        """Takes a value; returns the operation that does, None eagerly."""
+        return self.variable.assign(value, read_value=False)
 
     def empty(self) -> None:
         """Frees the memory."""

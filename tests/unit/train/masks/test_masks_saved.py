@@ -16,7 +16,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.keeper import attached
 from tests.masked import SHAPES, data, held_bits, masks_on, network, values
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 HELD = ("one/kernel", "one/bias", "two/kernel")
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 import tb_pastnet as pastnet
 from tests.masked import bits, data, free, gradients, held_bits, masks_on, network, values
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 FITS = {
     "graph": {},

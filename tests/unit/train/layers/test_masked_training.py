@@ -181,7 +181,7 @@ MIRRORED = """
 import keras, numpy as np, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from tests.unit.train.test_masked_training import OPTIMIZERS, check, fit, hold, network
+from tests.unit.train.layers.test_masked_training import OPTIMIZERS, check, fit, hold, network
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 assert strategy.num_replicas_in_sync == 2
 with strategy.scope():
