@@ -76,9 +76,9 @@ def listed(pairs: Iterable[Pair], name: str) -> list[Pair]:
         name: of the network in errors.
 
     Raises:
-        InvalidArgument: a copy lists more or less.
+        InvalidArgument: a copy lists more or less, or was made under another strategy.
     """
-    found = []
+    found: list[Pair] = []
     for layer, copy in pairs:
         own, others = layer.variables, copy.variables
         if len(own) != len(others):
@@ -87,6 +87,14 @@ def listed(pairs: Iterable[Pair], name: str) -> list[Pair]:
                 f"got {len(others)} in its copy. Make all of them in its __init__ or build."
             )
         found += [(tf_variable(a), tf_variable(b)) for a, b in zip(own, others, strict=True)]
+    for one, two in found:
+        places = ["on one device", "in replicas of a tf.distribute.Strategy"]
+        here, there = (isinstance(v, tf.distribute.DistributedValues) for v in (one, two))
+        if here != there:
+            raise InvalidArgument(
+                f"Could not clone {name}: expected {one.name!r} to be {places[here]} in the copy "
+                f"too, got it {places[there]}. Clone it in the scope that it was made in."
+            )
     return found
 
 

@@ -249,3 +249,15 @@ def test_a_model_that_builds_itself_from_a_config_of_its_own():
     x = np.ones((1, 3), "f")
     model(x)
     np.testing.assert_array_equal(clone_network(model)(x), model(x))
+
+
+def test_a_copy_under_another_strategy():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="dense")])
+    with pytest.raises(InvalidArgument, match=r"to be in replicas of a .* got it on one device\."):
+        clone_network(model)
+    with strategy.scope():
+        copy = clone_network(model)
+    batch = tf.ones((3, 2))
+    np.testing.assert_array_equal(copy(batch), model(batch))
