@@ -75,7 +75,9 @@ def test(arguments: argparse.Namespace) -> int:
         lint_steps(session, steps)
         steps.step("tests of the page", lambda: bundle.npm("test", session.env))
         steps.step("page is a fresh build", lambda: bundle.compare(session.env))
-    steps.loud("pytest", session.tool("pytest", "--no-header", *arguments.pytest), session.env)
+    # Files go to as many processes as there are cores; a user's own choice of tests runs in one.
+    chosen = arguments.pytest or ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+    steps.loud("pytest", session.tool("pytest", "--no-header", *chosen), session.env)
     say(f"{time.monotonic() - start:.0f} s in all")
     return steps.verdict()
 
