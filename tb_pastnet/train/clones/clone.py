@@ -11,6 +11,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.clones.function import clone_function
 from tb_pastnet.train.clones.models import Values, clone_model, clone_tensors
 from tb_pastnet.train.clones.state import Initializer
+from tb_pastnet.train.graphs.source import functions_of
 
 
 def clone_network(
@@ -25,9 +26,9 @@ def clone_network(
     """Clones a network, given its tensors, the model, or a function, with variables of its own.
 
     Neither code that built it nor a saved file is needed. The copy computes the same and shares no
-    state with the original: train it, save it, or delete the original. Before it is returned, both
-    are traced and their graphs compared operation by operation; what isn't the same, or uses a
-    variable of the original, is refused.
+    state with the original: train it, save it, or delete the original. A copy that uses a variable
+    of the original is refused. Layers are also traced beside the original, and the graphs compared
+    operation by operation: what isn't the same is refused too.
 
     - Symbolic tensors: the layers between `inputs` and `outputs` are made again from their configs,
       a shared layer once. Classes and functions of the user needn't be registered. `trainable`
@@ -109,7 +110,7 @@ def _unknown(given: Any) -> InvalidArgument:
             "Could not clone a network: expected outputs beside the inputs, got none. Pass the "
             "KerasTensors that the network ends with."
         )
-    functions = [name for name in dir(given) if name[0] != "_" and _is_function(given, name)]
+    functions = functions_of(given)
     hint = "symbolic tensors, such as model.inputs and model.outputs, or a function"
     if functions:
         hint = f"one of its functions: {', '.join(functions)}"
@@ -117,11 +118,3 @@ def _unknown(given: Any) -> InvalidArgument:
         f"Could not clone a network: expected KerasTensors, a keras.Model or a function, got a "
         f"{type(given).__name__}. Pass {hint}."
     )
-
-
-def _is_function(given: Any, name: str) -> bool:
-    # Not of its type: a loaded SavedModel has its functions as attributes.
-    try:
-        return hasattr(getattr(given, name), "get_concrete_function")
-    except Exception:
-        return False

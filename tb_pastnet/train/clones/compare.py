@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tb_pastnet.train.clones.config import inside
 from tb_pastnet.train.clones.graph import Part
 from tb_pastnet.train.clones.proof import Pair, traced, variables_of
+from tb_pastnet.train.graphs.losses import own_losses
 from tb_pastnet.train.graphs.source import Arguments
 
 _MODES = (None, True)
@@ -71,7 +70,7 @@ def used_variables(
 
 def _results(network: Any, layers: Sequence[Any], training: bool | None) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
-        with _own_losses([network, *layers]):
+        with own_losses([network, *layers]):
             outputs = network(*args, training=training, **kwargs)
             graph = tf.compat.v1.get_default_graph()
             losses = [loss for layer in layers for loss in layer.losses]
@@ -79,23 +78,6 @@ def _results(network: Any, layers: Sequence[Any], training: bool | None) -> Call
             return outputs, [loss for loss in losses if getattr(loss, "graph", graph) is graph]
 
     return called
-
-
-@contextmanager
-def _own_losses(layers: Sequence[Any]) -> Iterator[None]:
-    """Without the losses of before, which come back afterwards."""
-    every = {id(one): one for layer in layers for one in inside(layer)}
-    # No public names: `losses` is made anew from these.
-    parts = [getattr(one, part) for one in every.values() for part in ("_losses", "_loss_ids")]
-    before = [type(part)(part) for part in parts]
-    for part in parts:
-        part.clear()
-    try:
-        yield
-    finally:
-        for part, content in zip(parts, before, strict=True):
-            part.clear()
-            (part.update if isinstance(part, set) else part.extend)(content)
 
 
 def _takes_training(operation: Any) -> bool:

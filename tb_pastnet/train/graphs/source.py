@@ -7,7 +7,6 @@ it is traced.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.graphs.losses import own_losses
 from tb_pastnet.train.model.walk import Found, find_variables, tf_variable
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -65,7 +65,7 @@ def _of_keras(model: Any) -> Source:
         )
 
     def call(*args: Any, training: Any = False, **kwargs: Any) -> Any:
-        with _own_losses(model):
+        with own_losses([model]):
             return model(*args, training=training, **kwargs)
 
     shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
@@ -157,27 +157,22 @@ def _name_of(function: Any) -> str:
     return f"function {name!r}" if isinstance(name, str) else f"a {type(function).__name__}"
 
 
+def functions_of(owner: Any) -> list[str]:
+    """Names of the tf.functions among an object's attributes, as a loaded SavedModel has them."""
+    return [name for name in dir(owner) if name[0] != "_" and _is_function(owner, name)]
+
+
+def _is_function(owner: Any, name: str) -> bool:
+    try:
+        return hasattr(getattr(owner, name), "get_concrete_function")
+    except Exception:
+        return False  # a property may raise
+
+
 def _uncallable(network: Any) -> InvalidArgument:
-    functions = [
-        name
-        for name in dir(network)
-        if not name.startswith("_") and hasattr(getattr(network, name), "get_concrete_function")
-    ]
+    functions = functions_of(network)
     hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
     return InvalidArgument(
         f"Could not take a {type(network).__name__} as a network: expected a keras.Model, a "
         f"tf.Module that can be called, or a function, got {network!r:.80}. Pass {hint}."
     )
-
-
-@contextmanager
-def _own_losses(model: Any) -> Iterator[None]:
-    """Keeps what `add_loss` collects while tracing out of the losses of the current step."""
-    # No public name: `losses` is made anew from these lists.
-    layers = list(model._flatten_layers())
-    before = [list(layer._losses) for layer in layers]
-    try:
-        yield
-    finally:
-        for layer, losses in zip(layers, before, strict=True):
-            layer._losses[:] = losses
