@@ -18,6 +18,16 @@ const FULL: PageState = {
   layerFilter: "(",
   zoom: [10, 200],
   audit: "a&b",
+  baseline: "a~b",
+  versus: true,
+  other: "עברית",
+  unit: "channels",
+  maskKind: "trainable",
+  rowsOf: "c%",
+  pins: [3, 0],
+  rowZoom: [4, 20],
+  place: "x/y~1",
+  change: "cosine",
 };
 
 describe("the URL", () => {
@@ -41,6 +51,12 @@ describe("the URL", () => {
     ["z", "9~3"],
     ["z", "1~"],
     ["x", "%"],
+    ["p", "-1~x"],
+    ["zr", "4~4"],
+    ["u", "all"],
+    ["mk", ""],
+    ["vs", "yes"],
+    ["fm", "length"],
   ])("falls back to the default for %s=%s", (key, value) => {
     expect(fromPairs(new Map([[key, value]]))).toEqual(DEFAULTS);
   });

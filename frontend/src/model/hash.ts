@@ -16,8 +16,19 @@ export const MEASURES = [
 ] as const;
 export type Measure = (typeof MEASURES)[number];
 
+export const VIEWS = ["network", "layer", "compare", "function"] as const;
+export type View = (typeof VIEWS)[number];
+/** What overlaps: single weights by their masks, or channels by their state. */
+export const UNITS = ["weights", "channels"] as const;
+export type Unit = (typeof UNITS)[number];
+export const MASK_KINDS = ["kept", "trainable"] as const;
+export type MaskKind = (typeof MASK_KINDS)[number];
+/** How far an output moved, as recorded. */
+export const CHANGES = ["relative", "cosine", "divergence", "decisions"] as const;
+export type Change = (typeof CHANGES)[number];
+
 export interface PageState {
-  view: "network" | "layer";
+  view: View;
   layer: string | null;
   run: string | null;
   variable: string | null;
@@ -36,6 +47,24 @@ export interface PageState {
   zoom: [number, number] | null;
   /** The run whose violations are listed. */
   audit: string | null;
+  /** The run that the others are compared with. */
+  baseline: string | null;
+  /** Whether the pictures show the difference to the baseline. */
+  versus: boolean;
+  /** Run B of the Compare view; A is `run`. */
+  other: string | null;
+  /** null leaves the choice to the data */
+  unit: Unit | null;
+  maskKind: MaskKind;
+  /** The run that the heatmap takes the order of its rows from; null is its own. */
+  rowsOf: string | null;
+  /** Channels of the layer that stay in the inspector. */
+  pins: number[];
+  /** Range [from, to) of the rows drawn, by their order. */
+  rowZoom: [number, number] | null;
+  /** Selected place of the Function view. */
+  place: string | null;
+  change: Change;
 }
 
 export const DEFAULTS: PageState = {
@@ -55,6 +84,16 @@ export const DEFAULTS: PageState = {
   layerFilter: "",
   zoom: null,
   audit: null,
+  baseline: null,
+  versus: false,
+  other: null,
+  unit: null,
+  maskKind: "kept",
+  rowsOf: null,
+  pins: [],
+  rowZoom: null,
+  place: null,
+  change: "relative",
 };
 
 const list = (names: string[]): string => names.map(encodeURIComponent).join(",");
@@ -90,6 +129,16 @@ export function toPairs(state: PageState): Map<string, string> {
   put("fl", state.layerFilter);
   put("z", state.zoom ? state.zoom.join("~") : null);
   put("a", state.audit);
+  put("b", state.baseline);
+  put("vs", state.versus ? 1 : null);
+  put("r2", state.other);
+  put("u", state.unit);
+  put("mk", state.maskKind, DEFAULTS.maskKind);
+  put("of", state.rowsOf);
+  put("p", state.pins.join("~"));
+  put("zr", state.rowZoom ? state.rowZoom.join("~") : null);
+  put("pl", state.place);
+  put("fm", state.change, DEFAULTS.change);
   return pairs;
 }
 
@@ -102,13 +151,17 @@ function finite(text: string | undefined, low: number, high = Number.MAX_SAFE_IN
   return Number.isFinite(value) && value >= low && value <= high ? value : null;
 }
 
+function span(text: string | undefined): [number, number] | null {
+  const [from, to] = (text ?? "").split("~").map((part) => finite(part, 0));
+  return from != null && to != null && to > from ? [from, to] : null;
+}
+
 /** The state of a URL; whatever can't be read falls back to its default. */
 export function fromPairs(pairs: ReadonlyMap<string, string>): PageState {
   const channel = finite(pairs.get("c"), 0);
-  const zoom = (pairs.get("z") ?? "").split("~").map((part) => finite(part, 0));
-  const [from, to] = zoom;
+  const pins = (pairs.get("p") ?? "").split("~").map((part) => finite(part, 0));
   return {
-    view: oneOf(["network", "layer"] as const, pairs.get("v"), DEFAULTS.view),
+    view: oneOf(VIEWS, pairs.get("v"), DEFAULTS.view),
     layer: pairs.get("l") ?? null,
     run: pairs.get("r") ?? null,
     variable: pairs.get("w") ?? null,
@@ -122,7 +175,17 @@ export function fromPairs(pairs: ReadonlyMap<string, string>): PageState {
     closed: unlist(pairs.get("g")),
     runFilter: pairs.get("fr") ?? "",
     layerFilter: pairs.get("fl") ?? "",
-    zoom: from != null && to != null && to > from ? [from, to] : null,
+    zoom: span(pairs.get("z")),
     audit: pairs.get("a") ?? null,
+    baseline: pairs.get("b") ?? null,
+    versus: pairs.get("vs") === "1",
+    other: pairs.get("r2") ?? null,
+    unit: UNITS.find((value) => value === pairs.get("u")) ?? null,
+    maskKind: oneOf(MASK_KINDS, pairs.get("mk"), DEFAULTS.maskKind),
+    rowsOf: pairs.get("of") ?? null,
+    pins: pins.filter((pin) => pin !== null).map(Math.floor),
+    rowZoom: span(pairs.get("zr")),
+    place: pairs.get("pl") ?? null,
+    change: oneOf(CHANGES, pairs.get("fm"), DEFAULTS.change),
   };
 }

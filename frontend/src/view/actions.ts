@@ -1,5 +1,6 @@
 /** What buttons and keys do. */
 
+import type { View } from "../model/hash";
 import { columnAt, violations } from "../model/series";
 import type { Violation } from "../wire/types";
 import { activeLayer, activeRun, layerIn, layers, listedLayers, overviewOf, type Run, rows, shownRuns } from "./data";
@@ -11,16 +12,13 @@ export function openLayer(layer: string, run: string | null): void {
   drill({ view: "layer", layer, run: run ?? page.peek().run, channel: null, variable: null });
 }
 
-/** The Layer view from the toolbar: the row that the keyboard is on, or the layer last seen. */
-export function showLayerView(): void {
-  const focused = layers.value.find((layer) => layer.id === focusRow.value);
-  drill({ view: "layer", layer: focused?.id ?? activeLayer.value?.id ?? null });
-}
-
-export function showNetworkView(): void {
+/** Shows a view. The Layer view takes the row that the keyboard is on, or the layer last seen; the Network view goes back to it. */
+export function showView(next: View): void {
   hover.value = null;
-  focusRow.value = activeLayer.value?.id ?? null;
-  drill({ view: "network", channel: null, variable: null });
+  if (next === "network") focusRow.value = activeLayer.value?.id ?? null;
+  const focused = view.value === "network" ? layers.value.find((layer) => layer.id === focusRow.value) : null;
+  const layer = focused?.id ?? activeLayer.value?.id ?? null;
+  drill(next === "layer" ? { view: next, layer } : { view: next, channel: null, variable: null });
 }
 
 /** Opens the list of violations of a run; V opens the one of the run in focus. */
@@ -106,7 +104,7 @@ export function goUp(): void {
   if (page.peek().audit !== null) update({ audit: null });
   else if (view.value === "network") focusRow.value = null;
   else if (page.peek().channel !== null) update({ channel: null });
-  else showNetworkView();
+  else showView("network");
 }
 
 export function toggleRun(name: string): void {

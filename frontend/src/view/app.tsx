@@ -1,13 +1,17 @@
 /** The whole page. */
 
+import { type ComponentType, createElement } from "preact";
 import { useEffect } from "preact/hooks";
 import { formatCount } from "../model/format";
+import type { View } from "../model/hash";
 import { sumOf } from "../model/overview";
 import { readAt } from "../model/series";
 import { Failure, Skeleton } from "./bits";
+import { CompareView } from "./compare";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSeries, cellsOf, indexOf, overviewOf, rows, shownRuns } from "./data";
 import { Empty } from "./empty";
+import { FunctionView } from "./function";
 import { Help } from "./help";
 import { pending } from "./idle";
 import { LayerView } from "./layer";
@@ -42,6 +46,13 @@ function Spoken() {
   );
 }
 
+const VIEWS: Record<View, ComponentType> = {
+  network: NetworkView,
+  layer: LayerView,
+  compare: CompareView,
+  function: FunctionView,
+};
+
 function Content() {
   const { value: index, error } = indexOf();
   if (!index) return error ? <Failure text={error} /> : <FirstLoad />;
@@ -49,7 +60,7 @@ function Content() {
   return (
     <>
       {error ? <Failure text={error} /> : null}
-      {view.value === "layer" ? <LayerView /> : <NetworkView />}
+      {createElement(VIEWS[view.value], null)}
     </>
   );
 }

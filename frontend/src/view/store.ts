@@ -24,6 +24,16 @@ export const hidden = field("hidden");
 export const closed = field("closed");
 export const zoom = field("zoom");
 export const audit = field("audit");
+export const baseline = field("baseline");
+export const versus = field("versus");
+export const other = field("other");
+export const unit = field("unit");
+export const maskKind = field("maskKind");
+export const rowsOf = field("rowsOf");
+export const pins = field("pins");
+export const rowZoom = field("rowZoom");
+export const place = field("place");
+export const change = field("change");
 const runText = field("runFilter");
 const layerText = field("layerFilter");
 

@@ -4,15 +4,22 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { copyText, hashUrl, saveAs } from "../host";
 import { formatCount } from "../model/format";
-import { toPairs } from "../model/hash";
+import { toPairs, VIEWS, type View } from "../model/hash";
 import { routeUrl } from "../wire/client";
-import { showLayerView, showNetworkView } from "./actions";
+import { showView } from "./actions";
 import { Button, Icon } from "./bits";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
 import { panelPicture } from "./picture";
 import { layerFilter, page, spoken, update, variableId, view, zoom } from "./store";
+
+const VIEW_TITLES: Record<View, string> = {
+  network: "Network",
+  layer: "Layer",
+  compare: "Compare",
+  function: "Function",
+};
 
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
@@ -107,21 +114,17 @@ export function Toolbar() {
         onText={(text) => update({ layerFilter: text })}
       />
       <div class="joined" role="group" aria-label="View">
-        <Button
-          class={view.value === "network" ? "under" : ""}
-          pressed={view.value === "network"}
-          onClick={() => view.value !== "network" && showNetworkView()}
-        >
-          Network
-        </Button>
-        <Button
-          class={view.value === "layer" ? "under" : ""}
-          pressed={view.value === "layer"}
-          disabled={!layered}
-          onClick={() => view.value !== "layer" && showLayerView()}
-        >
-          Layer
-        </Button>
+        {VIEWS.map((name) => (
+          <Button
+            key={name}
+            class={view.value === name ? "under" : ""}
+            pressed={view.value === name}
+            disabled={name === "layer" && !layered}
+            onClick={() => view.value !== name && showView(name)}
+          >
+            {VIEW_TITLES[name]}
+          </Button>
+        ))}
       </div>
       {zoom.value ? (
         <Button title="Show all steps again (0)" onClick={() => update({ zoom: null })}>

@@ -3,8 +3,11 @@
 import { type Container, parseContainer } from "./container";
 import {
   type ChannelAnswer,
+  type FunctionHeader,
   type IndexAnswer,
   type LayerHeader,
+  type OverlapAnswer,
+  type OverlapLayersHeader,
   type OverviewHeader,
   SCHEMA,
   type ViolationsAnswer,
@@ -12,13 +15,14 @@ import {
 
 const BASE = new URL(".", import.meta.url);
 
-export type Query = Record<string, string | number | null | undefined>;
+export type Query = Record<string, string | number | readonly string[] | null | undefined>;
 
-/** The absolute URL of a route; parameters that are null or undefined are left out. */
+/** The absolute URL of a route; parameters that are null or undefined are left out, lists are repeated. */
 export function routeUrl(route: string, query: Query = {}): string {
   const url = new URL(route, BASE);
   for (const [key, value] of Object.entries(query)) {
-    if (value !== null && value !== undefined) url.searchParams.set(key, String(value));
+    if (value === null || value === undefined) continue;
+    for (const one of typeof value === "object" ? value : [value]) url.searchParams.append(key, String(one));
   }
   return url.href;
 }
@@ -72,3 +76,12 @@ export const fetchChannel = async (query: Query, signal?: AbortSignal): Promise<
 
 export const fetchViolations = async (run: string, signal?: AbortSignal): Promise<ViolationsAnswer> =>
   checked((await (await get("violations", { run }, signal)).json()) as ViolationsAnswer);
+
+export const fetchOverlap = async (query: Query, signal?: AbortSignal): Promise<OverlapAnswer> =>
+  checked((await (await get("overlap", query, signal)).json()) as OverlapAnswer);
+
+export const fetchOverlapLayers = (query: Query, signal?: AbortSignal): Promise<Container<OverlapLayersHeader>> =>
+  binary<OverlapLayersHeader>("overlap_layers", query, signal);
+
+export const fetchFunction = (run: string, signal?: AbortSignal): Promise<Container<FunctionHeader>> =>
+  binary<FunctionHeader>("function", { run }, signal);

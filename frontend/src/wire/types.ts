@@ -160,3 +160,74 @@ export interface ChannelAnswer {
   changes: { step: number; from: string; to: string }[];
   violations?: Violation[];
 }
+
+/** A run's part in an overlap. */
+export interface OverlapRun {
+  name: string;
+  /** Of the record in force; null where the run has none at that step. */
+  step: number | null;
+  origin: string | null;
+  /** Surviving weights or channels; null where that isn't known. */
+  kept: number | null;
+  elements: number;
+}
+
+export interface OverlapPair {
+  /** Places in `runs`. */
+  a: number;
+  b: number;
+  comparable: boolean;
+  reason: "origin" | "layers" | "unknown" | "no record" | null;
+  /** Intersection over union, and its value for two random sets of the same sizes. */
+  overlap: number | null;
+  chance: number | null;
+  intersection: number | null;
+  union: number | null;
+  /** Layers that were matched, and those that only one has or that differ in shape. */
+  layers: number;
+  unmatched: number;
+}
+
+export interface OverlapAnswer {
+  schema: number;
+  step: number;
+  unit: "weights" | "channels";
+  mask: "kept" | "trainable";
+  layer: string | null;
+  runs: OverlapRun[];
+  pairs: OverlapPair[];
+  notes: Note[];
+}
+
+export interface OverlapLayersHeader {
+  schema: number;
+  run: string;
+  other: string;
+  unit: "weights" | "channels";
+  mask: "kept" | "trainable";
+  comparable: boolean;
+  reason: OverlapPair["reason"];
+  /** Those that both have, in the order of `run`. */
+  layers: string[];
+  elements: number[];
+  unmatched: string[];
+  notes: Note[];
+}
+
+/** What the probe measured: the output of a layer, or of the network. */
+export interface FunctionPlace {
+  kind: "layer" | "output";
+  name: string;
+  elements: number;
+}
+
+export interface FunctionHeader {
+  schema: number;
+  run: string;
+  probe: { name: string; shape: number[]; dtype: string }[];
+  places: FunctionPlace[];
+  /** In the order of `values`: relative, cosine, divergence, decisions. */
+  measures: string[];
+  past: string | null;
+  notes: Note[];
+}
