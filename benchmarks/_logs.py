@@ -1,0 +1,329 @@
+"""Writes logs of many runs without training anything: for benchmarks of TensorBoard and the page.
+
+    python -m benchmarks._logs FOLDER --runs 20 --layers 300 --channels 50000 --steps 1000
+
+Every message goes through the codecs and the files of the recorder; TensorFlow is not needed. The
+values look like training: each channel's delta is noisy and falls at a rate of its own, some layers
+settle early, are pruned in channels or weight by weight, or are frozen and thawed again. Packing is
+what takes the time, so a layer is made in a few variants and each run is a mixture of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_pastnet.core.block import Block, encode_block
+from tb_pastnet.core.description import Description, Layer, Variable, encode_description
+from tb_pastnet.core.envelope import Kind, seal, unseal
+from tb_pastnet.core.mask_bits import MaskBits, encode_mask
+from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.core.names import (
+    TAG_DESCRIPTION,
+    TAG_MASKS,
+    TAG_TIMELINE,
+    TAG_VIOLATIONS,
+    channels_tag,
+    lineage_directory,
+    mask_tag,
+)
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, ZERO, Codes, quantize_share
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    DELTA_MAX,
+    DELTA_NORM,
+    KEPT,
+    NONFINITE,
+    NORM,
+    PAST_NORM,
+    TRAINABLE,
+)
+from tb_pastnet.core.timeline import Timeline, encode_timeline
+from tb_pastnet.core.violation import Violation, encode_violations
+from tb_pastnet.train.log.batch import BLOCK_RECORDS
+from tb_pastnet.train.log.events import Message, message_event
+from tb_pastnet.train.log.segments import Segments
+
+WIDEST = 4096
+"""Channels of the one wide layer; less where a quarter of all channels is less."""
+
+VARIANTS = 3
+CREATED = 1_700_000_000
+INPUTS = 4  # channels that each kernel reads: few, so that masks stay small
+ELEMENTS = 9 * INPUTS
+
+Flags = NDArray[np.bool_]
+Steps = NDArray[np.int64]
+
+
+class Size(NamedTuple):
+    """How much is written.
+
+    Attributes:
+        runs: number of runs.
+        layers: of each run, one kernel each.
+        channels: of all layers of a run together.
+        steps: records of each run, one a step.
+    """
+
+    runs: int = 20
+    layers: int = 300
+    channels: int = 50_000
+    steps: int = 1_000
+
+
+class Masks(NamedTuple):
+    """Masks of one kernel from a step on.
+
+    Attributes:
+        step: the first step whose record they are in force in.
+        name: "kept" or "trainable".
+        through: bool (ELEMENTS, channels).
+    """
+
+    step: int
+    name: str
+    through: Flags
+
+
+class Made(NamedTuple):
+    """One variant of a layer.
+
+    Attributes:
+        payloads: a block of records each, without their envelope.
+        masks: changes of its masks, in order.
+    """
+
+    payloads: list[bytes]
+    masks: list[Masks]
+
+
+def widths(size: Size) -> list[int]:
+    """The channels of each layer: one wide one, the others small ones of several sizes."""
+    wide = min(WIDEST, size.channels // 4)
+    shares = np.array([1.0, 1.0, 2.0, 4.0])[np.arange(size.layers - 1) * 4 // max(size.layers, 1)]
+    edges = np.cumsum([0, *shares]) / shares.sum() * (size.channels - wide)
+    others = np.maximum(np.diff(np.rint(edges).astype(int)), 1).tolist()
+    return [*others[: size.layers // 2], wide, *others[size.layers // 2 :]]
+
+
+def network(channels: Sequence[int]) -> tuple[tuple[Layer, ...], tuple[Variable, ...]]:
+    """Convolutions in stages and blocks, a kernel each."""
+    layers, variables = [], []
+    for at, width in enumerate(channels):
+        group = f"stage{at // 40 + 1}/block{at % 40 // 4 + 1}"
+        id_ = f"{group}/conv{at % 4 + 1}"
+        kernel = f"{id_}/kernel"
+        shape = (3, 3, INPUTS, width)
+        variables.append(
+            Variable(kernel, id_, "kernel", "kernel", shape, "float32", "-1", True, width, ELEMENTS)
+        )
+        layers.append(Layer(id_, group, f"conv{at % 4 + 1}", "Conv2D", (kernel,), kernel))
+    return tuple(layers), tuple(variables)
+
+
+def codes_of(width: int, steps: int, kind: int, rng: np.random.Generator) -> Codes:
+    """int16 (8, steps, width): norms that drift, deltas that are noisy and fall."""
+    found = np.zeros((8, steps, width), np.int16)
+    octave = float(CODES_PER_OCTAVE)
+    drift = np.cumsum(rng.random((steps + 1, width), np.float32) < 0.02, axis=0, dtype=np.int16)
+    norm = (rng.normal(0, 8, width) + drift * rng.choice([-1, 1], width)).astype(np.int16)
+    found[NORM], found[PAST_NORM] = norm[1:], norm[:-1]
+    time_ = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
+    # Relative deltas fall from 2**-7 by 3 to 9 octaves, in layers that settle early by more.
+    fall = rng.uniform(3, 9, width).astype(np.float32) * (1.6 if kind == 3 else 1.0)
+    noise = rng.standard_normal((2, steps, width), np.float32)
+    delta = norm[:-1] + octave * (-7 - fall * np.sqrt(time_)) + 3 * noise[0]
+    found[DELTA_NORM] = delta
+    found[DELTA_MAX] = delta - 1.5 * octave + 2 * noise[1]
+    found[NONFINITE] = ZERO
+    return found
+
+
+def masks_of(width: int, steps: int, kind: int, rng: np.random.Generator) -> list[Masks]:
+    """What is done to a kernel: of five kinds of layers two are pruned and one is frozen."""
+    order = rng.permutation(width)
+    whole = np.ones((ELEMENTS, width), bool)
+    first, second, third = (max(int(steps * part), 1) for part in (0.2, 0.5, 0.8))
+    if kind == 1:
+        cuts = [whole & (order >= width * share) for share in (0.1, 0.25, 0.4)]
+        return [Masks(s, "kept", m) for s, m in zip((first, second, third), cuts, strict=True)]
+    if kind == 2:
+        ranks = rng.random((ELEMENTS, width))
+        return [Masks(first, "kept", ranks > 0.3), Masks(second, "kept", ranks > 0.6)]
+    if kind == 4:
+        return [
+            Masks(second, "trainable", whole & (order >= width * 0.3)),
+            Masks(third, "trainable", whole & (order >= width * 0.1)),
+        ]
+    return []
+
+
+def hold(codes: Codes, masks: Sequence[Masks]) -> None:
+    """Puts masks into the records; step s is record s - 1."""
+    kept = trainable = np.ones((ELEMENTS, codes.shape[2]), bool)
+    for one in masks:
+        kept = one.through if one.name == "kept" else kept
+        trainable = one.through if one.name == "trainable" else trainable
+        since = slice(one.step - 1, None)
+        codes[KEPT, since] = quantize_share(kept.mean(axis=0))
+        codes[TRAINABLE, since] = quantize_share((kept & trainable).mean(axis=0))
+        codes[CHANGED, since] = codes[TRAINABLE, since]
+    held = codes[TRAINABLE] == ZERO
+    for row in (DELTA_NORM, DELTA_MAX):
+        codes[row][held] = ZERO
+    pruned = codes[KEPT] == ZERO
+    codes[NORM][pruned] = ZERO
+    codes[PAST_NORM, 1:] = codes[NORM, :-1]
+
+
+def make(job: tuple[int, int, str], steps: int) -> Made:
+    """Makes one variant of one layer: position, channels and variable, seeded by the first."""
+    at, width, variable = job
+    rng = np.random.default_rng(at)
+    kind = at % 5
+    codes, masks = codes_of(width, steps, kind, rng), masks_of(width, steps, kind, rng)
+    hold(codes, masks)
+    tag, payloads = channels_tag(variable), []
+    for some in blocks(steps):
+        numbers = np.arange(some.start, some.stop)
+        block = Block(numbers, numbers + 1, numbers, np.ascontiguousarray(codes[:, some]))
+        sealed = encode_block(block, tag=tag, lineage=0)
+        payloads.append(unseal(sealed, Kind.CHANNELS, tag=tag, step=some.stop, lineage=0))
+    return Made(payloads, masks)
+
+
+def blocks(steps: int) -> list[slice]:
+    """The records of each block; record i is that of step i + 1."""
+    return [slice(at, min(at + BLOCK_RECORDS, steps)) for at in range(0, steps, BLOCK_RECORDS)]
+
+
+def write_run(folder: Path, number: int, size: Size, made: Sequence[Made], origin: str) -> None:
+    """Writes one run of layers that are made."""
+    lineage = 0x51000001 + number
+    layers, variables = network(widths(size))
+    versions = {"tb-pastnet": "0"}
+    described = Description(
+        lineage, 1, origin, 1, "previous", 1, CREATED, versions, layers, variables, audited=True
+    )
+    sealed = encode_description(described, tag=TAG_DESCRIPTION, step=0)
+    head = message_event(Message(TAG_DESCRIPTION, 0, sealed), CREATED)
+    directory = folder / f"run_{number:02d}" / lineage_directory(1, lineage)
+    files, changes = Segments(str(directory), CREATED), _Changes(lineage)
+    for position, some in enumerate(blocks(size.steps)):
+        messages: list[Message] = []
+        for variable, one in zip(variables, made, strict=True):
+            tag = channels_tag(variable.id)
+            sealed = seal(
+                one.payloads[position], Kind.CHANNELS, tag=tag, step=some.stop, lineage=lineage
+            )
+            messages.append(Message(tag, some.stop, sealed))
+        messages += changes.messages(variables, made, some)
+        messages.append(_timeline(some, size.steps, lineage))
+        wall = CREATED + 0.1 * some.stop
+        files.write(lambda: head, b"".join(message_event(one, wall) for one in messages))
+    if size.layers > 4:
+        files.write(lambda: head, _leak(variables[4], size.steps, lineage))
+    files.close()
+
+
+class _Changes:
+    """Numbers the changes of a run's masks and packs them."""
+
+    def __init__(self, lineage: int) -> None:
+        self._lineage = lineage
+        self._number = 0
+
+    def messages(
+        self, variables: Sequence[Variable], made: Sequence[Made], some: slice
+    ) -> Iterator[Message]:
+        """What changed in a block of records: each mask, then the log."""
+        log: list[MaskChange] = []
+        pairs = [(m, v.id) for v, one in zip(variables, made, strict=True) for m in one.masks]
+        due = [pair for pair in pairs if some.start < pair[0].step <= some.stop]
+        for (step, name, through), id_ in sorted(due, key=lambda pair: pair[0].step):
+            tag, flat = mask_tag(name, id_), through.ravel()
+            bits = MaskBits(self._number, step, flat.size, np.packbits(flat))
+            sealed = encode_mask(bits, tag=tag, step=step, lineage=self._lineage)
+            yield Message(tag, step, sealed)
+            log.append(MaskChange(self._number, step, id_, name, int(flat.sum()), flat.size))
+            self._number += 1
+        if log:
+            sealed = encode_mask_log(log, tag=TAG_MASKS, step=some.stop, lineage=self._lineage)
+            yield Message(TAG_MASKS, some.stop, sealed)
+
+
+def _timeline(some: slice, steps: int, lineage: int) -> Message:
+    numbers = np.arange(some.start, some.stop)
+    rates = 0.1 * 0.5 ** (numbers * 4 // steps)
+    line = Timeline(
+        numbers,
+        numbers + 1,
+        CREATED + 0.1 * (numbers + 1),
+        rates,
+        offered=some.stop,
+        closed=some.stop == steps,
+    )
+    sealed = encode_timeline(line, tag=TAG_TIMELINE, step=some.stop, lineage=lineage)
+    return Message(TAG_TIMELINE, some.stop, sealed)
+
+
+def _leak(variable: Variable, steps: int, lineage: int) -> bytes:
+    """A frozen channel that moved."""
+    first = max(int(0.6 * steps), 1)
+    found = Violation(variable.id, 0, first, steps, ELEMENTS // 3, ELEMENTS, 1e-3, "weight_decay")
+    sealed = encode_violations([found], tag=TAG_VIOLATIONS, step=steps, lineage=lineage)
+    return message_event(Message(TAG_VIOLATIONS, steps, sealed), CREATED + 0.1 * steps)
+
+
+def write_logs(folder: Path, size: Size, variants: int = VARIANTS) -> None:
+    """Writes all runs: every fourth one of another origin than the others.
+
+    Args:
+        folder: the log directory, made where it is missing.
+        size: how much.
+        variants: how many of each layer are made; more take longer.
+    """
+    channels = widths(size)
+    names = [variable.id for variable in network(channels)[1]]
+    jobs = [
+        (variant * size.layers + at, width, names[at])
+        for variant in range(variants)
+        for at, width in enumerate(channels)
+    ]
+    with ProcessPoolExecutor() as pool:
+        made = list(pool.map(partial(make, steps=size.steps), jobs, chunksize=4))
+        runs = range(size.runs)
+        mixtures = [
+            [made[(at * 7 + run) % variants * size.layers + at] for at in range(size.layers)]
+            for run in runs
+        ]
+    for run, mixture in zip(runs, mixtures, strict=True):
+        write_run(folder, run, size, mixture, "other" if run % 4 == 3 else "first")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Writes logs as the command line says."""
+    parser = argparse.ArgumentParser(prog="_logs", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    for name, default in zip(Size._fields, Size(), strict=True):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    arguments = vars(parser.parse_args(argv))
+    folder, start = arguments.pop("folder"), time.monotonic()
+    write_logs(folder, Size(**arguments))
+    written = sum(path.stat().st_size for path in folder.rglob("*.pastnet"))
+    print(f"{folder}: {written / 2**20:,.0f} MiB in {time.monotonic() - start:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
