@@ -12,7 +12,7 @@ from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.web import Answer, Route, WsgiApp, answer, application
-from tb_pastnet.serve.routes import ROUTES
+from tb_pastnet.serve.routes.table import ROUTES
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.serve.routes import index_impl, overview_impl
+from tb_pastnet.serve.routes.runs import index_impl, overview_impl
 from tb_pastnet.serve.store.movement import Movement
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store

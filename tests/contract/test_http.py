@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
-from tb_pastnet.serve import plugin, routes
+from tb_pastnet.serve import plugin
 from tb_pastnet.serve.http.container import unpack
+from tb_pastnet.serve.routes import export
+from tb_pastnet.serve.routes.table import ROUTES
 from tests import event_files as files
 from tests import probed
 from tests.tensorboards import PREFIX, Board, board, strict_json
@@ -66,7 +68,7 @@ def failed(response: TestResponse, status: int, code: str) -> str:
 
 
 def test_the_routes_are_those_that_are_documented() -> None:
-    assert set(GOOD) == set(routes.ROUTES)
+    assert set(GOOD) == set(ROUTES)
 
 
 @pytest.mark.parametrize("route", TYPES)
@@ -145,7 +147,7 @@ def test_500_tells_the_log_and_not_the_client(here: Board, monkeypatch, caplog) 
 
 
 def test_an_export_that_is_too_long_is_refused(here: Board, monkeypatch) -> None:
-    monkeypatch.setattr(routes, "MOST_LINES", 79)
+    monkeypatch.setattr(export, "MOST_LINES", 79)
     for query in ({}, {"layer": "conv1"}, {"function": 1}):
         text = failed(here.get("/export.csv", run="a", **query), 400, "bad_request")
         assert "expected at most 79 lines" in text

@@ -12,13 +12,14 @@ import pytest
 
 from tb_pastnet.core.function_change import Place
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.serve import routes
+from tb_pastnet.serve import plugin
 from tb_pastnet.serve.http import container
+from tb_pastnet.serve.routes.table import ROUTES
 from tests import event_files as files
 from tests import probed
 from tests.tensorboards import Board, board
 
-DOCUMENT = Path(routes.__file__).with_name("http_api.md")
+DOCUMENT = Path(plugin.__file__).with_name("http_api.md")
 HEADING = re.compile(r"^## `(/[a-z.]+)(?:\?[^`]*)?`$", re.MULTILINE)
 BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<text>.*?)^```$",
                    re.MULTILINE | re.DOTALL)  # fmt: skip
@@ -78,10 +79,10 @@ def written(value: Any) -> str:
 
 
 def test_every_route_is_documented() -> None:
-    assert set(sections()) == set(routes.ROUTES)
+    assert set(sections()) == set(ROUTES)
 
 
-@pytest.mark.parametrize("route", routes.ROUTES)
+@pytest.mark.parametrize("route", ROUTES)
 def test_the_sample_is_what_the_route_answers(tmp_path: Path, route: str) -> None:
     samples = list(BLOCK.finditer(sections()[route]))
     assert samples

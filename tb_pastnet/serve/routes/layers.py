@@ -1,0 +1,98 @@
+"""What is told of one layer, and of one of its channels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core.quantize import PRECISION
+from tb_pastnet.serve.http import container, parameters
+from tb_pastnet.serve.http.failures import SCHEMA
+from tb_pastnet.serve.http.parameters import Arguments
+from tb_pastnet.serve.http.strict_json import dumps
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
+from tb_pastnet.serve.routes.kept import MOST_STEP, chosen, first_after, kept
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.movement import Movement, make_movement
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.channel import channel_of
+from tb_pastnet.serve.views.events import merge_events
+from tb_pastnet.serve.views.violations import entries, mark
+
+
+def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """State and relative delta of each record and channel of one variable."""
+    run, variable, layer_id = chosen(store, caller, arguments)
+    threshold = parameters.threshold(arguments)
+    since = parameters.whole(arguments, "since", least=-MOST_STEP, most=MOST_STEP)
+
+    def make() -> tuple[Answer, bool]:
+        moves = store.movement(caller, run, variable.id)
+        held = store.held(caller, run)
+        found = moves.notes + held.notes
+        header = {
+            "schema": SCHEMA,
+            "run": run.name,
+            "layer": layer_id,
+            "variable": variable.id,
+            "role": variable.role,
+            "shape": variable.shape,
+            "axis": variable.axis,
+            "verified": variable.verified,
+            "channels": variable.channels,
+            "elements": variable.elements,
+            "threshold": threshold,
+            "patience": states.PATIENCE,
+            "past": run.past,
+            "account": asdict(moves.account),
+            "notes": notes.listed(found),
+            "events": merge_events(moves.events, moves.steps, held.events(variable.id)),
+        }
+        told = mark(moves.told(threshold), moves.steps, held.violations.get(variable.id, ()))
+        sections = _sections(moves, told, first_after(moves.steps, since))
+        return answer(container.pack(header, sections), BINARY), notes.WITHHELD not in found
+
+    key = ("layer", caller.experiment, run.name, variable.id, threshold, since)
+    return kept(store, key, run.version, make)
+
+
+def _sections(moves: Movement, told: states.States, first: int) -> dict[str, npt.NDArray[Any]]:
+    return {
+        "steps": moves.steps[first:].astype(np.float64),
+        "past_steps": moves.past_steps[first:].astype(np.float64),
+        "wall_times": moves.wall_times[first:],
+        "learning_rates": moves.learning_rates[first:].astype(np.float32),
+        "state": told[first:].T,
+        "delta": moves.delta[first:].T,
+    }
+
+
+def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Everything recorded of one channel."""
+    run, variable, layer_id = chosen(store, caller, arguments)
+    index = parameters.channel(arguments, variable)
+    threshold = parameters.threshold(arguments)
+    series = store.series(caller, run, variable.id)
+    only = replace(series, codes=series.codes[:, :, index : index + 1])
+    held = store.held(caller, run)
+    moves = make_movement(only, variable, held.commanded(variable.id))
+    found = held.violations.get(variable.id, ())
+    audited = [one for one in found if one.channel == index]
+    told = mark(moves.told(threshold), moves.steps, [replace(one, channel=0) for one in audited])
+    _, violations = entries(variable, layer_id, audited, moves, index)
+    body = {
+        "schema": SCHEMA,
+        "run": run.name,
+        "layer": layer_id,
+        "variable": variable.id,
+        "channel": index,
+        "precision": round(PRECISION, 3),
+        **channel_of(only, told[:, 0], 0),
+        "violations": violations,
+    }
+    return answer(dumps(body), JSON)

@@ -1,0 +1,101 @@
+"""What is told of all runs, and of one run as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tb_pastnet.serve.http import parameters
+from tb_pastnet.serve.http.failures import SCHEMA
+from tb_pastnet.serve.http.parameters import Arguments
+from tb_pastnet.serve.http.strict_json import dumps
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
+from tb_pastnet.serve.routes.kept import kept
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.movement import Movement
+from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.function import function_container
+from tb_pastnet.serve.views.index import index_of
+from tb_pastnet.serve.views.overview import make_overview
+from tb_pastnet.serve.views.violations import listed
+
+
+def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """All runs and their networks."""
+    del arguments
+    catalog = store.catalog(caller)
+    others = store.other_runs(caller, catalog)
+    version = (
+        others,
+        catalog.warnings,
+        tuple((name, run.version) for name, run in catalog.runs.items()),
+    )
+    complete = not any(notes.WITHHELD in run.notes for run in catalog.runs.values())
+    return kept(
+        store,
+        ("index", caller.experiment),
+        version,
+        lambda: (answer(dumps(index_of(catalog, others)), JSON), complete),
+    )
+
+
+def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Every layer of a run in at most `cols` columns."""
+    run = parameters.run(arguments, store.catalog(caller))
+    threshold = parameters.threshold(arguments)
+    most = parameters.whole(
+        arguments, "cols", least=1, most=parameters.MOST_COLUMNS, default=parameters.COLUMNS
+    )
+
+    def make() -> tuple[Answer, bool]:
+        overview = make_overview(store, caller, run, threshold, most)
+        return answer(overview.container(), BINARY), notes.WITHHELD not in overview.notes
+
+    return kept(
+        store, ("overview", caller.experiment, run.name, threshold, most), run.version, make
+    )
+
+
+def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Held weights of a run that moved."""
+    run = parameters.run(arguments, store.catalog(caller))
+
+    def make() -> tuple[Answer, bool]:
+        held = store.held(caller, run)
+        found = run.notes + held.notes
+        total, some = listed(run, held.violations, _noting(store, caller, run, found))
+        body = {
+            "schema": SCHEMA,
+            "run": run.name,
+            "total": total,
+            "violations": some,
+            "notes": notes.listed(found),
+        }
+        return answer(dumps(body), JSON), notes.WITHHELD not in found
+
+    return kept(store, ("violations", caller.experiment, run.name), run.version, make)
+
+
+def _noting(
+    store: Store, caller: Caller, run: Run, found: notes.Notes
+) -> Iterator[tuple[str, Movement]]:
+    """The records of all variables, adding to the notes what can't be read of them."""
+    variables = list(dict.fromkeys(one for layer in run.layers for one in layer.variables))
+    movements = store.each_movement(caller, run, variables)
+    for variable, moves in zip(variables, movements, strict=True):
+        found.update(moves.notes)
+        yield variable, moves
+
+
+def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """How far the outputs of a run moved on its probe."""
+    run = parameters.run(arguments, store.catalog(caller))
+
+    def make() -> tuple[Answer, bool]:
+        series = store.function(caller, run)
+        found = run.notes + series.notes
+        made = answer(function_container(run, series, found), BINARY)
+        return made, notes.WITHHELD not in found
+
+    return kept(store, ("function", caller.experiment, run.name), run.version, make)

@@ -1,0 +1,29 @@
+"""Which routes there are. They are documented in `http_api.md`, with a sample answer of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tb_pastnet.serve.http.parameters import Arguments
+from tb_pastnet.serve.http.web import Answer
+from tb_pastnet.serve.routes.export import export_impl
+from tb_pastnet.serve.routes.layers import channel_impl, layer_impl
+from tb_pastnet.serve.routes.runs import (
+    function_impl,
+    index_impl,
+    overview_impl,
+    violations_impl,
+)
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import Store
+
+ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer]] = {
+    "/index": index_impl,
+    "/overview": overview_impl,
+    "/layer": layer_impl,
+    "/channel": channel_impl,
+    "/violations": violations_impl,
+    "/function": function_impl,
+    "/export.csv": export_impl,
+}
+"""What is served below `data/plugin/pastnet/`."""
