@@ -3,10 +3,16 @@
 import { LEVELS } from "../model/delta";
 import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "../model/states";
 
+export type Stops = readonly [string, string, string];
+
 export interface Theme {
   dark: boolean;
   /** Low, middle and high end of the movement scale. */
-  movement: [string, string, string];
+  movement: Stops;
+  /** Overlap and kept shares, 0 to 1. */
+  overlap: Stops;
+  /** Differences: less, equal, more. */
+  diverging: Stops;
   /** Flat colours by state code; the empty string for no data. */
   states: string[];
   hatch: string;
@@ -21,6 +27,8 @@ export interface Theme {
 export const LIGHT: Theme = {
   dark: false,
   movement: ["#ffdc9c", "#f2902f", "#b8380a"],
+  overlap: ["#f1f3f4", "#6fbcae", "#00574b"],
+  diverging: ["#00695c", "#f4f4f6", "#6a2391"],
   states: ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1"],
   hatch: "#d3d7dc",
   violated: "#d466ff",
@@ -34,6 +42,8 @@ export const LIGHT: Theme = {
 export const DARK: Theme = {
   dark: true,
   movement: ["#85481a", "#e07d22", "#ffc65e"],
+  overlap: ["#3a3d40", "#2f7f78", "#b9f2e4"],
+  diverging: ["#4fd1bd", "#3a3b3e", "#d9a3ff"],
   states: ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043"],
   hatch: "#55585c",
   violated: "#ff99ff",
@@ -67,9 +77,9 @@ export interface Pixels {
   violated: number;
 }
 
-/** The movement scale as hex at a position from 0 to 1. */
-export function movementColor(theme: Theme, position: number): string {
-  const [low, middle, high] = theme.movement.map(channels);
+/** The colour between three stops at a position from 0 to 1, as hex. */
+export function blend(stops: Stops, position: number): string {
+  const [low, middle, high] = stops.map(channels);
   const [a, b, t] = position < 0.5 ? [low, middle, position * 2] : [middle, high, position * 2 - 1];
   return `#${a
     .map((v, i) =>
@@ -80,6 +90,13 @@ export function movementColor(theme: Theme, position: number): string {
     .join("")}`;
 }
 
+/** The movement scale as hex at a position from 0 to 1. */
+export const movementColor = (theme: Theme, position: number): string => blend(theme.movement, position);
+
+/** A scale of three stops as pixels, from its low to its high end. */
+export const ramp = (stops: Stops, levels: number): Uint32Array =>
+  Uint32Array.from({ length: levels }, (_, i) => pack(blend(stops, i / (levels - 1))));
+
 const cache = new Map<Theme, Pixels>();
 
 /** The theme as pixels, made once. */
@@ -87,7 +104,7 @@ export function pixelsOf(theme: Theme): Pixels {
   let pixels = cache.get(theme);
   if (!pixels) {
     pixels = {
-      movement: Uint32Array.from({ length: LEVELS }, (_, i) => pack(movementColor(theme, i / (LEVELS - 1)))),
+      movement: ramp(theme.movement, LEVELS),
       states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
       hatch: pack(theme.hatch),
       dot: pack(theme.dot),
