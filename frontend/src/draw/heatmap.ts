@@ -12,6 +12,8 @@ export interface HeatmapStyle {
   mode: Mode;
   threshold: number;
   pixels: Pixels;
+  /** The tint of each code of delta, indexed by code + 32768; by default that of the threshold. */
+  levels?: Uint8Array;
 }
 
 interface Pool {
@@ -80,7 +82,7 @@ export function drawCells(
 ): void {
   const { pixels, mode } = style;
   const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
-  const levels = levelTable(style.threshold);
+  const levels = style.levels ?? levelTable(style.threshold);
   const channels = rows.length;
   const out: Pool = { state: 0, level: 0, violated: false };
   const tall = box.height / channels >= 5 * raster.ratio;

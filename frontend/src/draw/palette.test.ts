@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { FROZEN, PRUNED } from "../model/states";
 import { distance, VISIONS } from "./colour";
-import { DARK, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme, TOLD_APART } from "./palette";
+import {
+  DARK,
+  divergingPixel,
+  LIGHT,
+  movementColor,
+  pack,
+  pixelsOf,
+  runColor,
+  type Theme,
+  TOLD_APART,
+} from "./palette";
 
 /** The smallest CIEDE2000 between two states, the movement scale taken at its ends and its middle. */
 function closest(theme: Theme): number {
@@ -30,6 +40,22 @@ describe("states are told apart with normal, protan, deutan and tritan sight", (
       }
     }
   });
+});
+
+it.each([
+  ["light", LIGHT],
+  ["dark", DARK],
+])("tells less from more and from the same on the diverging scale, %s", (_, theme) => {
+  const [less, same, more] = theme.diverging;
+  for (const vision of VISIONS) {
+    for (const [a, b] of [
+      [less, more],
+      [less, same],
+      [more, same],
+    ])
+      expect(distance(a, b, vision)).toBeGreaterThanOrEqual(16);
+  }
+  expect([-1, 0, 1].map((place) => divergingPixel(pixelsOf(theme), place))).toEqual(theme.diverging.map(pack));
 });
 
 it("packs little-endian pixels and runs through the movement scale", () => {

@@ -70,6 +70,8 @@ export function pack(hex: string): number {
 
 export interface Pixels {
   movement: Uint32Array;
+  /** From -1, less than the other, over 0 in the middle to 1, more; see `divergingPixel`. */
+  diverging: Uint32Array;
   /** By state code; 0 is transparent. */
   states: Uint32Array;
   hatch: number;
@@ -97,6 +99,7 @@ export const movementColor = (theme: Theme, position: number): string => blend(t
 export const ramp = (stops: Stops, levels: number): Uint32Array =>
   Uint32Array.from({ length: levels }, (_, i) => pack(blend(stops, i / (levels - 1))));
 
+const HALF = 127;
 const cache = new Map<Theme, Pixels>();
 
 /** The theme as pixels, made once. */
@@ -105,6 +108,7 @@ export function pixelsOf(theme: Theme): Pixels {
   if (!pixels) {
     pixels = {
       movement: ramp(theme.movement, LEVELS),
+      diverging: ramp(theme.diverging, 2 * HALF + 1),
       states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
       hatch: pack(theme.hatch),
       dot: pack(theme.dot),
@@ -114,6 +118,10 @@ export function pixelsOf(theme: Theme): Pixels {
   }
   return pixels;
 }
+
+/** The pixel of a difference from -1 to 1; 0 is exactly the middle colour. */
+export const divergingPixel = (pixels: Pixels, place: number): number =>
+  pixels.diverging[Math.round((place + 1) * HALF)];
 
 /** States that a reader must be able to tell apart, for the test of distances. */
 export const TOLD_APART = [MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED] as const;

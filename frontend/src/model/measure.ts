@@ -1,0 +1,80 @@
+/** One chosen number of a strip, and how far it is from the baseline's. */
+
+import { formatNumber } from "./format";
+import type { Measure } from "./hash";
+import type { Series } from "./series";
+import { MOVING, NO_DATA, STATES, stateCode } from "./states";
+
+/**
+ * The measure over the columns [from, to): a share from 0 to 1, or the mean relative delta of what moves.
+ *
+ * @returns NaN where there is nothing to measure. Violations pool by their largest count, pruned weights by the last.
+ */
+export function measureIn(series: Series, from: number, to: number, which: Measure): number {
+  if (which === "sparsity") return (series.pruned?.[to - 1] ?? Number.NaN) / (series.prunable || Number.NaN);
+  const state = which === "delta" ? MOVING : which === "violated" ? NO_DATA : stateCode(which);
+  let counted = 0;
+  let total = 0;
+  let most = 0;
+  let weighted = 0;
+  let weight = 0;
+  for (let j = from; j < to; j++) {
+    const at = j * STATES;
+    let known = 0;
+    for (let s = 1; s < STATES; s++) known += series.counts[at + s];
+    total += known;
+    counted += series.counts[at + state];
+    if (known > 0) most = Math.max(most, series.violated[j] / known);
+    const moving = series.counts[at + MOVING];
+    if (moving > 0 && series.meanDelta[j] >= 0) {
+      weighted += moving * series.meanDelta[j];
+      weight += moving;
+    }
+  }
+  if (which === "delta") return weight > 0 ? weighted / weight : Number.NaN;
+  if (total === 0) return Number.NaN;
+  return which === "violated" ? most : counted / total;
+}
+
+/** How far a measure is from the baseline's: a difference of shares, or of deltas in decades. NaN where one is missing. */
+export function differenceOf(own: number, base: number, which: Measure): number {
+  if (which !== "delta") return own - base;
+  return own > 0 && base > 0 ? Math.log10(own / base) : Number.NaN;
+}
+
+/** Decades at which the diverging scale ends. */
+const DECADES = 2;
+
+/** Place of decades between deltas on the diverging scale, -1 to 1. */
+export const placeOfDecades = (decades: number): number => Math.max(-1, Math.min(1, decades / DECADES));
+
+/** Place of a difference on the diverging scale, -1 to 1. Shares go by their root, so that small differences show. */
+export function placeOfDifference(difference: number, which: Measure): number {
+  if (which === "delta") return placeOfDecades(difference);
+  return Math.sign(difference) * Math.sqrt(Math.abs(difference));
+}
+
+/** "×3.2", "÷100", "the same": how many times the baseline's. */
+export function timesText(decades: number): string {
+  if (Number.isNaN(decades)) return "–";
+  const times = formatNumber(Number((10 ** Math.abs(decades)).toPrecision(2)));
+  return times === "1" ? "the same" : `${decades > 0 ? "×" : "÷"}${times}`;
+}
+
+/** "+12.3 points", "−0.4 points", "the same" */
+export function differenceText(difference: number, which: Measure): string {
+  if (which === "delta") return timesText(difference);
+  if (Number.isNaN(difference)) return "–";
+  const points = 100 * Math.abs(difference);
+  if (points === 0) return "the same";
+  return `${difference > 0 ? "+" : "−"}${points < 0.1 ? "<0.1" : points.toFixed(1)} points`;
+}
+
+/** Ends, quarters and middle of the diverging scale, as texts. */
+export const differenceTicks = (which: Measure): [number, string][] =>
+  which === "delta"
+    ? [-2, -1, 0, 1, 2].map((decades) => [placeOfDecades(decades), decades === 0 ? "same" : timesText(decades)])
+    : [-1, -0.25, 0, 0.25, 1].map((share) => [
+        placeOfDifference(share, which),
+        share === 0 ? "same" : `${share > 0 ? "+" : "−"}${100 * Math.abs(share)}`,
+      ]);
