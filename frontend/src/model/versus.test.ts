@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "./cells";
 import { DELTA_INFINITE, DELTA_NAN, DELTA_ZERO } from "./delta";
-import { ALIKE, decadesOf, differenceCells, distanceLevels, TRAINS } from "./difference";
 import { axisEnd } from "./series";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS, VIOLATED } from "./states";
+import { ALIKE, decadesOf, differenceCells, distanceLevels, TRAINS } from "./versus";
 
 function cells(steps: number[], state: number[][], delta: number[][]): Cells {
   const own = Float64Array.from(steps);

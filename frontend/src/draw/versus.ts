@@ -1,12 +1,12 @@
 /** How far a run is from the baseline: one measure as a strip, and the colours of channels over steps. */
 
 import { LEVELS } from "../model/delta";
-import { distanceLevels, TRAINS } from "../model/difference";
 import type { Measure } from "../model/hash";
 import { differenceOf, measureIn, placeOfDifference } from "../model/measure";
 import { pixelColumns, type Scale } from "../model/scale";
 import type { Series } from "../model/series";
 import { MOVING, NO_DATA } from "../model/states";
+import { distanceLevels, TRAINS } from "../model/versus";
 import type { HeatmapStyle } from "./heatmap";
 import { divergingPixel, type Pixels, pixelsOf, type Theme } from "./palette";
 import { type Box, fillBox, type Raster, statePixel } from "./raster";

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import type { Cells } from "../model/cells";
 import { DELTA_ZERO } from "../model/delta";
-import { differenceCells } from "../model/difference";
 import type { Series } from "../model/series";
 import { FROZEN, MOVING, PRUNED, VIOLATED } from "../model/states";
-import { differenceStyle, drawStripDifference } from "./difference";
+import { differenceCells } from "../model/versus";
 import { drawCells } from "./heatmap";
 import { divergingPixel, LIGHT, pixelsOf } from "./palette";
 import { makeRaster } from "./raster";
+import { differenceStyle, drawStripDifference } from "./versus";
 
 const pixels = pixelsOf(LIGHT);
 
