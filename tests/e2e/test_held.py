@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tb_pastnet.core.violation import CAUSES
+from tests.e2e.browser import clean
 from tests.e2e.conftest import Tab, known, tensorboard, wait
 from tests.e2e.held import HOSTILE, PRUNABLE, RECORDS, RUNS, held_story, pruned, violations
-from tests.e2e.test_page import clean
 
 
 @pytest.fixture(scope="module", params=["fast", "slow"])

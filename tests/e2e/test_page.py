@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import (
-    DRIVER,
+from tests.e2e.browser import BROWSER, clean
+from tests.e2e.conftest import Tab, known, tensorboard, wait
+from tests.e2e.stories import (
     HOSTILE_LAYERS,
     HOSTILE_RUNS,
     LAYERS,
     STORY_RECORDS,
     STORY_RUNS,
-    Tab,
     hostile,
-    known,
     neighbour,
-    tensorboard,
-    wait,
 )
 from tests.event_files import LineageWriter, write_run
 
 STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
 SHOWN = (1, 3, 4, 5, 2)  # the table's order
 TOTAL = "All layers"
-
-
-def clean(seen: dict[str, Any]) -> Any:
-    """What a check gives, when nothing was logged, blocked or opened on the way."""
-    assert (seen["errors"], seen["policy"], seen["dialogs"]) == ([], [], [])
-    return seen["result"]
 
 
 def number(text: str) -> int:
@@ -251,15 +239,10 @@ def test_new_records_appear_when_tensorboard_reloads(tmp_path: Path) -> None:
     writer.records(range(1, 11))
     with tensorboard(logdir) as tab:
         wait(lambda: known(tab, 1, 10), "the first records")
-        with subprocess.Popen(
-            ["node", str(DRIVER), tab.base, "reload", json.dumps({"last": 30})],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as browser:
-            assert browser.stdout is not None
-            assert json.loads(browser.stdout.readline())["ready"] == ["open · step 10"]
-            writer.records(range(11, 31))
-            found = clean(json.loads(browser.stdout.readline()))
+        answers = BROWSER.answers(tab.base, "reload", {"last": 30})
+        assert next(answers)["told"] == ["open · step 10"]
+        writer.records(range(11, 31))
+        found = clean(next(answers))
     assert found["after"] == ["open · step 30"]
     assert found["pill"] == ["30"]
 

@@ -1,0 +1,69 @@
+// Pointer and keys.
+import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
+import { click, hash, press, text } from "../visit.mjs";
+
+/** Filters, ticks, zoom, threshold, drill and badge. */
+export async function interact({ base, newPage }) {
+  const page = await newPage();
+  const frame = await openTab(page, base);
+  const found = {};
+  const names = () => text(frame, ".net-name .plain bdi");
+  const heads = () => text(frame, ".run-head .path");
+  await frame.fill("#layer-filter", "conv");
+  await idle(frame);
+  found.filtered = await names();
+  await frame.fill("#layer-filter", "conv(");
+  await idle(frame);
+  found.wrong = {
+    names: await names(),
+    invalid: await frame.getAttribute("#layer-filter", "aria-invalid"),
+    decoration: await frame.$eval("#layer-filter", (e) => getComputedStyle(e).textDecorationLine),
+  };
+  await frame.fill("#layer-filter", "");
+  await frame.fill("#run-filter", "^pruned$");
+  await idle(frame);
+  found.runs = await heads();
+  await frame.fill("#run-filter", "");
+  await frame.$eval("#run-filter", (e) => e.blur());
+  await click(frame, ".runs input");
+  found.unticked = await heads();
+  await click(frame, ".runs input");
+  const column = await (await frame.$(".run-column")).boundingBox();
+  const y = column.y + 30;
+  await page.mouse.move(column.x + column.width * 0.5, y);
+  await idle(frame);
+  found.hover = {
+    pill: await text(frame, ".pill"),
+    tip: await text(frame, ".tooltip .tip-run"),
+    cross: await frame.$$eval(".crosshair", (all) => all.length),
+  };
+  await page.mouse.move(column.x + column.width * 0.25, y);
+  await page.mouse.down();
+  await page.mouse.move(column.x + column.width * 0.5, y, { steps: 4 });
+  await page.mouse.up();
+  await idle(frame);
+  found.zoomed = await text(frame, ".run-head .tick");
+  found.zoomStep = (await hash(page)).includes("p.pastnet.s=");
+  await press(frame, "0");
+  found.reset = await text(frame, ".run-head .tick");
+  await page.mouse.dblclick(column.x + 20, column.y + 62 + 30);
+  await frame.waitForSelector(".layer-view");
+  await idle(frame);
+  found.drilled = await text(frame, ".layer-title h1");
+  await press(frame, "Escape");
+  found.up = (await frame.$$(".net")).length;
+  await click(frame, ".net-name .badge");
+  await frame.waitForSelector(".violation");
+  await idle(frame);
+  found.badge = {
+    title: await text(frame, ".inspector h2"),
+    violation: await text(frame, ".violation"),
+    pill: await text(frame, ".heat .pill"),
+  };
+  await frame.focus("#threshold");
+  for (let i = 0; i < 10; i++) await frame.press("#threshold", "ArrowRight");
+  await frame.waitForFunction(() => document.documentElement.dataset.pastnetUrl?.includes("p.pastnet.th="));
+  await idle(frame);
+  found.threshold = await frame.getAttribute("#threshold", "aria-valuetext");
+  return found;
+}

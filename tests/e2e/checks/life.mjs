@@ -1,0 +1,53 @@
+// What fails, what isn't there yet, what is new.
+import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
+import { click, text } from "../visit.mjs";
+
+/** A route that fails, and Retry. */
+export async function failure({ base, seen, newPage }) {
+  const page = await newPage();
+  let broken = true;
+  await page.route("**/overview?*", (route) =>
+    broken
+      ? route.fulfill({
+          status: 500,
+          contentType: "application/json",
+          body: '{"schema":1,"error":{"code":"internal","message":"Could not read the run. <b>Try</b> again."}}',
+        })
+      : route.continue(),
+  );
+  const frame = await openTab(page, base);
+  const alerts = await text(frame, "[role=alert] p");
+  const page_ = { names: await text(frame, ".net-name .plain bdi"), bold: (await frame.$$("[role=alert] b")).length };
+  broken = false;
+  seen.errors.length = 0;
+  await click(frame, "[role=alert] button");
+  await page.mouse.move(2, 2);
+  await idle(frame);
+  return { alerts, ...page_, after: await text(frame, "[role=alert] p"), heads: await text(frame, ".run-head .two") };
+}
+
+/** The tab of a log directory without our data. */
+export async function empty({ base, newPage }) {
+  const page = await newPage();
+  const frame = await openTab(page, base);
+  return { text: await text(frame, ".empty"), lines: await text(frame, "pre"), axe: await axe(frame) };
+}
+
+/** New records, once TensorBoard's own button reloads. */
+export async function reload({ base, newPage, tell }, { last }) {
+  const page = await newPage();
+  const frame = await openTab(page, base);
+  const before = await text(frame, ".runs .sub");
+  tell(before);
+  await page.evaluate(async (expected) => {
+    const newest = async () => (await (await fetch("data/plugin/pastnet/index")).json()).runs[0].last_step;
+    while ((await newest()) !== expected) await new Promise((resolve) => setTimeout(resolve, 200));
+  }, last);
+  await page.click("app-header-reload button");
+  await frame.waitForFunction(
+    (expected) => document.querySelector(".runs")?.textContent.includes(`step ${expected}`),
+    last,
+  );
+  await idle(frame);
+  return { before, after: await text(frame, ".runs .sub"), pill: await text(frame, ".pill") };
+}

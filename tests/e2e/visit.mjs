@@ -1,0 +1,107 @@
+// What a check works with: pages whose errors are kept, and readers of what they show.
+import { idle } from "../../frontend/scripts/browser.mjs";
+
+/**
+ * One check's stay in the browser at an address. `seen` holds what went wrong on the way: errors of the console and of
+ * scripts, what the policy blocked, dialogs. `tell` answers before the check is done.
+ */
+export function visit(browser, base, tell) {
+  const seen = { errors: [], policy: [], dialogs: [] };
+  const open = [];
+
+  /** A new page on its own. `strict` takes unsafe-eval out of the frame's policy: TensorBoard's is to go. */
+  async function newPage({ strict = false, width = 1440, height = 900, ratio = 1 } = {}) {
+    const context = await browser.newContext({
+      viewport: { width, height },
+      deviceScaleFactor: ratio,
+      acceptDownloads: true,
+    });
+    open.push(context);
+    const page = await context.newPage();
+    page.on("close", () => context.close().catch(() => {}));
+    page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
+    page.on("pageerror", (error) => seen.errors.push(String(error.stack)));
+    page.on("dialog", (dialog) => {
+      seen.dialogs.push(dialog.message());
+      dialog.dismiss();
+    });
+    await page.exposeFunction("__policy", (text) => seen.policy.push(text));
+    await page.addInitScript(() => {
+      addEventListener("securitypolicyviolation", (e) =>
+        window.__policy(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`),
+      );
+    });
+    if (strict) await withoutEval(page, seen);
+    return page;
+  }
+
+  const leave = () => Promise.all(open.map((context) => context.close()));
+  return { base, seen, newPage, leave, tell };
+}
+
+async function withoutEval(page, seen) {
+  await page.route("**/data/plugin_entry.html*", async (route) => {
+    const response = await route.fetch();
+    const headers = response.headers();
+    const policy = headers["content-security-policy"];
+    if (!policy?.includes("'unsafe-eval'")) seen.errors.push(`no unsafe-eval to take out of ${policy}`);
+    headers["content-security-policy"] = policy.replace("'unsafe-eval'", "");
+    await route.fulfill({ response, headers });
+  });
+}
+
+export const text = (frame, selector) => frame.$$eval(selector, (found) => found.map((element) => element.textContent));
+
+/** The cells of a table's body. */
+export const rows = (frame, selector) =>
+  frame.$$eval(`${selector} tbody tr`, (lines) =>
+    lines.map((line) => [...line.children].map((cell) => cell.textContent)),
+  );
+
+export const hash = (page) => page.evaluate(() => location.hash);
+
+export const press = async (frame, ...keys) => {
+  for (const key of keys) {
+    await frame.press("body", key);
+    await idle(frame);
+  }
+};
+
+export const click = async (frame, selector) => {
+  await frame.click(selector);
+  await idle(frame);
+};
+
+/** Goes to another address of the tab without loading it anew, as Back does. */
+export const goTo = async (page, frame, at) => {
+  await page.evaluate(
+    (next) =>
+      location.hash === next ||
+      new Promise((resolve) => {
+        addEventListener("hashchange", resolve, { once: true });
+        location.hash = next;
+      }),
+    `#pastnet${at}`,
+  );
+  await idle(frame);
+};
+
+/** Our part of an address. */
+export const hashOf = (fields) =>
+  Object.entries(fields)
+    .map(([key, value]) => `&p.pastnet.${key}=${encodeURIComponent(value)}`)
+    .join("");
+
+/** What tells one state of the page from another. */
+export const state = (frame) =>
+  frame.evaluate(() => ({
+    titles: [...document.querySelectorAll("h1, .inspector h2")].map((element) => element.textContent),
+    pill: document.querySelector(".pill")?.textContent ?? null,
+    ticks: [...document.querySelectorAll(".axis .tick")].map((element) => element.textContent),
+    pressed: [...document.querySelectorAll("[aria-pressed=true]")].map((element) => element.textContent),
+    selects: [...document.querySelectorAll("select")].map((element) => element.value),
+    ticked: [...document.querySelectorAll(".runs input")].map((element) => element.checked),
+    filters: [...document.querySelectorAll(".filter input")].map((element) => element.value),
+    names: [...document.querySelectorAll(".net-name .plain")].map((element) => element.textContent),
+    threshold: document.querySelector("#threshold").getAttribute("aria-valuetext"),
+  }));
