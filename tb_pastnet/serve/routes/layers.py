@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -54,11 +55,22 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
             "events": merge_events(moves.events, moves.steps, held.events(variable.id)),
         }
         told = mark(moves.told(threshold), moves.steps, held.violations.get(variable.id, ()))
-        sections = _sections(moves, told, first_after(moves.steps, since))
+        first = first_after(moves.steps, since)
+        header["before"] = _digest(moves, told, first)
+        header["digest"] = _digest(moves, told, len(moves.steps))
+        sections = _sections(moves, told, first)
         return answer(container.pack(header, sections), BINARY), notes.WITHHELD not in found
 
     key = ("layer", caller.experiment, run.name, variable.id, threshold, since)
     return kept(store, key, run.version, make)
+
+
+def _digest(moves: Movement, told: states.States, until: int) -> str:
+    """Names the columns before one: a page that holds them can tell whether they still stand."""
+    digest = 0
+    for array in (moves.steps, moves.past_steps, told, moves.delta):
+        digest = zlib.crc32(np.ascontiguousarray(array[:until]).data, digest)
+    return f"{digest:08x}"
 
 
 def _sections(moves: Movement, told: states.States, first: int) -> dict[str, npt.NDArray[Any]]:
