@@ -26,6 +26,8 @@ GOOD = {
     "/channel": {"run": "a", "layer": "conv1", "channel": "1"},
     "/violations": {"run": "a"},
     "/function": {"run": "a"},
+    "/overlap": {"run": ["a", "b"]},
+    "/overlap_layers": {"run": "a", "other": "b"},
     "/export.csv": {"run": "a"},
 }
 TYPES = {
@@ -35,6 +37,8 @@ TYPES = {
     "/channel": "application/json",
     "/violations": "application/json",
     "/function": "application/octet-stream",
+    "/overlap": "application/json",
+    "/overlap_layers": "application/octet-stream",
     "/export.csv": "text/csv",
     "/index.js": "text/javascript",
 }
@@ -44,6 +48,7 @@ TYPES = {
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
     logdir = tmp_path_factory.mktemp("log")
     probed.written(files.write_run(logdir), range(1, 41))
+    files.write_run(logdir, "b", lineage=5)
     with board(logdir, "slow") as found:
         yield found
 
@@ -106,7 +111,7 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
     ("route", "query", "status", "text"),
     [
         ("/overview", {}, 400, "expected the parameter 'run'"),
-        ("/overview", {"run": "b"}, 404, "got 'b'"),
+        ("/overview", {"run": "c"}, 404, "got 'c'"),
         ("/overview", {"run": "a", "cols": "0"}, 400, "from 1 to 4096"),
         ("/overview", {"run": "a", "cols": "x"}, 400, "from 1 to 4096"),
         ("/overview", {"run": "a", "th": "nan"}, 400, "expected th to be a number"),
@@ -118,11 +123,26 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
         ("/channel", {"run": "a", "layer": "conv1", "channel": "4"}, 404, "0 to 3"),
         ("/channel", {"run": "a", "layer": "conv1", "channel": "-1"}, 404, "0 to 3"),
         ("/violations", {}, 400, "expected the parameter 'run'"),
-        ("/violations", {"run": "b"}, 404, "got 'b'"),
+        ("/violations", {"run": "c"}, 404, "got 'c'"),
         ("/function", {}, 400, "expected the parameter 'run'"),
-        ("/function", {"run": "b"}, 404, "got 'b'"),
+        ("/function", {"run": "c"}, 404, "got 'c'"),
+        ("/overlap", {}, 400, "expected the parameter 'run' 2 to 32 times, got it 0 times"),
+        ("/overlap", {"run": "a"}, 400, "2 to 32 times, got it 1 times"),
+        ("/overlap", {"run": ["a"] * 33}, 400, "2 to 32 times, got it 33 times"),
+        ("/overlap", {"run": ["a", "c"]}, 404, "got 'c'"),
+        ("/overlap", {"run": ["a", "b"], "layer": "x"}, 404, "2 runs to have it, got 'x'"),
+        ("/overlap", {"run": ["a", "b"], "step": "1.5"}, 400, "got '1.5'"),
+        ("/overlap", {"run": ["a", "b"], "unit": "x"}, 400, "one of weights, channels, got 'x'"),
+        ("/overlap", {"run": ["a", "b"], "mask": "x"}, 400, "one of kept, trainable, got 'x'"),
+        ("/overlap_layers", {}, 400, "expected the parameter 'run'"),
+        ("/overlap_layers", {"run": "a"}, 400, "expected the parameter 'other'"),
+        ("/overlap_layers", {"run": "c", "other": "a"}, 404, "got 'c'"),
+        ("/overlap_layers", {"run": "a", "other": "c"}, 404, "got 'c'"),
+        ("/overlap_layers", {"run": "a", "other": "b", "cols": "0"}, 400, "from 1 to 4096"),
+        ("/overlap_layers", {"run": "a", "other": "b", "unit": ""}, 400, "got ''"),
+        ("/overlap_layers", {"run": "a", "other": "b", "mask": "frozen"}, 400, "got 'frozen'"),
         ("/export.csv", {}, 400, "expected the parameter 'run'"),
-        ("/export.csv", {"run": "b", "function": "1"}, 404, "got 'b'"),
+        ("/export.csv", {"run": "c", "function": "1"}, 404, "got 'c'"),
         ("/export.csv", {"run": "a", "function": "2"}, 400, "from 0 to 1, got '2'"),
         ("/export.csv", {"run": "a", "layer": "x"}, 404, "got 'x'"),
         ("/export.csv", {"run": "a", "layer": "conv1", "channel": "9"}, 404, "0 to 3"),
@@ -221,9 +241,24 @@ def test_an_empty_log_lights_no_tab(tmp_path: Path) -> None:
     st.sampled_from([*GOOD, "/index.js", "/x"]),
     st.dictionaries(
         st.sampled_from(
-            ["run", "layer", "variable", "channel", "th", "cols", "since", "function", "x"]
+            [
+                "run",
+                "other",
+                "layer",
+                "variable",
+                "channel",
+                "th",
+                "cols",
+                "since",
+                "function",
+                "step",
+                "unit",
+                "mask",
+                "x",
+            ]
         ),
-        st.sampled_from(["a", "conv1", "conv1/bias", "0", "1e-3", "-1", ".", ""]) | st.text(),
+        st.sampled_from(["a", "b", "channels", "conv1", "conv1/bias", "0", "1e-3", "-1", ".", ""])
+        | st.text(),
     ),
 )
 def test_no_query_whatsoever_is_an_error_of_ours(

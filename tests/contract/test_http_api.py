@@ -20,7 +20,7 @@ from tests import probed
 from tests.tensorboards import Board, board
 
 DOCUMENT = Path(plugin.__file__).with_name("http_api.md")
-HEADING = re.compile(r"^## `(/[a-z.]+)(?:\?[^`]*)?`$", re.MULTILINE)
+HEADING = re.compile(r"^## `(/[a-z_.]+)(?:\?[^`]*)?`$", re.MULTILINE)
 BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<text>.*?)^```$",
                    re.MULTILINE | re.DOTALL)  # fmt: skip
 
@@ -29,7 +29,8 @@ def sample_log(logdir: Path) -> None:
     """Six steps of one layer; at step 4 one of its two channels is frozen.
 
     At step 5 four weights of the other are pruned; one of them moves at step 6. A probe compares
-    its outputs and those of the network.
+    its outputs and those of the network. In a second run every third weight is pruned at step 2,
+    and the second channel at step 6.
     """
     writer = files.LineageWriter(logdir, "dense", layers={"conv1": 2})
     writer.describe(0)
@@ -46,6 +47,19 @@ def sample_log(logdir: Path) -> None:
     places = Place("layer", "conv1", 128), Place("output", "classes", 10)
     probed.write(writer, probed.change(range(1, 7), places=places))
     writer.close(6, notes={"The queue was full": 1})
+    write_ticket(logdir)
+
+
+def write_ticket(logdir: Path) -> None:
+    writer = files.LineageWriter(logdir, "ticket", lineage=0x51C0FFEE, layers={"conv1": 2})
+    writer.describe(0)
+    kernel = files.codes(range(1, 7), 2)
+    kept = (np.arange(18) % 3 > 0).reshape(9, 2)
+    for step in (2, 6):
+        writer.masks(step, {("kept", "conv1/kernel"): kept})
+        files.hold(kernel, slice(step - 1, None), kept)
+        kept = kept & [True, False]
+    writer.records(range(1, 7), {"conv1/kernel": kernel})
 
 
 def sections() -> dict[str, str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
+
+from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import states
 from tb_pastnet.core.description import Layer, Variable
@@ -12,10 +14,11 @@ from tb_pastnet.serve.http.failures import bad_request, not_found, shown
 from tb_pastnet.serve.store.catalog import Catalog
 from tb_pastnet.serve.store.runs import Run
 
-Arguments = Mapping[str, str]
+Arguments = MultiDict[str, str]
 
 MOST_COLUMNS = 4096
 COLUMNS = 256
+FEWEST_RUNS, MOST_RUNS = 2, 32
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -59,13 +62,31 @@ def whole(
     return value
 
 
-def run(arguments: Arguments, catalog: Catalog) -> Run:
-    """The run named by `run`.
+def run(arguments: Arguments, catalog: Catalog, by: str = "run") -> Run:
+    """The run named by `run`, or by another parameter.
 
     Raises:
         Failure: none is named, or there is none of that name.
     """
-    name = _needed(arguments, "run")
+    return _named(_needed(arguments, by), catalog)
+
+
+def runs(arguments: Arguments, catalog: Catalog) -> tuple[Run, ...]:
+    """The runs named by `run`, which stands there once for each of them, in that order.
+
+    Raises:
+        Failure: they are too few or too many, or there is none of that name.
+    """
+    names = arguments.getlist("run")
+    if not FEWEST_RUNS <= len(names) <= MOST_RUNS:
+        raise bad_request(
+            f"Could not compare runs: expected the parameter 'run' {FEWEST_RUNS} to {MOST_RUNS} "
+            f"times, got it {len(names)} times. Name each run by a parameter of its own."
+        )
+    return tuple(_named(name, catalog) for name in names)
+
+
+def _named(name: str, catalog: Catalog) -> Run:
     if name not in catalog.runs:
         raise not_found(
             f"Could not find the run: expected one of the {len(catalog.runs)} in the index, got "
@@ -88,6 +109,21 @@ def layer(arguments: Arguments, of: Run) -> Layer:
         f"Could not find the layer: expected one of the {len(of.layers)} of run "
         f"{shown(of.name)}, got {shown(name)}. The index lists them."
     )
+
+
+def choice(arguments: Arguments, name: str, words: Sequence[str]) -> str:
+    """One of a few words, the first of them by default.
+
+    Raises:
+        Failure: it is none of them.
+    """
+    text = arguments.get(name, words[0])
+    if text not in words:
+        raise bad_request(
+            f"Could not use {name}: expected one of {', '.join(words)}, got {shown(text)}. "
+            f"Correct it or leave it out for {words[0]}."
+        )
+    return text
 
 
 def variable(arguments: Arguments, of: Run, layer: Layer) -> Variable:

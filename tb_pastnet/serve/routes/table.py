@@ -8,6 +8,7 @@ from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import Answer
 from tb_pastnet.serve.routes.export import export_impl
 from tb_pastnet.serve.routes.layers import channel_impl, layer_impl
+from tb_pastnet.serve.routes.overlap import overlap_impl, overlap_layers_impl
 from tb_pastnet.serve.routes.runs import (
     function_impl,
     index_impl,
@@ -24,6 +25,8 @@ ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer]] = {
     "/channel": channel_impl,
     "/violations": violations_impl,
     "/function": function_impl,
+    "/overlap": overlap_impl,
+    "/overlap_layers": overlap_layers_impl,
     "/export.csv": export_impl,
 }
 """What is served below `data/plugin/pastnet/`."""

@@ -19,6 +19,7 @@ MASKS_DISAGREE = (
     "the records are right"
 )
 MASKS_TOO_MANY = "Changes of masks left out so that TensorBoard's memory stays bounded"
+MASKS_UNREAD = "Masks that can't be read: how far they overlap with others isn't known"
 VIOLATIONS_TOO_MANY = "Violations left out so that TensorBoard's memory stays bounded"
 VIOLATIONS_ELSEWHERE = "Violations of channels that the latest network doesn't have"
 FUNCTION_MISSING = "Records without values of the probe: it failed there, or they can't be read"

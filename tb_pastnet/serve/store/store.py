@@ -18,7 +18,7 @@ from tb_pastnet.serve.store.movement import Movement, make_movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series, make_series
 from tb_pastnet.serve.store.shelf import MOST_CELLS
-from tb_pastnet.serve.store.source import ALL, Caller, Source
+from tb_pastnet.serve.store.source import ALL, Caller, Readings, Source
 
 CEILING = 256 << 20
 """Bytes of decoded records and of answers that are kept for later requests."""
@@ -168,6 +168,16 @@ class Store:
     ) -> Value:
         """An answer of the cache, made where it isn't there. See `Cache.get`."""
         return self._cache.get(key, version, make)
+
+    def holds(self, key: Hashable, version: Hashable) -> bool:
+        """Whether the cache has a value. See `Cache.holds`."""
+        return self._cache.holds(key, version)
+
+    def read(
+        self, caller: Caller, tb_runs: Sequence[str], tags: Sequence[str]
+    ) -> tuple[Readings, list[tuple[str, str]]]:
+        """Events as TensorBoard hands them out, and what it doesn't. See `Source.read`."""
+        return self._source.read(caller, tb_runs, tags)
 
     def _read(self, caller: Caller, run: Run, variables: Sequence[str]) -> dict[str, Series]:
         places = {one: run.places[one] for one in variables}

@@ -1,0 +1,61 @@
+"""How far masks of runs overlap, beside how far they would by chance."""
+
+from __future__ import annotations
+
+from tb_pastnet.core.names import MASKS
+from tb_pastnet.serve.http import parameters
+from tb_pastnet.serve.http.failures import not_found, shown
+from tb_pastnet.serve.http.parameters import Arguments
+from tb_pastnet.serve.http.strict_json import dumps
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
+from tb_pastnet.serve.routes.kept import MOST_STEP, kept
+from tb_pastnet.serve.store.overlap_sets import UNITS
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.overlap import make_overlap
+from tb_pastnet.serve.views.overlap_layers import make_overlap_layers
+from tb_pastnet.serve.views.overlap_read import Question
+
+
+def overlap_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Each two of some runs at a step, over all layers or in one."""
+    runs = parameters.runs(arguments, store.catalog(caller))
+    step = parameters.whole(arguments, "step", least=-MOST_STEP, most=MOST_STEP)
+    layer = arguments.get("layer")
+    if layer is not None and not any(one.id == layer for run in runs for one in run.layers):
+        raise not_found(
+            f"Could not find the layer: expected one of the {len(runs)} runs to have it, got "
+            f"{shown(layer)}. The index lists them."
+        )
+    question = _question(store, caller, arguments, layer)
+
+    def make() -> tuple[Answer, bool]:
+        body, complete = make_overlap(question, runs, step)
+        return answer(dumps(body), JSON), complete
+
+    names = tuple(run.name for run in runs)
+    key = ("overlap", caller.experiment, names, step, layer, question.unit, question.mask)
+    return kept(store, key, tuple(run.version for run in runs), make)
+
+
+def overlap_layers_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+    """Two runs, layer by layer in at most `cols` columns."""
+    catalog = store.catalog(caller)
+    pair = parameters.run(arguments, catalog), parameters.run(arguments, catalog, "other")
+    most = parameters.whole(
+        arguments, "cols", least=1, most=parameters.MOST_COLUMNS, default=parameters.COLUMNS
+    )
+    question = _question(store, caller, arguments, None)
+
+    def make() -> tuple[Answer, bool]:
+        body, complete = make_overlap_layers(question, *pair, most or parameters.COLUMNS)
+        return answer(body, BINARY), complete
+
+    names = tuple(run.name for run in pair)
+    key = ("overlap layers", caller.experiment, names, question.unit, question.mask, most)
+    return kept(store, key, tuple(run.version for run in pair), make)
+
+
+def _question(store: Store, caller: Caller, arguments: Arguments, layer: str | None) -> Question:
+    unit = parameters.choice(arguments, "unit", UNITS)
+    return Question(store, caller, unit, parameters.choice(arguments, "mask", MASKS), layer)

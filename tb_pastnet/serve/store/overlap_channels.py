@@ -1,0 +1,155 @@
+"""Which channels of a run are pruned or frozen, as sets: small, where the records aren't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import overlap, states
+from tb_pastnet.core.overlap import Words
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.movement import Movement
+from tb_pastnet.serve.store.notes import Notes
+from tb_pastnet.serve.store.overlap_sets import Layers, Sets
+from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import UNKEPT, Store
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelSets:
+    """The sets of channels of one variable, a row where one of them changed.
+
+    They don't depend on a threshold: that tells settled channels from moving ones.
+
+    Attributes:
+        steps: int64 (changes,), increasing: the record from which each row stands.
+        kept: uint64 (changes, words), the channels that aren't pruned.
+        trainable: uint64 (changes, words), those that aren't frozen either.
+        channels: how many there are.
+        notes: what could not be read of the records, and why.
+    """
+
+    steps: Integers
+    kept: Words
+    trainable: Words
+    channels: int
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.steps.nbytes + self.kept.nbytes + self.trainable.nbytes
+
+    def sets(self, mask: str, steps: Integers) -> Sets:
+        """The sets at some steps.
+
+        Args:
+            mask: "kept" or "trainable".
+            steps: int64 (columns,).
+        """
+        rows = self.kept if mask == "kept" else self.trainable
+        which = np.searchsorted(self.steps, steps, side="right") - 1
+        sizes = overlap.count(rows).astype(np.float64)
+        return Sets(which, sizes, rows.__getitem__, self.channels)
+
+    def held(self, steps: Integers) -> npt.NDArray[np.bool_]:
+        """Where all channels are held and some aren't pruned: no update changes the variable.
+
+        Args:
+            steps: int64 (columns,).
+
+        Returns:
+            bool (columns,): False before the first record.
+        """
+        still = self.kept.any(axis=1) & ~self.trainable.any(axis=1)
+        return np.append(still, False)[np.searchsorted(self.steps, steps, side="right") - 1]
+
+
+def make_channel_sets(moves: Movement) -> ChannelSets:
+    """Takes the sets of channels out of the states.
+
+    Args:
+        moves: state and relative delta of one variable.
+    """
+    state = moves.unsettled & np.uint8(states.STATE)
+    kept = state != states.PRUNED
+    both = np.stack([kept, kept & (state != states.FROZEN)], axis=1)
+    changed = np.ones(len(state), bool)
+    changed[1:] = (both[1:] != both[:-1]).any(axis=(1, 2))
+    rows = overlap.words(np.packbits(both[changed], axis=2))
+    return ChannelSets(
+        moves.steps[changed],
+        np.ascontiguousarray(rows[:, 0]),
+        np.ascontiguousarray(rows[:, 1]),
+        state.shape[1],
+        moves.notes,
+    )
+
+
+def read_channel_sets(
+    store: Store, caller: Caller, run: Run, variables: Sequence[str]
+) -> Mapping[str, ChannelSets]:
+    """The sets of channels of many variables, read in few calls and kept.
+
+    Args:
+        store: the records.
+        caller: on whose behalf.
+        run: from the catalog.
+        variables: ids that the run has.
+    """
+
+    def key(variable: str) -> tuple[str, ...]:
+        return "channel sets", caller.experiment, run.name, variable
+
+    missing = [one for one in variables if not store.holds(key(one), run.version)]
+    movements = store.each_movement(caller, run, missing)
+    read = {one: make_channel_sets(next(movements)) for one in missing}
+
+    def made(variable: str) -> tuple[ChannelSets, int]:
+        # None: it was held a moment ago and had to make room since.
+        found = read.get(variable)
+        sets = found or make_channel_sets(store.movement(caller, run, variable))
+        return sets, UNKEPT if notes.WITHHELD in sets.notes else sets.size
+
+    return {
+        one: store.kept(key(one), run.version, lambda one=one: made(one))  # type: ignore[misc]
+        for one in variables
+    }
+
+
+def each_channels(
+    store: Store,
+    caller: Caller,
+    runs: Sequence[Run],
+    steps: Sequence[Integers],
+    layers: Layers,
+    mask: str,
+    said: Notes,
+) -> Iterator[Mapping[int, Sets]]:
+    """The sets of channels of many runs, layer by layer.
+
+    Args:
+        store: the records.
+        caller: on whose behalf.
+        runs: from the catalog.
+        steps: int64 (columns,) for each of them: of records, -1 for none.
+        layers: what to read.
+        mask: "kept": channels that aren't pruned; "trainable": neither pruned nor frozen.
+        said: gets what could not be read.
+
+    Yields:
+        For each layer the sets of each run that has it.
+    """
+    found = []
+    for at, run in enumerate(runs):
+        wanted = [layer[at].id for layer in layers if at in layer]
+        found.append(read_channel_sets(store, caller, run, wanted))
+        said.update(sum((one.notes for one in found[-1].values()), Notes()))
+    for layer in layers:
+        yield {at: found[at][one.id].sets(mask, steps[at]) for at, one in layer.items()}

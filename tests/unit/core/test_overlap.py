@@ -1,0 +1,122 @@
+"""Overlaps against sets that are counted one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tb_pastnet.core import overlap
+
+
+def sets(count: int = 2, most: int = 300) -> st.SearchStrategy[np.ndarray]:
+    """bool (sets, elements), of none to many elements."""
+    return st.integers(0, most).flatmap(lambda size: hnp.arrays(bool, (count, size)))
+
+
+def members(flags: np.ndarray) -> set[int]:
+    return {at for at, there in enumerate(flags.tolist()) if there}
+
+
+@given(sets())
+def test_an_overlap_is_intersection_over_union(flags: np.ndarray) -> None:
+    a, b = map(members, flags)
+    right = len(a & b) / len(a | b) if a | b else 1.0
+    assert overlap.overlap(len(a & b), len(a), len(b)) == right
+
+
+@given(sets())
+def test_chance_is_the_formula_of_the_densities(flags: np.ndarray) -> None:
+    size = flags.shape[1]
+    one, other = (int(x.sum()) for x in flags)
+    expected = overlap.expected_both(one, other, size)
+    found = overlap.overlap(expected, one, other)
+    d1, d2 = (x / size if size else 0.0 for x in (one, other))
+    assert expected == pytest.approx(size * d1 * d2)
+    assert found == pytest.approx(d1 * d2 / (d1 + d2 - d1 * d2) if d1 + d2 else 1.0)
+    assert 0 <= found <= 1
+
+
+def test_chance_is_what_random_sets_share_on_average() -> None:
+    rng = np.random.default_rng(4)
+    flags = np.arange(200) < np.array([[120], [30]])
+    drawn = rng.permuted(np.broadcast_to(flags, (4000, 2, 200)), axis=2)
+    shared = (drawn[:, 0] & drawn[:, 1]).sum(axis=1)
+    # Four standard errors.
+    assert overlap.expected_both(120, 30, 200) == pytest.approx(
+        shared.mean(), abs=4 * shared.std() / np.sqrt(4000)
+    )
+
+
+@given(st.lists(sets(most=40), max_size=5))
+def test_layers_joined_are_their_sums(layers: list[np.ndarray]) -> None:
+    a, b = ({(n, x) for n, one in enumerate(layers) for x in members(one[at])} for at in (0, 1))
+    one, other, both = (
+        (
+            sum(int(each.sum()) for each in some)
+            for some in zip(*((x[0], x[1], x[0] & x[1]) for x in layers), strict=True)
+        )
+        if layers
+        else (0, 0, 0)
+    )
+    assert overlap.overlap(both, one, other) == (len(a & b) / len(a | b) if a | b else 1.0)
+
+
+def test_by_chance_each_layer_counts_by_its_own_densities() -> None:
+    one, other, sizes = np.array([[8, 1], [2, 9], [10, 90]])
+    expected = overlap.expected_both(one, other, sizes).sum()
+    d1, d2 = one / sizes, other / sizes
+    right = (sizes * d1 * d2).sum() / (sizes * (d1 + d2 - d1 * d2)).sum()
+    assert overlap.overlap(expected, one.sum(), other.sum()) == pytest.approx(right, rel=1e-12)
+
+
+def test_empty_sets_and_no_elements_overlap_by_one() -> None:
+    assert overlap.overlap(0, 0, 0) == 1
+    assert overlap.overlap(0, 0, 3) == 0
+    assert overlap.expected_both(0, 0, 0) == 0
+    assert overlap.overlap(overlap.expected_both(0, 0, 0), 0, 0) == 1
+    assert overlap.overlap([], [], []).shape == (0,)
+
+
+def test_what_is_unknown_stays_unknown() -> None:
+    nan = np.nan
+    found = overlap.overlap([nan, 1, 1, 0], [2, nan, 2, 0], [2, 2, nan, nan])
+    assert np.isnan(found).all()
+    assert np.isnan(overlap.expected_both([nan, 1], [1, nan], [4, 4])).all()
+
+
+@pytest.fixture(params=["numpy", "table"])
+def _either_way_to_count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with NumPy before 2, which can't count bits."""
+    if request.param == "table":
+        monkeypatch.setattr(overlap, "_ones", overlap._ones_by_table)
+
+
+@pytest.mark.usefixtures("_either_way_to_count")
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 63, 64, 65, 1000])
+def test_bits_are_counted(size: int) -> None:
+    rng = np.random.default_rng(size)
+    flags = rng.random((5, 3, size)) < rng.random((5, 3, 1))
+    packed = overlap.words(np.packbits(flags, axis=-1))
+    assert packed.dtype == np.uint64
+    assert packed.shape == (5, 3, -(-size // 64))
+    assert overlap.count(packed).tolist() == flags.sum(axis=-1).tolist()
+
+
+@pytest.mark.usefixtures("_either_way_to_count")
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_each_two_sets_are_counted(count: int) -> None:
+    flags = np.random.default_rng(count).random((count, 130)) < 0.4
+    found = overlap.count_pairs(overlap.words(np.packbits(flags, axis=-1)))
+    right = [[len(members(a) & members(b)) for b in flags] for a in flags]
+    assert found.dtype == np.int64
+    assert found.tolist() == right
+
+
+def test_the_table_knows_every_sixteen_bits() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16)
+    assert overlap._ones_by_table(every.view(np.uint64)).tolist() == [
+        int(x).bit_count() for x in every
+    ]
