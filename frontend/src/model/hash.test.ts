@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DEFAULTS, fromPairs, type PageState, toPairs } from "./hash";
+import { DEFAULTS, fromPairs, type PageState, patched, toPairs } from "./hash";
 
 const FULL: PageState = {
   view: "layer",
@@ -59,5 +59,22 @@ describe("the URL", () => {
     ["fm", "length"],
   ])("falls back to the default for %s=%s", (key, value) => {
     expect(fromPairs(new Map([[key, value]]))).toEqual(DEFAULTS);
+  });
+});
+
+describe("a change of the state", () => {
+  const here: PageState = { ...DEFAULTS, layer: "a", pins: [3], rowZoom: [4, 20], zoom: [1, 9] };
+
+  it("leaves pins and the zoom of rows with their layer", () => {
+    expect(patched(here, { layer: "b" })).toEqual({ ...here, layer: "b", pins: [], rowZoom: null });
+    expect(patched(here, { variable: "a/bias" })).toMatchObject({ pins: [], rowZoom: null });
+    expect(patched(here, { layer: "a", step: 5 })).toEqual({ ...here, step: 5 });
+    expect(patched(here, { layer: "b", pins: [1], rowZoom: [0, 2] })).toMatchObject({ pins: [1], rowZoom: [0, 2] });
+  });
+
+  it("leaves the zoom of rows with their order", () => {
+    expect(patched(here, { order: "index" })).toMatchObject({ pins: [3], rowZoom: null, zoom: [1, 9] });
+    expect(patched(here, { rowsOf: "other" })).toMatchObject({ pins: [3], rowZoom: null });
+    expect(patched(here, { run: "other" })).toMatchObject({ pins: [3], rowZoom: [4, 20] });
   });
 });

@@ -96,6 +96,16 @@ export const DEFAULTS: PageState = {
   change: "relative",
 };
 
+/** A change of the state. What belongs to a layer, a variable or an order of rows goes with it. */
+export function patched(state: PageState, patch: Partial<PageState>): PageState {
+  const next = { ...state, ...patch };
+  const moved = (key: keyof PageState) => state[key] !== next[key];
+  const elsewhere = moved("layer") || moved("variable");
+  if (elsewhere && !patch.pins) next.pins = [];
+  if ((elsewhere || moved("order") || moved("rowsOf")) && !patch.rowZoom) next.rowZoom = null;
+  return next;
+}
+
 const list = (names: string[]): string => names.map(encodeURIComponent).join(",");
 
 function unlist(text: string | undefined): string[] {

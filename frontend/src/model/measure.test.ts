@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { differenceOf, differenceText, differenceTicks, measureIn, placeOfDifference } from "./measure";
+import { differenceOf, differenceText, differenceTicks, measureIn, measureName, placeOfDifference } from "./measure";
 import type { Series } from "./series";
 import { STATES } from "./states";
 
@@ -66,14 +66,15 @@ it("tells differences of shares in points, of deltas in times", () => {
 
 it("places differences from -1 to 1, small ones of shares by their root", () => {
   expect([-1, -0.25, 0, 0.25, 1].map((value) => placeOfDifference(value, "pruned"))).toEqual([-1, -0.5, 0, 0.5, 1]);
-  expect([-9, -1, 0, 2].map((value) => placeOfDifference(value, "delta"))).toEqual([-1, -0.5, 0, 1]);
+  expect([-9, -0.5, 0, 2].map((value) => placeOfDifference(value, "delta"))).toEqual([-1, -0.5, 0, 1]);
   expect(placeOfDifference(Number.NaN, "pruned")).toBeNaN();
   expect(differenceTicks("pruned").map(([, text]) => text)).toEqual(["−100", "−25", "same", "+25", "+100"]);
-  expect(differenceTicks("delta")).toEqual([
-    [-1, "÷100"],
-    [-0.5, "÷10"],
-    [0, "same"],
-    [0.5, "×10"],
-    [1, "×100"],
-  ]);
+  expect(differenceTicks("delta").map(([, text]) => text)).toEqual(["÷10", "÷3", "same", "×3", "×10"]);
+  expect(differenceTicks("delta").map(([place]) => place)).toEqual(
+    [-1, -Math.log10(3), 0, Math.log10(3), 1].map((place) => expect.closeTo(place)),
+  );
+});
+
+it("names measures inside a sentence", () => {
+  expect([measureName("moving"), measureName("delta")]).toEqual(["still moving", "mean Δ of moving"]);
 });

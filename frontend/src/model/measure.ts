@@ -5,6 +5,21 @@ import type { Measure } from "./hash";
 import type { Series } from "./series";
 import { MOVING, NO_DATA, STATES, stateCode } from "./states";
 
+export const MEASURE_TITLES: Record<Measure, string> = {
+  moving: "Still moving",
+  settled: "Settled",
+  frozen: "Frozen",
+  pruned: "Pruned",
+  reactivated: "Reactivated",
+  violated: "Violated",
+  sparsity: "Pruned weights",
+  delta: "Mean Δ of moving",
+};
+
+/** "still moving", inside a sentence */
+export const measureName = (which: Measure): string =>
+  MEASURE_TITLES[which].charAt(0).toLowerCase() + MEASURE_TITLES[which].slice(1);
+
 /**
  * The measure over the columns [from, to): a share from 0 to 1, or the mean relative delta of what moves.
  *
@@ -42,11 +57,8 @@ export function differenceOf(own: number, base: number, which: Measure): number 
   return own > 0 && base > 0 ? Math.log10(own / base) : Number.NaN;
 }
 
-/** Decades at which the diverging scale ends. */
-const DECADES = 2;
-
-/** Place of decades between deltas on the diverging scale, -1 to 1. */
-export const placeOfDecades = (decades: number): number => Math.max(-1, Math.min(1, decades / DECADES));
+/** Place of decades between deltas on the diverging scale, -1 to 1: it ends at ten times and at a tenth. */
+export const placeOfDecades = (decades: number): number => Math.max(-1, Math.min(1, decades));
 
 /** Place of a difference on the diverging scale, -1 to 1. Shares go by their root, so that small differences show. */
 export function placeOfDifference(difference: number, which: Measure): number {
@@ -73,7 +85,10 @@ export function differenceText(difference: number, which: Measure): string {
 /** Ends, quarters and middle of the diverging scale, as texts. */
 export const differenceTicks = (which: Measure): [number, string][] =>
   which === "delta"
-    ? [-2, -1, 0, 1, 2].map((decades) => [placeOfDecades(decades), decades === 0 ? "same" : timesText(decades)])
+    ? [1 / 10, 1 / 3, 1, 3, 10].map((times) => {
+        const decades = Math.log10(times);
+        return [placeOfDecades(decades), times === 1 ? "same" : timesText(decades)];
+      })
     : [-1, -0.25, 0, 0.25, 1].map((share) => [
         placeOfDifference(share, which),
         share === 0 ? "same" : `${share > 0 ? "+" : "−"}${100 * Math.abs(share)}`,

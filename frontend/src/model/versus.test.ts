@@ -66,8 +66,9 @@ it("colours rise with the distance whatever its direction", () => {
   const levels = distanceLevels();
   const at = (code: number) => levels[code - DELTA_ZERO];
   expect(at(DELTA_ZERO)).toBe(0);
-  // a decade is 53 sixteenths of an octave, the scale ends at two
-  expect(at(DELTA_ZERO + 2 * 53) >> 1).toBe(63);
-  expect(at(DELTA_ZERO + 2 * 53 + 1)).toBe(at(DELTA_ZERO + 2 * 53) + 1);
+  // a decade is 53.15 sixteenths of an octave: there the scale ends
+  expect(at(DELTA_ZERO + 2 * 26) >> 1).toBe(62);
+  expect(at(DELTA_ZERO + 2 * 26 + 1)).toBe(at(DELTA_ZERO + 2 * 26) + 1);
+  expect(at(DELTA_ZERO + 2 * 54) >> 1).toBe(127);
   expect(at(DELTA_ZERO + 32_001)).toBe(255);
 });

@@ -6,6 +6,7 @@ import { goDown, goUp, listViolations, moveLayer, moveRun } from "./actions";
 import { moveCursor, moveCursorTo } from "./cursor";
 import { activeLayer, activeRun, cellSummary, cellsOf } from "./data";
 import { channel, helpOpen, order, update, view } from "./store";
+import { toggleVersus } from "./versus";
 
 /** ↑ and ↓: the next channel in drawing order. */
 function moveChannel(by: number): void {
@@ -29,6 +30,7 @@ const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
   k: () => moveLayer(-1),
   "[": () => moveRun(-1),
   "]": () => moveRun(1),
+  d: () => toggleVersus(),
   v: () => listViolations(null),
   Enter: () => goDown(),
   Escape: () => goUp(),

@@ -3,18 +3,20 @@
 import { pixelsOf } from "../draw/palette";
 import { fillBox, type Raster } from "../draw/raster";
 import { drawStrip } from "../draw/strip";
+import { drawStripDifference } from "../draw/versus";
 import { formatCount } from "../model/format";
 import { type Overview, sumOf } from "../model/overview";
 import { type Scale, toPixel, toStep } from "../model/scale";
 import { columnAt, readAt, violations } from "../model/series";
 import { openLayer } from "./actions";
+import { against, apartText } from "./baseline";
 import { Failure } from "./bits";
 import { RasterCanvas } from "./canvas";
 import { cursor, readStep, setStep } from "./cursor";
 import { overviewOf, type Run, range, scaleOf } from "./data";
 import { startDrag, ZoomBox } from "./drag";
 import { type Layout, type Place, placeAt, type Window } from "./geometry";
-import { focusRow, hover, runName, theme, update } from "./store";
+import { focusRow, hover, measure, runName, theme, update } from "./store";
 import { sharesText } from "./words";
 
 interface Props {
@@ -25,7 +27,14 @@ interface Props {
   first: boolean;
 }
 
-function paint(raster: Raster, place: Place, overview: Overview, window: Window, scale: Scale, ratio: number): void {
+interface Drawn {
+  overview: Overview;
+  /** What it is drawn against. */
+  base: Overview | null;
+}
+
+function paint(raster: Raster, place: Place, drawn: Drawn, window: Window, scale: Scale, ratio: number): void {
+  const { overview, base } = drawn;
   const pixels = pixelsOf(theme.value);
   const top = Math.round((place.stripTop - window.top) * ratio);
   const bottom = Math.round((place.stripTop + place.stripHeight - window.top) * ratio);
@@ -37,7 +46,8 @@ function paint(raster: Raster, place: Place, overview: Overview, window: Window,
   };
   if (box.height <= 0) return;
   const series = sumOf(overview, place.row.layers);
-  drawStrip(raster, box, series, scale, overview.threshold, pixels);
+  if (base) drawStripDifference(raster, box, series, sumOf(base, place.row.layers), measure.value, scale, pixels);
+  else drawStrip(raster, box, series, scale, overview.threshold, pixels);
   if (!series || !violations(series)) return;
   const line = raster.ratio;
   fillBox(raster, { ...box, height: line }, pixels.violated);
@@ -50,8 +60,12 @@ function Strips({ run, window, width }: Props) {
   const { value: overview, error } = overviewOf(run.name);
   const scale = scaleOf(width);
   if (!overview) return error ? <Failure text={error} /> : null;
+  const base = against(run);
+  const drawn = { overview, base: base && overviewOf(base.name).value };
   const total = sumOf(overview, overview.layers);
-  const label = `${run.name} at step ${formatCount(cursor.value)}: ${sharesText(total ? readAt(total, cursor.value) : null)}`;
+  const values = sharesText(total ? readAt(total, cursor.value) : null);
+  const label = `${run.name} at step ${formatCount(cursor.value)}: ${base ? `${apartText(run, base)}. ` : ""}${values}`;
+  if (base && !drawn.base) return null;
   return (
     <RasterCanvas
       class="strips"
@@ -59,9 +73,9 @@ function Strips({ run, window, width }: Props) {
       width={width}
       height={window.bottom - window.top}
       style={{ top: `${window.top}px` }}
-      inputs={[overview, window, theme.value, range.value[0], range.value[1]]}
+      inputs={[overview, drawn.base, measure.value, window, theme.value, range.value[0], range.value[1]]}
       paint={(raster, _, __, ratio) => {
-        for (const place of window.places) paint(raster, place, overview, window, scale, ratio);
+        for (const place of window.places) paint(raster, place, drawn, window, scale, ratio);
       }}
     />
   );

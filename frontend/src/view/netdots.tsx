@@ -2,55 +2,48 @@
 
 import { drawDots } from "../draw/dots";
 import { placeOf, scaleTop } from "../model/delta";
-import { formatCount, formatNumber } from "../model/format";
+import { formatCount, formatFineShare, formatNumber } from "../model/format";
 import type { Measure } from "../model/hash";
-import { sumOf } from "../model/overview";
-import { type Readout, readAt } from "../model/series";
-import { stateCode } from "../model/states";
-import { sparsityText } from "../model/violations";
+import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference } from "../model/measure";
+import { against, apart, baselineRun, differs, measured } from "./baseline";
 import { Canvas } from "./canvas";
 import { cursor, readStep } from "./cursor";
 import { overviewOf, type Run, rows, shownRuns, sparse, threshold } from "./data";
 import { DOTS_WIDTH, type Window } from "./geometry";
 import { measure, theme, update } from "./store";
 
-const TITLES: Record<Measure, string> = {
-  moving: "Still moving",
-  settled: "Settled",
-  frozen: "Frozen",
-  pruned: "Pruned",
-  reactivated: "Reactivated",
-  violated: "Violated",
-  sparsity: "Pruned weights",
-  delta: "Mean Δ of moving",
-};
-
 const PADDING = 12;
 
-/** A readout's place on the axis, 0 to 1; NaN where there is none. */
-function position(readout: Readout | null, which: Measure): number {
-  if (!readout || readout.total === 0) return Number.NaN;
-  if (which === "delta") {
-    if (!(readout.meanDelta > 0)) return Number.NaN;
-    return placeOf(readout.meanDelta, threshold.value);
+/** Place of a run's marker on the axis, 0 to 1; NaN where there is none. */
+function position(run: Run, layers: readonly string[], step: number, which: Measure): number {
+  if (differs.value) {
+    const base = against(run);
+    return base ? (1 + placeOfDifference(apart(run, base, layers, step), which)) / 2 : 0.5;
   }
-  if (which === "sparsity") return readout.prunable > 0 ? readout.pruned / readout.prunable : Number.NaN;
-  const count = which === "violated" ? readout.violated : readout.counts[stateCode(which)];
-  return count / readout.total;
+  const value = measured(run, layers, step, which);
+  if (which !== "delta") return value;
+  return value > 0 ? placeOf(value, threshold.value) : Number.NaN;
 }
 
 /** The value behind a position. */
-function valueText(readout: Readout | null, which: Measure): string {
-  const place = position(readout, which);
-  if (!readout || Number.isNaN(place)) return "no value";
-  if (which === "delta") return formatNumber(readout.meanDelta);
-  return which === "sparsity" ? (sparsityText(readout) ?? "no value") : `${(100 * place).toFixed(1)}%`;
+function valueText(run: Run, layers: readonly string[], step: number, which: Measure): string {
+  const base = against(run);
+  if (base) return differenceText(apart(run, base, layers, step), which);
+  const value = measured(run, layers, step, which);
+  if (Number.isNaN(value)) return "no value";
+  return which === "delta" ? formatNumber(value) : formatFineShare(value, 1);
 }
 
-function readRow(run: Run, layerIds: string[], step: number): Readout | null {
-  const overview = overviewOf(run.name).value;
-  const series = overview && sumOf(overview, layerIds);
-  return series ? readAt(series, step) : null;
+/** Ticks of the axis: place from 0 to 1, and text. */
+function ticks(): [number, string][] {
+  if (differs.value) {
+    return differenceTicks(measure.value).map(([place, text]) => [(1 + place) / 2, text === "same" ? "0" : text]);
+  }
+  if (measure.value !== "delta") return [0, 0.5, 1].map((at) => [at, at === 1 ? "100%" : String(100 * at)]);
+  return [
+    [0, formatNumber(threshold.value)],
+    [1, `≥ ${formatNumber(scaleTop(threshold.value))}`],
+  ];
 }
 
 export function DotsHead() {
@@ -61,7 +54,7 @@ export function DotsHead() {
         value={measure.value}
         onChange={(event) => update({ measure: event.currentTarget.value as Measure })}
       >
-        {Object.entries(TITLES)
+        {Object.entries(MEASURE_TITLES)
           .filter(([value]) => value !== "sparsity" || sparse.value || measure.value === "sparsity")
           .map(([value, title]) => (
             <option key={value} value={value}>
@@ -69,22 +62,16 @@ export function DotsHead() {
             </option>
           ))}
       </select>
-      <div class="two">one marker per run, step {formatCount(readStep.value)}</div>
+      <div class="two">
+        {differs.value ? `against ${baselineRun.value?.name}` : "one marker per run"}, step{" "}
+        {formatCount(readStep.value)}
+      </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
-        {measure.value === "delta" ? (
-          <>
-            <span class="tick start">{formatNumber(threshold.value)}</span>
-            <span class="tick end">≥ {formatNumber(scaleTop(threshold.value))}</span>
-          </>
-        ) : (
-          <>
-            <span class="tick start">0</span>
-            <span class="tick" style={{ left: "50%" }}>
-              50
-            </span>
-            <span class="tick end">100%</span>
-          </>
-        )}
+        {ticks().map(([at, text]) => (
+          <span key={at} class={`tick ${at === 0 ? "start" : at === 1 ? "end" : ""}`} style={{ left: `${100 * at}%` }}>
+            {text}
+          </span>
+        ))}
       </div>
     </div>
   );
@@ -94,11 +81,11 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
   const step = readStep.value;
   const which = measure.value;
   const total = rows.value[0]?.layers ?? [];
-  const words = shownRuns.value.map((run) => `${run.name} ${valueText(readRow(run, total, cursor.value), which)}`);
+  const words = shownRuns.value.map((run) => `${run.name} ${valueText(run, total, cursor.value, which)}`);
   return (
     <div class="dots-column">
       <Canvas
-        label={`${TITLES[which]} at step ${formatCount(cursor.value)}, all layers: ${words.join(", ")}`}
+        label={`${MEASURE_TITLES[which]}${differs.value ? ` against ${baselineRun.value?.name}` : ""} at step ${formatCount(cursor.value)}, all layers: ${words.join(", ")}`}
         width={width}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
@@ -107,6 +94,7 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
           step,
           which,
           theme.value,
+          differs.value && baselineRun.value && overviewOf(baselineRun.value.name).value,
           shownRuns.value,
           ...shownRuns.value.map((run) => overviewOf(run.name).value),
         ]}
@@ -115,7 +103,7 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
           for (const place of window.places) {
             const y = Math.round(place.stripTop + place.stripHeight / 2 - window.top);
             const dots = shownRuns.value.map((run) => ({
-              position: position(readRow(run, place.row.layers, step), which),
+              position: position(run, place.row.layers, step, which),
               color: run.color,
               shape: run.shape,
             }));

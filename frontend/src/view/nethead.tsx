@@ -1,15 +1,18 @@
 /** The sticky head of a run's column: name, stacked bar and two numbers at the cursor, and the axis. */
 
 import { formatCount, formatShare, formatShort, plural } from "../model/format";
+import { differenceText, measureName } from "../model/measure";
 import { sumOf } from "../model/overview";
 import { type Scale, stepTicks, toPixel } from "../model/scale";
 import { type Readout, readAt } from "../model/series";
 import { LEGEND, STATE_NAMES } from "../model/states";
 import { sparsityText } from "../model/violations";
 import { listViolations } from "./actions";
+import { against, apart } from "./baseline";
 import { Icon, Marker, RunName } from "./bits";
 import { cursor, readStep } from "./cursor";
 import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "./data";
+import { measure } from "./store";
 import { largest, sharesText } from "./words";
 
 const LETTER = 6.2;
@@ -66,11 +69,22 @@ function Sparsity({ readout }: { readout: Readout | null }) {
   );
 }
 
+/** How far the run is from the baseline, all rows together. */
+function Apart({ run, base }: { run: Run; base: Run }) {
+  const difference = apart(run, base, rows.value[0]?.layers ?? [], readStep.value);
+  return (
+    <span>
+      <b>{differenceText(difference, measure.value)}</b> {measureName(measure.value)}
+    </span>
+  );
+}
+
 export function RunHead({ run, width, first }: { run: Run; width: number; first: boolean }) {
   const overview = overviewOf(run.name).value;
   const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
   const readout = total ? readAt(total, readStep.value) : null;
   const fixed = total ? readAt(total, cursor.value) : null;
+  const base = against(run);
   const found = overview && violatedIn(run.name, overview.layers);
   return (
     <div class="run-head" title={run.name}>
@@ -98,14 +112,18 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
           : null}
       </div>
       <div class="two">
-        {readout && readout.total > 0
-          ? largest(readout).map((entry, i) => (
-              <span key={entry.state}>
-                {i > 0 ? <span class="dot"> · </span> : ""}
-                <b>{formatShare(entry.count, readout.total)}</b> {STATE_NAMES[entry.state]}
-              </span>
-            ))
-          : "no record here"}
+        {base ? (
+          <Apart run={run} base={base} />
+        ) : readout && readout.total > 0 ? (
+          largest(readout).map((entry, i) => (
+            <span key={entry.state}>
+              {i > 0 ? <span class="dot"> · </span> : ""}
+              <b>{formatShare(entry.count, readout.total)}</b> {STATE_NAMES[entry.state]}
+            </span>
+          ))
+        ) : (
+          "no record here"
+        )}
       </div>
       {sparse.value ? <Sparsity readout={readout} /> : null}
       <Axis width={width} pill={first} />

@@ -2,9 +2,11 @@
 
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, formatShare } from "../model/format";
+import { differenceText, MEASURE_TITLES } from "../model/measure";
 import { sumOf } from "../model/overview";
 import { readAt } from "../model/series";
 import { LEGEND, STATE_TITLES } from "../model/states";
+import { apart, baselineRun, differs } from "./baseline";
 import { DataTable, Skeleton, TableButton } from "./bits";
 import { useSize } from "./canvas";
 import { cursor } from "./cursor";
@@ -14,7 +16,7 @@ import { RunColumn } from "./netcolumn";
 import { DotsColumn, DotsHead } from "./netdots";
 import { RunHead } from "./nethead";
 import { Names } from "./netnames";
-import { focusRow, hover, layerFilter, tables } from "./store";
+import { focusRow, hover, layerFilter, measure, tables } from "./store";
 import { pastText, weightsText } from "./words";
 
 const HEAD_HEIGHT = 98;
@@ -47,6 +49,7 @@ function PastNote() {
 }
 
 function NetworkTable() {
+  const base = differs.value ? baselineRun.value : null;
   const columns = [
     { title: "Layer", text: true },
     { title: "Run", text: true },
@@ -55,6 +58,7 @@ function NetworkTable() {
     { title: "Violated" },
     { title: "Non-finite" },
     ...(sparse.value ? [{ title: "Pruned weights" }] : []),
+    ...(base ? [{ title: `${MEASURE_TITLES[measure.value]} against ${base.name}` }] : []),
   ];
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
@@ -72,6 +76,7 @@ function NetworkTable() {
         readout ? formatCount(readout.violated) : "–",
         readout ? formatCount(readout.nonfinite) : "–",
         ...(sparse.value ? [(readout && weightsText(readout)) ?? "–"] : []),
+        ...(base ? [differenceText(apart(run, base, row.layers, cursor.value), measure.value)] : []),
       ];
     }),
   );
@@ -154,7 +159,12 @@ export function NetworkView() {
                   <h1>Is it still learning?</h1>
                   <TableButton panel="network" what="the network" />
                 </div>
-                <p>Share of channels in each state, by layer (input at top)</p>
+                <p>
+                  {differs.value
+                    ? `${MEASURE_TITLES[measure.value]}: difference to ${baselineRun.value?.name}, by layer`
+                    : "Share of channels in each state, by layer"}{" "}
+                  (input at top)
+                </p>
               </div>
               {shown.map((run, i) => (
                 <RunHead key={run.name} run={run} width={column - GAP} first={i === 0} />

@@ -8,6 +8,7 @@ import { sumOf } from "../model/overview";
 import { addReadouts, readAt } from "../model/series";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../model/states";
 import { toggleRun } from "./actions";
+import { differs } from "./baseline";
 import { Icon, Marker, RunName } from "./bits";
 import { readStep } from "./cursor";
 import {
@@ -29,24 +30,26 @@ import { FilterBox } from "./filterbox";
 import { begin, finish } from "./idle";
 import { Records } from "./records";
 import { helpOpen, runFilter, theme, update, view } from "./store";
+import { BaselineTag, VersusScale } from "./versus";
 
 function runDetail(run: Run): string {
   if (run.records === 0) return "no records yet";
   const last = `step ${formatCount(run.last_step ?? 0)}`;
-  return run.closed || run.source === "summary" ? `${plural(run.records, "record")} to ${last}` : `open · ${last}`;
+  return run.closed || run.source === "summary" ? `${last} · ${plural(run.records, "record")}` : `open · ${last}`;
 }
 
 function RunItem({ run }: { run: Run }) {
   return (
-    <li>
-      <label class="run" title={run.name}>
+    <li class="run">
+      <label title={run.name}>
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
           <RunName text={run.name} />
           <span class="sub">{runDetail(run)}</span>
         </span>
-        <Marker color={run.color} shape={run.shape} size={13} />
       </label>
+      <BaselineTag run={run} />
+      <Marker color={run.color} shape={run.shape} size={13} />
     </li>
   );
 }
@@ -207,12 +210,14 @@ export function Sidebar() {
           <p class="side-block sub">No run matches; {formatCount(runs.value.length)} are hidden by the filter.</p>
         ) : null}
         <Legend />
-        <MovementScale />
+        <VersusScale />
+        {differs.value && view.value === "network" ? null : <MovementScale />}
         <Threshold />
         <Records />
       </div>
       <footer>
-        <kbd>←</kbd> <kbd>→</kbd> step <kbd>J</kbd> <kbd>K</kbd> layer <kbd>Enter</kbd> open{" "}
+        <kbd>←</kbd> <kbd>→</kbd> step <kbd>J</kbd> <kbd>K</kbd> layer <kbd>Enter</kbd> open <kbd>P</kbd> pin{" "}
+        <kbd>D</kbd> difference with baseline{" "}
         <button type="button" class="plain" onClick={() => (helpOpen.value = true)}>
           <kbd>?</kbd> all keys
         </button>

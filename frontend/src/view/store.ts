@@ -4,7 +4,7 @@ import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/si
 import { DARK, LIGHT } from "../draw/palette";
 import { hashUrl, readHash, watchHash, writeHash } from "../host";
 import { applyFilter, type Filter, NO_FILTER } from "../model/filter";
-import { fromPairs, type PageState, toPairs } from "../model/hash";
+import { fromPairs, type PageState, patched, toPairs } from "../model/hash";
 
 export const page = signal<PageState>(fromPairs(readHash()));
 
@@ -60,7 +60,7 @@ effect(() => {
 
 /** Changes the state and replaces the URL soon: browsers limit how often it may be written (Safari: 100 in 30 s). */
 export function update(patch: Partial<PageState>): void {
-  page.value = { ...page.peek(), ...patch };
+  page.value = patched(page.peek(), patch);
   clearTimeout(urlTimer);
   urlTimer = setTimeout(flushUrl, 150);
 }
@@ -68,7 +68,7 @@ export function update(patch: Partial<PageState>): void {
 /** A drill-down: the current entry keeps the state before the patch, a new one gets the state after it. */
 export function drill(patch: Partial<PageState>): void {
   flushUrl();
-  page.value = { ...page.peek(), ...patch };
+  page.value = patched(page.peek(), patch);
   writeHash(toPairs(page.peek()), true);
 }
 

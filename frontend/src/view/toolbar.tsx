@@ -13,6 +13,7 @@ import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
 import { panelPicture } from "./picture";
 import { layerFilter, page, spoken, update, variableId, view, zoom } from "./store";
+import { VersusToggle } from "./versus";
 
 const VIEW_TITLES: Record<View, string> = {
   network: "Network",
@@ -126,6 +127,7 @@ export function Toolbar() {
           </Button>
         ))}
       </div>
+      <VersusToggle />
       {zoom.value ? (
         <Button title="Show all steps again (0)" onClick={() => update({ zoom: null })}>
           Steps {formatCount(zoom.value[0])} to {formatCount(zoom.value[1])} <Icon name="close" size={14} />

@@ -2,15 +2,17 @@
 
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatShare } from "../model/format";
+import { differenceText, MEASURE_TITLES } from "../model/measure";
 import { sumOf } from "../model/overview";
 import type { Readout } from "../model/series";
 import { readAt } from "../model/series";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../model/states";
 import { sparsityText } from "../model/violations";
+import { against, apart } from "./baseline";
 import { Icon, Marker } from "./bits";
 import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "./data";
 import { recordAt } from "./heatpanel";
-import { type Hover, hover } from "./store";
+import { type Hover, hover, measure } from "./store";
 
 const ROOM = { width: 252, height: 276 };
 
@@ -86,6 +88,7 @@ function Steps({ readout, step }: { readout: Readout | null; step: number }) {
 function RowTip({ at, run }: { at: Hover; run: Run }) {
   const row = rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === ""));
   const overview = overviewOf(run.name).value;
+  const base = against(run);
   if (!row || !overview) return null;
   const series = sumOf(overview, row.layers);
   const readout = series ? readAt(series, at.step) : null;
@@ -97,6 +100,12 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         <Steps readout={readout} step={at.step} />
         {series ? ` · ${formatCount(series.channels)} channels` : ""}
       </div>
+      {base && readout ? (
+        <div class="tip-apart">
+          {MEASURE_TITLES[measure.value]} <b>{differenceText(apart(run, base, row.layers, at.step), measure.value)}</b>{" "}
+          against <bdi>{base.name}</bdi>
+        </div>
+      ) : null}
       {readout ? (
         <Shares readout={readout} />
       ) : (

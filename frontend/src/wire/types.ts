@@ -109,6 +109,9 @@ export interface LayerHeader {
   past: string;
   account: Account;
   events: LayerEvent[];
+  /** Names of the columns that `since` left out, and of all up to the last one. */
+  before?: string;
+  digest?: string;
 }
 
 /** A channel whose held weights changed. */
