@@ -1,11 +1,13 @@
 // The page on synthetic data, inside a stand-in for TensorBoard's frame. `node gallery/server.mjs [port]`, then
-// http://127.0.0.1:PORT/mock/ (or leak, masks, one, unborn, empty, big, many, hostile; ?dark for the dark theme).
+// http://127.0.0.1:PORT/mock/ (or leak, masks, one, unborn, empty, big, many, hostile; ?dark for the dark theme), and
+// every glyph under http://127.0.0.1:PORT/glyphs/.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { channelAnswer, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
+import { glyphs } from "./glyphs.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const bundle = process.env.PASTNET_BUNDLE ?? join(here, "../../tb_pastnet/serve/static/index.js");
@@ -79,12 +81,22 @@ async function route(name, data, path, query, response) {
   return fail(response, 404, "Could not find the route.");
 }
 
+async function sendGlyphs(path, response) {
+  const found = await glyphs(path).catch((error) => [
+    "text/javascript",
+    `throw new Error(${JSON.stringify(String(error))})`,
+  ]);
+  if (!found) return fail(response, 404, "Could not find the file.");
+  return send(response, 200, ...found);
+}
+
 const server = createServer((request, response) => {
   const url = new URL(request.url, "http://localhost");
   const [, name, ...rest] = url.pathname.split("/");
   if (name === "favicon.ico") return send(response, 204, "image/x-icon", "");
-  const data = scenarioOf(name);
   const path = rest.join("/");
+  if (name === "glyphs") return sendGlyphs(path, response);
+  const data = scenarioOf(name);
   if (!data) return fail(response, 404, "Could not find the scenario.");
   if (path === "")
     return send(response, 200, "text/html; charset=utf-8", HOST, { "Content-Security-Policy": policy(HOST_SCRIPT) });

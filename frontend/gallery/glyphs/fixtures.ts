@@ -1,0 +1,59 @@
+/** Data that glyphs draw: each number is a formula, so that a picture can be judged by eye. */
+
+import { type Cells, seriesOf } from "../../src/model/cells";
+import { DELTA_NAN, DELTA_ZERO } from "../../src/model/delta";
+import type { Scale } from "../../src/model/scale";
+import { axisEnd, type Series } from "../../src/model/series";
+import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATE_BITS } from "../../src/model/states";
+
+export const THRESHOLD = 1e-3;
+
+/** The state byte of a channel at a record, and its relative delta. */
+export type Cell = (channel: number, record: number) => [number, number];
+
+function code(delta: number): number {
+  if (Number.isNaN(delta)) return DELTA_NAN;
+  return delta > 0 ? Math.round(16 * Math.log2(delta)) : DELTA_ZERO;
+}
+
+/** Records at steps `first`, `first + 1`, … */
+export function cellsOf(channels: number, records: number, cell: Cell, first = 0): Cells {
+  const steps = Float64Array.from({ length: records }, (_, t) => first + t);
+  const state = new Uint8Array(channels * records);
+  const delta = new Int16Array(channels * records);
+  for (let c = 0, at = 0; c < channels; c++) {
+    for (let t = 0; t < records; t++, at++) {
+      const [byte, value] = cell(c, t);
+      state[at] = byte;
+      delta[at] = code(value);
+    }
+  }
+  const rest = { pastSteps: steps, learningRates: new Float32Array(records), wallTimes: steps };
+  const header = { threshold: THRESHOLD, events: [] } as unknown as Cells["header"];
+  return { header, channels, records, steps, end: axisEnd(steps, steps), state, delta, ...rest };
+}
+
+export const seriesFrom = (channels: number, records: number, cell: Cell): Series =>
+  seriesOf(cellsOf(channels, records, cell));
+
+export const inOrder = (cells: Cells): Uint32Array => Uint32Array.from({ length: cells.channels }, (_, c) => c);
+
+export const steps = (count: number, width: number, from = 0): Scale => ({ from, to: from + count, width });
+
+/** Calms down over the records, later channels earlier. */
+const calm = (c: number, t: number): number => 0.5 * 10 ** (-t / 12 - c / 10);
+
+/** One state for good. */
+export const always =
+  (state: number): Cell =>
+  (c, t) => [state, (state & STATE_BITS) === MOVING ? calm(c, t) : 0];
+
+/** Sixteen channels that go through all states in 40 records. */
+export const life: Cell = (c, t) => {
+  if (c % 4 === 3 && t >= 10 + c) return [PRUNED, 0];
+  if (c % 4 === 2 && t >= 30 - c) return [FROZEN, 0];
+  if (c % 8 === 1 && t >= 12 && t < 18) return [FROZEN, 0];
+  if (c % 8 === 1 && t >= 18 && t < 26) return [REACTIVATED, calm(c, t - 10)];
+  if (calm(c, t) < 2 * THRESHOLD) return [SETTLED, THRESHOLD / 2];
+  return [MOVING, calm(c, t)];
+};

@@ -1,0 +1,72 @@
+/** The gallery of glyphs: each fixture at device ratios 1 and 2, with its name. */
+
+import { render } from "preact";
+import { DARK, LIGHT, type Theme } from "../../src/draw/palette";
+import { makeRaster, putRaster } from "../../src/draw/raster";
+import { css } from "../../src/view/style";
+import { elements } from "./elements";
+import type { Glyph } from "./glyph";
+import { heatmaps } from "./heatmaps";
+import { differences, strips } from "./strips";
+import { vectors } from "./vectors";
+
+const GLYPHS: Glyph[] = [...strips, ...differences, ...heatmaps, ...vectors, ...elements];
+
+const OWN = `
+body { overflow: auto; padding: 16px; }
+body > div { height: auto; }
+.glyphs { display: flex; flex-wrap: wrap; gap: 18px 26px; }
+.glyphs figure { margin: 0; }
+.glyphs figcaption { margin-top: 4px; font-size: 11px; color: var(--muted); }
+.glyphs .sizes { display: flex; align-items: start; gap: 8px; }
+.glyphs .sizes > * { background: var(--panel); overflow: hidden; flex: none; }
+`;
+
+function canvasOf(glyph: Exclude<Glyph, { element: unknown }>, ratio: number, theme: Theme): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.width = glyph.width * ratio;
+  canvas.height = glyph.height * ratio;
+  const context = canvas.getContext("2d")!;
+  if ("paint" in glyph) {
+    const raster = makeRaster(canvas.width, canvas.height, ratio);
+    glyph.paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, theme);
+    putRaster(context, raster);
+  } else {
+    context.fillStyle = theme.panel;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    glyph.draw(context, glyph.width, glyph.height, theme);
+  }
+  return canvas;
+}
+
+function pieceOf(glyph: Extract<Glyph, { element: unknown }>, ratio: number, theme: Theme): HTMLElement {
+  const piece = document.createElement("div");
+  Object.assign(piece.style, { width: `${glyph.width}px`, height: `${glyph.height}px`, zoom: ratio });
+  render(glyph.element(theme), piece);
+  return piece;
+}
+
+function figureOf(glyph: Glyph, theme: Theme): HTMLElement {
+  const figure = document.createElement("figure");
+  figure.dataset.glyph = glyph.name;
+  figure.dataset.kind = "paint" in glyph ? "raster" : "draw" in glyph ? "vector" : "element";
+  const sizes = document.createElement("div");
+  sizes.className = "sizes";
+  for (const ratio of [1, 2])
+    sizes.append("element" in glyph ? pieceOf(glyph, ratio, theme) : canvasOf(glyph, ratio, theme));
+  figure.append(sizes);
+  figure.appendChild(document.createElement("figcaption")).textContent = glyph.name;
+  return figure;
+}
+
+const theme = location.search.includes("dark") ? DARK : LIGHT;
+document.documentElement.classList.toggle("dark", theme.dark);
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(css + OWN);
+document.adoptedStyleSheets = [sheet];
+const place = document.createElement("div");
+place.className = "glyphs";
+place.append(...GLYPHS.map((glyph) => figureOf(glyph, theme)));
+document.body.append(place);
+document.documentElement.dataset.pastnetIdle = "true";
