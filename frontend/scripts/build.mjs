@@ -19,6 +19,12 @@ await build({
   target: "es2022",
   minify: true,
   charset: "utf8",
+  jsx: "transform",
+  jsxFactory: "__h",
+  jsxFragment: "__fragment",
+  inject: ["scripts/jsx.mjs"],
+  // The compiler's own settings ask for the automatic runtime and would go before.
+  tsconfigRaw: "{}",
   legalComments: "none",
   define: { "process.env.NODE_ENV": '"production"' },
   plugins: [css],
