@@ -167,6 +167,32 @@ export const scenarios = {
       runs: ["dense", "ticket", "half_frozen", "drift"].map((kind) => run(kind, kind, layers, steps, { every: 10 })),
     };
   },
+  /** Two runs whose networks differ in a layer. */
+  pair() {
+    const [conv1, conv2] = [layer("conv1", "Conv2D", [3, 3, 1, 16], 16), layer("conv2", "Conv2D", [3, 3, 16, 32], 32)];
+    const [old, head] = [layer("logits", "Dense", [64, 10], 10), layer("head/logits", "Dense", [64, 12], 12)];
+    return {
+      runs: [
+        run("ticket", "ticket", [conv1, conv2, old], range(60, 10, 10), { every: 10 }),
+        run("drift", "drift", [conv1, conv2, head], range(90, 5, 10), { every: 5, past: "epoch" }),
+      ],
+    };
+  },
+  /** Each reason for which two runs can't be compared. */
+  odd() {
+    const layers = [layer("conv1", "Conv2D", [3, 3, 1, 16], 16), layer("logits", "Dense", [64, 10], 10)];
+    const steps = range(60, 10, 10);
+    return {
+      runs: [
+        run("ticket", "ticket", layers, steps, { every: 10 }),
+        run("drift", "drift", layers, steps, { every: 10 }),
+        run("other_seed", "prune", layers, steps, { every: 10, origin: "aaaa0000" }),
+        run("no_masks", "prune", layers, steps, { every: 10, masks: false }),
+        run("late", "ticket", layers, range(60, 10, 900), { every: 10 }),
+        run("narrow", "ticket", [layer("other", "Dense", [8, 4], 4)], steps, { every: 10 }),
+      ],
+    };
+  },
   one() {
     return { runs: [run("only", "dense", [layer("dense", "Dense", [4, 1], 1)], [7], { every: 1 })] };
   },
@@ -211,7 +237,7 @@ export const scenarios = {
 
 const cache = new Map();
 
-function cellsOf(scenario, r, info) {
+export function cellsOf(scenario, r, info) {
   const key = `${scenario}\n${r.name}\n${info.id}`;
   let found = cache.get(key);
   if (!found) {
@@ -226,6 +252,7 @@ function cellsOf(scenario, r, info) {
 const account = (n) => ({ offered: n, shown: n, superseded: 0, thinned: 0, dropped: 0, unreadable: 0 });
 
 export function index(data) {
+  const networks = [...new Set(data.runs.map((r) => r.layers))];
   return {
     schema: 1,
     threshold: 1e-3,
@@ -233,7 +260,7 @@ export function index(data) {
     runs: data.runs.map((r) => ({
       name: r.name,
       tb_runs: [`${r.name}/pastnet.0001.3f9a2c1b`],
-      network: 0,
+      network: networks.indexOf(r.layers),
       origin: r.origin,
       past: r.past,
       every: r.every,
@@ -249,7 +276,7 @@ export function index(data) {
       source: "sink",
       probe: false,
     })),
-    networks: data.runs.length > 0 ? [{ layers: data.runs[0].layers }] : [],
+    networks: networks.map((layers) => ({ layers })),
     other_runs: data.other ?? 0,
     warnings: [],
   };

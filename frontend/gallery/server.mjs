@@ -1,6 +1,6 @@
 // The page on synthetic data, inside a stand-in for TensorBoard's frame. `node gallery/server.mjs [port]`, then
-// http://127.0.0.1:PORT/mock/ (or leak, masks, one, unborn, empty, big, many, hostile; ?dark for the dark theme), and
-// every glyph under http://127.0.0.1:PORT/glyphs/.
+// http://127.0.0.1:PORT/mock/ (or leak, masks, pair, odd, one, unborn, empty, big, many, hostile; ?dark for the dark
+// theme), and every glyph under http://127.0.0.1:PORT/glyphs/.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { channelAnswer, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
 import { glyphs } from "./glyphs.mjs";
+import { overlapAnswer, overlapLayersAnswer } from "./overlap.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const bundle = process.env.PASTNET_BUNDLE ?? join(here, "../../tb_pastnet/serve/static/index.js");
@@ -61,8 +62,13 @@ const fail = (response, status, message) =>
 async function route(name, data, path, query, response) {
   if (path === "index.js") return send(response, 200, "text/javascript", await readFile(bundle));
   if (path === "index") return send(response, 200, "application/json", JSON.stringify(index(data)));
-  const run = data.runs.find((r) => r.name === query.get("run"));
+  const named = (key) => query.getAll(key).map((text) => data.runs.find((r) => r.name === text));
+  const run = named("run")[0];
   if (!run) return fail(response, 404, `Could not find run '${query.get("run")}'.`);
+  if (path === "overlap")
+    return send(response, 200, "application/json", JSON.stringify(overlapAnswer(name, named("run"), query)));
+  if (path === "overlap_layers")
+    return send(response, 200, "application/octet-stream", overlapLayersAnswer(name, run, named("other")[0], query));
   const th = Number(query.get("th") ?? 1e-3);
   if (path === "overview")
     return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
