@@ -4,6 +4,7 @@ import type { View } from "../model/hash";
 import { columnAt, violations } from "../model/series";
 import type { Violation } from "../wire/types";
 import { activeLayer, activeRun, layerIn, layers, listedLayers, overviewOf, type Run, rows, shownRuns } from "./data";
+import { chosen, moveCompared, pairLayer, pairLayers } from "./pair";
 import { closed, drill, focusRow, hover, page, seekViolation, update, view } from "./store";
 
 /** Opens a layer, in a run or in the one that is chosen. */
@@ -18,7 +19,8 @@ export function showView(next: View): void {
   if (next === "network") focusRow.value = activeLayer.value?.id ?? null;
   const focused = view.value === "network" ? layers.value.find((layer) => layer.id === focusRow.value) : null;
   const layer = focused?.id ?? activeLayer.value?.id ?? null;
-  drill(next === "layer" ? { view: next, layer } : { view: next, channel: null, variable: null });
+  const kept = next === "layer" ? {} : { channel: null, variable: null };
+  drill({ view: next, ...(next === "layer" || next === "compare" ? { layer } : {}), ...kept });
 }
 
 /** Opens the list of violations of a run; V opens the one of the run in focus. */
@@ -67,13 +69,16 @@ export function toggleGroup(id: string): void {
   update({ closed: now.includes(id) ? now.filter((other) => other !== id) : [...now, id] });
 }
 
-/** J and K: the next layer in the Layer view, the next row in the Network view. */
+/** J and K: the next layer, in the Network view the next row. */
 export function moveLayer(by: number): void {
-  if (view.value === "layer") {
-    const list = listedLayers.value.length > 0 ? listedLayers.value : layers.value;
-    const at = list.findIndex((layer) => layer.id === activeLayer.value?.id);
+  if (view.value === "layer" || view.value === "compare") {
+    const compared = view.value === "compare";
+    const listed = compared ? pairLayers.value : listedLayers.value;
+    const list = listed.length > 0 ? listed : layers.value;
+    const current = (compared ? pairLayer : activeLayer).value?.id;
+    const at = list.findIndex((layer) => layer.id === current);
     const next = list[Math.min(list.length - 1, Math.max(0, at + by))];
-    if (next && next.id !== activeLayer.value?.id) update({ layer: next.id, channel: null, variable: null });
+    if (next && next.id !== current) update({ layer: next.id, channel: null, variable: null });
     return;
   }
   const walk = rows.value.filter((row) => row.kind !== "total");
@@ -82,8 +87,12 @@ export function moveLayer(by: number): void {
   if (next) focusRow.value = next.id;
 }
 
-/** [ and ]: the next run. */
+/** [ and ]: the next run; of the two compared ones the first. */
 export function moveRun(by: number): void {
+  if (view.value === "compare") {
+    moveCompared(0, by);
+    return;
+  }
   const list = shownRuns.value;
   const current = view.value === "layer" ? activeRun.value?.name : page.peek().run;
   const at = list.findIndex((run) => run.name === current);
@@ -93,6 +102,7 @@ export function moveRun(by: number): void {
 
 /** Enter: a level down. */
 export function goDown(): void {
+  if (view.value === "compare" && pairLayer.value) openLayer(pairLayer.value.id, chosen.value?.[0].name ?? null);
   if (view.value !== "network" || focusRow.value === null) return;
   const row = rows.value.find((other) => other.kind !== "total" && other.id === focusRow.value);
   if (row?.kind === "group") toggleGroup(row.id);

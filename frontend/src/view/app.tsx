@@ -8,6 +8,7 @@ import { sumOf } from "../model/overview";
 import { readAt } from "../model/series";
 import { Failure, Skeleton } from "./bits";
 import { CompareView } from "./compare";
+import { spokenPair } from "./comparedata";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSeries, cellsOf, indexOf, overviewOf, rows, shownRuns } from "./data";
 import { Empty } from "./empty";
@@ -17,7 +18,7 @@ import { pending } from "./idle";
 import { LayerView } from "./layer";
 import { NetworkView } from "./network";
 import { Sidebar } from "./sidebar";
-import { spoken, step, theme, view } from "./store";
+import { layerId, other, runName, spoken, step, theme, view } from "./store";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { ViolationsList } from "./violations";
@@ -26,19 +27,25 @@ import { sharesText } from "./words";
 /** The shares at the cursor, read out after the keys have come to rest. */
 function Spoken() {
   const at = step.value;
+  const compared = view.value === "compare" ? `${layerId.value} ${runName.value} ${other.value}` : "";
   const layer = view.value === "layer" ? activeLayer.value?.id : undefined;
   useEffect(() => {
-    if (at === null) return;
+    if (at === null && !compared) return;
     const timer = setTimeout(() => {
+      if (compared) {
+        spoken.value = spokenPair();
+        return;
+      }
       const run = view.peek() === "layer" ? activeRun.peek() : shownRuns.peek()[0];
       if (!run) return;
       const cells = layer !== undefined ? cellsOf(run.name, layer).value : null;
       const overview = overviewOf(run.name).value;
       const series = cells ? cellSeries(cells) : overview && sumOf(overview, rows.peek()[0]?.layers ?? []);
-      if (series) spoken.value = `Step ${formatCount(at)}, ${run.name}: ${sharesText(readAt(series, cursor.peek()))}`;
+      if (series)
+        spoken.value = `Step ${formatCount(cursor.peek())}, ${run.name}: ${sharesText(readAt(series, cursor.peek()))}`;
     }, 400);
     return () => clearTimeout(timer);
-  }, [at, layer]);
+  }, [at, layer, compared]);
   return (
     <div class="offscreen" role="status" aria-live="polite">
       {spoken.value}

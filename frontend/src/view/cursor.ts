@@ -3,6 +3,7 @@
 import { computed } from "@preact/signals";
 import { lastAtOrBefore } from "../model/series";
 import { activeLayer, activeRun, cellsOf, layerIn, overviewOf, range, shownRuns } from "./data";
+import { chosen, pairLayer } from "./pair";
 import { hover, step, update, view } from "./store";
 
 /** The step of the cursor: the chosen one, or the last step that most of the shown runs have. */
@@ -22,9 +23,13 @@ export const readStep = computed(() => hover.value?.step ?? cursor.value);
 /** The steps that ← and → walk: those of the records drawn. */
 function recordSteps(): number[] {
   const steps = new Set<number>();
-  if (view.value === "layer" && activeRun.value && activeLayer.value) {
-    for (const s of cellsOf(activeRun.value.name, activeLayer.value.id).value?.steps ?? []) steps.add(s);
-  } else {
+  const layer = (view.value === "compare" ? pairLayer : activeLayer).value;
+  const drawn = view.value === "layer" ? [activeRun.value] : view.value === "compare" ? (chosen.value ?? []) : [];
+  for (const run of drawn) {
+    if (!run || !layer || !layerIn(run, layer.id)) continue;
+    for (const s of cellsOf(run.name, layer.id).value?.steps ?? []) steps.add(s);
+  }
+  if (steps.size === 0) {
     for (const run of shownRuns.value) for (const s of overviewOf(run.name).value?.starts ?? []) steps.add(s);
     for (const run of shownRuns.value) if (run.last_step !== null) steps.add(run.last_step);
   }

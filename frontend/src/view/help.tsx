@@ -10,6 +10,7 @@ const KEYS: [string[], string][] = [
   [["Home", "End"], "first and last record"],
   [["J", "K"], "layer below, layer above"],
   [["[", "]"], "previous run, next run"],
+  [["{", "}"], "the other run (Compare view)"],
   [["↑", "↓"], "channel above, channel below (Layer view)"],
   [["Enter"], "open the layer"],
   [["Esc"], "close the list or the channel, then back to the network"],

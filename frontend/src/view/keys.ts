@@ -5,6 +5,7 @@ import { orderRows } from "../model/sort";
 import { goDown, goUp, listViolations, moveLayer, moveRun } from "./actions";
 import { moveCursor, moveCursorTo } from "./cursor";
 import { activeLayer, activeRun, cellSummary, cellsOf } from "./data";
+import { moveCompared } from "./pair";
 import { channel, helpOpen, order, update, view } from "./store";
 import { toggleVersus } from "./versus";
 
@@ -19,7 +20,7 @@ function moveChannel(by: number): void {
   update({ channel: rows[Math.min(rows.length - 1, Math.max(0, at + by))] });
 }
 
-const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
+const ACTIONS: Record<string, (event: KeyboardEvent) => unknown> = {
   ArrowLeft: (event) => moveCursor(event.shiftKey ? -10 : -1),
   ArrowRight: (event) => moveCursor(event.shiftKey ? 10 : 1),
   ArrowUp: () => (view.value === "layer" ? moveChannel(-1) : moveLayer(-1)),
@@ -31,6 +32,8 @@ const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
   "[": () => moveRun(-1),
   "]": () => moveRun(1),
   d: () => toggleVersus(),
+  "{": () => view.value === "compare" && moveCompared(1, -1),
+  "}": () => view.value === "compare" && moveCompared(1, 1),
   v: () => listViolations(null),
   Enter: () => goDown(),
   Escape: () => goUp(),

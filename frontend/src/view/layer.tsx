@@ -88,6 +88,15 @@ function Controls() {
             </Button>
           ))}
       </div>
+      <CellControls />
+    </div>
+  );
+}
+
+/** What the cells of a heatmap show, and in which order. */
+export function CellControls() {
+  return (
+    <>
       <div class="joined modes" role="group" aria-label="What the cells show">
         {MODES.map((value) => (
           <Button
@@ -112,7 +121,7 @@ function Controls() {
           </option>
         ))}
       </select>
-    </div>
+    </>
   );
 }
 

@@ -99,6 +99,8 @@ export interface Hover {
   channel: number | null;
   x: number;
   y: number;
+  /** Lines of the tooltip, its title first, where the run and the place above don't tell. */
+  tip?: readonly string[];
 }
 
 export const hover = signal<Hover | null>(null);

@@ -8,9 +8,11 @@ import { toPairs, VIEWS, type View } from "../model/hash";
 import { routeUrl } from "../wire/client";
 import { showView } from "./actions";
 import { Button, Icon } from "./bits";
+import { type CsvFile, compareFiles } from "./comparecsv";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
+import { chosen, pairLayer } from "./pair";
 import { panelPicture } from "./picture";
 import { layerFilter, page, spoken, update, variableId, view, zoom } from "./store";
 import { VersusToggle } from "./versus";
@@ -36,17 +38,26 @@ const fileName = (...parts: string[]): string => parts.join("-").replace(/[^\p{L
 
 async function savePicture(): Promise<void> {
   menuOpen.value = false;
-  const panel = document.querySelector<HTMLElement>("main .panel");
-  const what = view.value === "layer" ? (activeLayer.value?.id ?? "layer") : "network";
+  const panel = document.querySelector<HTMLElement>("main .compare, main .panel");
+  const what = view.value === "layer" ? (activeLayer.value?.id ?? "layer") : view.value;
   const run = view.value === "layer" && activeRun.value ? `${activeRun.value.name}, ` : "";
   const title = `${view.value === "layer" ? what : "PastNet"} · ${run}step ${formatCount(cursor.value)}`;
   const blob = panel ? await panelPicture(panel, title) : null;
   if (blob) saveAs(blob, `${fileName("pastnet", what)}.png`);
 }
 
+/** The layer that the view shows, in the views that show one. */
+const shownLayer = () =>
+  (view.value === "compare" ? pairLayer.value : view.value === "layer" ? activeLayer.value : null)?.id ?? null;
+
+function saveFile({ name, text }: CsvFile): void {
+  menuOpen.value = false;
+  saveAs(new Blob([text()], { type: "text/csv" }), `${fileName("pastnet", name)}.csv`);
+}
+
 function saveCsv(run: string): void {
   menuOpen.value = false;
-  const layer = view.value === "layer" ? activeLayer.value?.id : null;
+  const layer = shownLayer();
   const url = routeUrl("export.csv", { run, layer, variable: layer ? variableId.value : null, th: threshold.value });
   saveAs(url, `${fileName("pastnet", run, ...(layer ? [layer] : []))}.csv`);
 }
@@ -63,9 +74,8 @@ function Menu() {
     return () => document.removeEventListener("pointerdown", away);
   }, [menuOpen.value]);
   const own = view.value === "layer" ? activeRun.value?.name : null;
-  const list = own
-    ? [own, ...shownRuns.value.map((run) => run.name).filter((name) => name !== own)]
-    : shownRuns.value.map((run) => run.name);
+  const names = (view.value === "compare" && chosen.value ? chosen.value : shownRuns.value).map((run) => run.name);
+  const list = own ? [own, ...names.filter((name) => name !== own)] : names;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
     <div
@@ -92,10 +102,15 @@ function Menu() {
           <button type="button" onClick={() => void savePicture()}>
             PNG of the picture
           </button>
+          {(view.value === "compare" ? compareFiles() : []).map((file) => (
+            <button key={file.name} type="button" onClick={() => saveFile(file)}>
+              {file.title}
+            </button>
+          ))}
           {list.map((name) => (
             <button key={name} type="button" onClick={() => saveCsv(name)}>
               CSV of <bdi>{name}</bdi>
-              {view.value === "layer" ? ", this layer" : ", all layers"}
+              {shownLayer() !== null ? ", this layer" : ", all layers"}
             </button>
           ))}
         </div>

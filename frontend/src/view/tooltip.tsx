@@ -171,16 +171,28 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
   );
 }
 
+function Lines({ lines: [title, ...lines] }: { lines: readonly string[] }) {
+  return (
+    <>
+      <div class="tip-title">{title}</div>
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </>
+  );
+}
+
 export function Tooltip() {
   const at = hover.value;
   const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
-  if (!at || !run) return null;
+  if (!at || !(run || at.tip)) return null;
   const right = at.x + 18 + ROOM.width < window.innerWidth;
   const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
   const style = { top: `${top}px`, left: `${right ? at.x + 18 : at.x - ROOM.width - 18}px`, width: `${ROOM.width}px` };
   return (
     <div class="tooltip" style={style} aria-hidden="true">
-      {at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+      {at.tip ? <Lines lines={at.tip} /> : null}
+      {!run ? null : at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import audit from "./audit.css";
 import base from "./base.css";
+import compare from "./compare.css";
 import floating from "./floating.css";
 import frame from "./frame.css";
 import inspector from "./inspector.css";
@@ -10,4 +11,4 @@ import network from "./network.css";
 import sidebar from "./sidebar.css";
 import tables from "./tables.css";
 
-export const css = [base, sidebar, frame, network, layer, inspector, tables, floating, audit].join("\n");
+export const css = [base, sidebar, frame, network, layer, inspector, tables, compare, floating, audit].join("\n");
