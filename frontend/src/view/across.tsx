@@ -5,16 +5,18 @@ import { decades, drawLines, type Line, levelY } from "../draw/lines";
 import type { Cells } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatPower } from "../model/format";
-import { toPixel, toStep } from "../model/scale";
+import { toPixel } from "../model/scale";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
 import { Marker, RunName } from "./bits";
 import { Canvas, useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
-import { cursor, readStep, setStep } from "./cursor";
+import { cursor, readStep } from "./cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
 import { recordAt } from "./heatpanel";
 import { Axis } from "./nethead";
-import { hover, theme } from "./store";
+import { pinsIn } from "./pins";
+import { stepPointer } from "./pointer";
+import { pins, theme } from "./store";
 
 interface Props {
   layer: string;
@@ -34,23 +36,6 @@ function useRuns(layer: string, channel: number): Found[] {
     return cells && channel < cells.channels && cells.records > 0 ? [{ run, cells }] : [];
   });
 }
-
-/** Pointer over a panel that shares the axis of steps. */
-const pointer = (width: number) => {
-  const stepAt = (event: MouseEvent) => {
-    const left = (event.currentTarget as HTMLElement).getBoundingClientRect().left;
-    return Math.floor(toStep(scaleOf(width), Math.min(width - 0.01, Math.max(0, event.clientX - left))));
-  };
-  return {
-    onPointerMove: (event: PointerEvent) => {
-      hover.value = { step: stepAt(event), run: null, row: null, channel: null, x: 0, y: 0 };
-    },
-    onPointerLeave: () => {
-      hover.value = null;
-    },
-    onClick: (event: MouseEvent) => setStep(stepAt(event)),
-  };
-};
 
 function Barcode({ found, channel, width }: { found: Found; channel: number; width: number }) {
   const { run, cells } = found;
@@ -88,7 +73,7 @@ export function Barcodes({ layer, channel, run }: Props) {
             </div>
           ))}
         </div>
-        <div class="barcode-plots" ref={ref} {...pointer(width)}>
+        <div class="barcode-plots" ref={ref} {...stepPointer(width)}>
           {width > 0
             ? found.map((entry) => <Barcode key={entry.run.name} found={entry} channel={channel} width={width} />)
             : null}
@@ -102,23 +87,31 @@ export function Barcodes({ layer, channel, run }: Props) {
 const HEIGHT = 104;
 const LEFT = 30;
 
-function toLine(found: Found, channel: number, bold: boolean): Line {
-  const { cells, run } = found;
+function toLine(cells: Cells, channel: number, color: string, bold: boolean, name?: string): Line {
   const row = channel * cells.records;
   const values = Float64Array.from({ length: cells.records }, (_, t) => deltaOf(cells.delta[row + t]));
-  return { steps: cells.steps, values, color: run.color, bold };
+  return { steps: cells.steps, values, color, bold, name };
 }
+
+/** Pinned channels of the same run, in grey and by their names. */
+const pinLines = (own: Found | undefined, channel: number): Line[] =>
+  (own ? pinsIn(own.cells) : [])
+    .filter((pin) => pin !== channel)
+    .map((pin) => toLine(own!.cells, pin, theme.value.muted, false, `#${pin}`));
 
 export function DeltaLines({ layer, channel, run }: Props) {
   const { ref, size } = useSize<HTMLDivElement>();
   const width = Math.max(0, size.width - LEFT);
   const found = useRuns(layer, channel);
-  const lines = found.map((entry) => toLine(entry, channel, entry.run.name === run.name));
+  const own = found.find((entry) => entry.run.name === run.name);
+  const lines = [
+    ...pinLines(own, channel),
+    ...found.map((entry) => toLine(entry.cells, channel, entry.run.color, entry === own)),
+  ];
   const span = decades(lines);
   const labels = Array.from({ length: span[1] - span[0] + 1 }, (_, i) => span[0] + i);
   const every = Math.ceil(labels.length / 5);
   const x = toPixel(scaleOf(width), readStep.value);
-  const own = found.find((entry) => entry.run.name === run.name);
   const record = own ? recordAt(own.cells, cursor.value) : -1;
   const now = own && record >= 0 ? deltaOf(own.cells.delta[channel * own.cells.records + record]) : Number.NaN;
   return (
@@ -137,7 +130,7 @@ export function DeltaLines({ layer, channel, run }: Props) {
             ))}
         </div>
         {width > 0 ? (
-          <div class="lines-plot" style={{ width: `${width}px` }} {...pointer(width)}>
+          <div class="lines-plot" style={{ width: `${width}px` }} {...stepPointer(width)}>
             <Canvas
               label={`Relative delta of channel ${channel} over steps in ${found.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
               width={width}
@@ -145,6 +138,7 @@ export function DeltaLines({ layer, channel, run }: Props) {
               inputs={[
                 ...found.map((entry) => entry.cells),
                 channel,
+                pins.value,
                 run.name,
                 theme.value,
                 ...range.value,

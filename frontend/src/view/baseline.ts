@@ -2,10 +2,12 @@
 
 import { computed } from "@preact/signals";
 import type { Cells } from "../model/cells";
+import { deltaOf } from "../model/delta";
 import type { Measure, View } from "../model/hash";
-import { differenceOf, differenceText, measureIn, measureName } from "../model/measure";
+import { differenceOf, differenceText, measureIn, measureName, timesText } from "../model/measure";
 import { sumOf } from "../model/overview";
-import { columnAt } from "../model/series";
+import { columnAt, lastAtOrBefore } from "../model/series";
+import { STATE_BITS } from "../model/states";
 import { differenceCells } from "../model/versus";
 import { cursor } from "./cursor";
 import { cellsOf, layerIn, overviewOf, type Run, rows, runs, shownRuns } from "./data";
@@ -79,4 +81,21 @@ export function layerDifference(run: Run, base: Run, layer: string, own: Cells):
   if (!other) return { cells: null, reason: error };
   if (other.channels !== own.channels) return refuse(`The layer of ${base.name} has ${other.channels} channels`);
   return { cells: differenceTo(own, other), reason: null };
+}
+
+interface BaseCell {
+  state: number;
+  delta: number;
+  /** "×3.2": how a delta stands to the baseline's. */
+  times: (own: number) => string;
+}
+
+/** A channel of the baseline at a step, null where it has no record. */
+export function baseCell(base: Run, layer: string, channel: number, step: number): BaseCell | null {
+  const cells = cellsOf(base.name, layer).value;
+  const record = !cells || step >= cells.end ? -1 : lastAtOrBefore(cells.steps, step);
+  if (!cells || record < 0 || channel >= cells.channels) return null;
+  const at = channel * cells.records + record;
+  const delta = deltaOf(cells.delta[at]);
+  return { state: cells.state[at] & STATE_BITS, delta, times: (own) => timesText(differenceOf(own, delta, "delta")) };
 }

@@ -2,6 +2,7 @@
 
 import { drawCells } from "../draw/heatmap";
 import { pixelsOf } from "../draw/palette";
+import { differenceStyle } from "../draw/versus";
 import type { Cells } from "../model/cells";
 import type { Mode } from "../model/hash";
 import { RasterCanvas } from "./canvas";
@@ -15,11 +16,13 @@ interface Props {
   /** The channels to draw, from the top. */
   rows: Uint32Array;
   mode: Mode;
+  /** Whether the cells are differences to the baseline. */
+  differences?: boolean;
   width: number;
   height: number;
 }
 
-export function CellsCanvas({ label, cells, rows, mode, width, height }: Props) {
+export function CellsCanvas({ label, cells, rows, mode, differences, width, height }: Props) {
   return (
     <RasterCanvas
       label={label}
@@ -27,7 +30,8 @@ export function CellsCanvas({ label, cells, rows, mode, width, height }: Props) 
       height={height}
       inputs={[cells, rows, mode, theme.value, ...range.value]}
       paint={(raster, box, w) => {
-        const style = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+        const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+        const style = differences ? differenceStyle(theme.value) : own;
         drawCells(raster, box, cells, rows, scaleOf(w), style);
       }}
     />

@@ -7,7 +7,7 @@ import { segmentsOf } from "../model/sort";
 import { STATE_NAMES } from "../model/states";
 import { Icon } from "./bits";
 import { cellSummary } from "./data";
-import { order, update } from "./store";
+import { order, rowsOf, update } from "./store";
 
 interface Props {
   cells: Cells;
@@ -42,7 +42,12 @@ function Numbers({ rows, height }: { rows: Uint32Array; height: number }) {
 /** What the rows are, on the left of the heatmap: channels, or segments of one state. */
 export function Gutter({ cells, rows, height }: Props) {
   const summary = cellSummary(cells);
-  const segments = useMemo(() => segmentsOf(summary, rows, order.value), [summary, rows, order.value]);
+  // In the order of another run, this one's states lie in pieces.
+  const own = rowsOf.value === null || rowsOf.value === cells.header.run;
+  const segments = useMemo(
+    () => (own ? segmentsOf(summary, rows, order.value) : []),
+    [summary, rows, order.value, own],
+  );
   const at = (row: number) => (row / rows.length) * height;
   return (
     <>

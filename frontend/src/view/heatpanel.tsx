@@ -8,6 +8,7 @@ import type { Cells } from "../model/cells";
 import { formatCount } from "../model/format";
 import { toPixel, toStep } from "../model/scale";
 import { lastAtOrBefore, readAt } from "../model/series";
+import { baselineRun } from "./baseline";
 import { RasterCanvas, useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep, setStep } from "./cursor";
@@ -16,12 +17,15 @@ import { startDrag, ZoomBox } from "./drag";
 import { Flags } from "./flags";
 import { Gutter, Violations } from "./heatgutter";
 import { Axis } from "./nethead";
-import { hover, mode, theme, update } from "./store";
-import { sharesText } from "./words";
+import { hover, mode, rowZoom, theme, update } from "./store";
+import { differencesText, sharesText } from "./words";
 
 export interface HeatProps {
   run: Run;
   cells: Cells;
+  /** What the heatmap shows in their place: differences to the baseline. */
+  differences: Cells | null;
+  /** The channels to draw, from the top. */
   rows: Uint32Array;
   selected: number | null;
 }
@@ -51,12 +55,23 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
   );
 }
 
-function HeatCanvas({ run, cells, rows, width, height }: Sized) {
+function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
   const record = recordAt(cells, cursor.value);
   const label =
-    `${run.name}: ${formatCount(cells.channels)} channels over ${formatCount(cells.records)} records. ` +
-    `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(readAt(cellSeries(cells), cursor.value))}`;
-  return <CellsCanvas label={label} cells={cells} rows={rows} mode={mode.value} width={width} height={height} />;
+    `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
+    `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(readAt(cellSeries(cells), cursor.value))}` +
+    (differences && record >= 0 ? `. Against ${baselineRun.value?.name}: ${differencesText(differences, record)}` : "");
+  return (
+    <CellsCanvas
+      label={label}
+      cells={differences ?? cells}
+      differences={differences !== null}
+      rows={rows}
+      mode={mode.value}
+      width={width}
+      height={height}
+    />
+  );
 }
 
 function BarsCanvas({ cells, rows, width, height }: Sized) {
@@ -99,12 +114,14 @@ const STRIP = 58;
 const SPACE = 6;
 const BARS = 54;
 
-export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
+export function HeatPanel({ run, cells, differences, rows, selected }: HeatProps) {
   const { ref, size } = useSize<HTMLDivElement>();
   const plot = useRef<HTMLDivElement>(null);
   const width = Math.max(0, size.width - GUTTER - BARS - 10);
   const height = Math.max(0, size.height - 16 - STRIP - SPACE - 26);
-  const sized = { run, cells, rows, selected, width, height };
+  const sized = { run, cells, differences, rows, selected, width, height };
+  const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
+  const band = { top: STRIP + SPACE, height, from, count: rows.length };
   const where = (event: MouseEvent) => {
     const box = plot.current!.getBoundingClientRect();
     const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
@@ -144,7 +161,7 @@ export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
                 hover.value = { step, run: run.name, row: null, channel, x: event.clientX, y: event.clientY };
               }}
               onPointerLeave={() => (hover.value = null)}
-              onPointerDown={(event) => startDrag(event, width)}
+              onPointerDown={(event) => startDrag(event, width, band)}
               onClick={(event) => {
                 const { step, channel } = where(event);
                 setStep(step);
@@ -155,7 +172,7 @@ export function HeatPanel({ run, cells, rows, selected }: HeatProps) {
               <div style={{ height: `${SPACE}px` }} />
               <HeatCanvas {...sized} />
               <Cross {...sized} top={STRIP + SPACE} />
-              <ZoomBox width={width} />
+              <ZoomBox width={width} band={band} />
             </div>
             <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
           </div>

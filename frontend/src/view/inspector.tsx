@@ -12,6 +12,7 @@ import { readStep, setStep } from "./cursor";
 import { cellSummary, channelOf, layerIn, type Run, shownRuns } from "./data";
 import { recordAt } from "./heatpanel";
 import { ChannelViolations, MaskDensity, share } from "./held";
+import { PinButton, Pins } from "./pins";
 import { tables, update } from "./store";
 
 interface Props {
@@ -190,6 +191,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
             <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
             {formatCount(readStep.value)}
             {chosen ? "" : " · first row"}
+            <PinButton channel={channel} />
           </p>
           {found?.error ? <Failure text={found.error} /> : null}
           {asTable && answer ? (
@@ -199,6 +201,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
               <Metrics answer={answer} cells={cells} channel={channel} />
               <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
               {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
+              <Pins run={run} cells={cells} channel={channel} />
               <Barcodes layer={layer} channel={channel} run={run} />
               <Origins run={run} layer={layer} channel={channel} />
               <DeltaLines layer={layer} channel={channel} run={run} />

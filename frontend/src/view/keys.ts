@@ -1,23 +1,35 @@
 /** Keys of the whole page. */
 
 import { watchKeys } from "../host";
-import { orderRows } from "../model/sort";
 import { goDown, goUp, listViolations, moveLayer, moveRun } from "./actions";
 import { moveCursor, moveCursorTo } from "./cursor";
-import { activeLayer, activeRun, cellSummary, cellsOf } from "./data";
+import { activeLayer, activeRun, cellsOf } from "./data";
 import { moveCompared } from "./pair";
-import { channel, helpOpen, order, update, view } from "./store";
+import { togglePin } from "./pins";
+import { allRows, drawnRows } from "./roworder";
+import { channel, helpOpen, update, view } from "./store";
 import { toggleVersus } from "./versus";
 
-/** ↑ and ↓: the next channel in drawing order. */
-function moveChannel(by: number): void {
+/** The channels in drawing order. */
+function drawn(): Uint32Array | null {
   const run = activeRun.value;
   const layer = activeLayer.value;
   const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
-  if (!cells || cells.channels === 0) return;
-  const rows = orderRows(cellSummary(cells), order.value);
+  return run && layer && cells && cells.channels > 0 ? drawnRows(allRows(run, layer.id, cells)) : null;
+}
+
+/** ↑ and ↓: the next channel. */
+function moveChannel(by: number): void {
+  const rows = drawn();
+  if (!rows) return;
   const at = channel.value === null ? -1 : rows.indexOf(channel.value);
   update({ channel: rows[Math.min(rows.length - 1, Math.max(0, at + by))] });
+}
+
+/** P: the channel that the inspector shows. */
+function pinChannel(): void {
+  const rows = view.value === "layer" ? drawn() : null;
+  if (rows) togglePin(channel.value ?? rows[0]);
 }
 
 const ACTIONS: Record<string, (event: KeyboardEvent) => unknown> = {
@@ -31,13 +43,14 @@ const ACTIONS: Record<string, (event: KeyboardEvent) => unknown> = {
   k: () => moveLayer(-1),
   "[": () => moveRun(-1),
   "]": () => moveRun(1),
+  p: () => pinChannel(),
   d: () => toggleVersus(),
   "{": () => view.value === "compare" && moveCompared(1, -1),
   "}": () => view.value === "compare" && moveCompared(1, 1),
   v: () => listViolations(null),
   Enter: () => goDown(),
   Escape: () => goUp(),
-  "0": () => update({ zoom: null }),
+  "0": () => update({ zoom: null, rowZoom: null }),
   "/": () => document.getElementById("layer-filter")?.focus(),
   "?": () => {
     helpOpen.value = true;

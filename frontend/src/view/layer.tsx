@@ -1,19 +1,18 @@
 /** The Layer view: which channels, and since when. */
 
-import { useLayoutEffect, useMemo } from "preact/hooks";
-import { deltaOf } from "../model/delta";
-import { formatCount, formatNumber, formatShape, plural } from "../model/format";
+import { useLayoutEffect } from "preact/hooks";
+import { formatShape, plural } from "../model/format";
 import { MODES, type Mode } from "../model/hash";
-import { lastAtOrBefore } from "../model/series";
-import { ORDER_TITLES, ORDERS, type Order, orderRows } from "../model/sort";
-import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
 import { moveLayer } from "./actions";
-import { Button, DataTable, Failure, Icon, Marker, RunName, Skeleton, TableButton } from "./bits";
-import { cursor } from "./cursor";
-import { activeLayer, activeRun, cellSummary, cellsOf, layerIn, listedLayers, shownRuns } from "./data";
+import { against, differs, layerDifference, sameOrigin } from "./baseline";
+import { Button, Failure, Icon, Marker, RunName, Skeleton, TableButton } from "./bits";
+import { activeLayer, activeRun, cellSummary, cellsOf, layerIn, listedLayers, type Run, shownRuns } from "./data";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
-import { channel, mode, order, seekViolation, tables, update, variableId } from "./store";
+import { LayerTable } from "./layertable";
+import { allRows, drawnRows, orderRun } from "./roworder";
+import { SortMenu } from "./sortmenu";
+import { channel, mode, seekViolation, tables, update, variableId } from "./store";
 import { Thumbnails } from "./thumbs";
 import { accountText, pastText } from "./words";
 
@@ -109,53 +108,8 @@ export function CellControls() {
           </Button>
         ))}
       </div>
-      <select
-        class="sort"
-        aria-label="Order of the channels"
-        value={order.value}
-        onChange={(event) => update({ order: event.currentTarget.value as Order })}
-      >
-        {ORDERS.map((value) => (
-          <option key={value} value={value}>
-            Sort: {ORDER_TITLES[value]}
-          </option>
-        ))}
-      </select>
+      <SortMenu run={activeRun.value} layer={activeLayer.value?.id ?? null} />
     </>
-  );
-}
-
-function LayerTable() {
-  const cells = cellsOf(activeRun.value!.name, activeLayer.value!.id).value!;
-  const summary = cellSummary(cells);
-  const rows = orderRows(summary, order.value);
-  const record = cursor.value >= cells.end ? -1 : lastAtOrBefore(cells.steps, cursor.value);
-  const stepOf = (t: number) => (t >= 0 && t < cells.records ? formatCount(cells.steps[t]) : "–");
-  return (
-    <DataTable
-      caption={`Channels of ${activeLayer.value!.id} in ${activeRun.value!.name} at step ${formatCount(cursor.value)}`}
-      columns={[
-        { title: "Channel" },
-        { title: "State", text: true },
-        { title: "Relative Δ" },
-        { title: "Last moved" },
-        { title: "First frozen or pruned" },
-        { title: "Violated", text: true },
-      ]}
-      rows={Array.from(rows, (c) => {
-        const at = c * cells.records + record;
-        return [
-          c,
-          record < 0 ? "–" : STATE_NAMES[cells.state[at] & STATE_BITS],
-          record < 0 ? "–" : formatNumber(deltaOf(cells.delta[at])),
-          stepOf(summary.lastMoved[c]),
-          stepOf(summary.firstHeld[c]),
-          summary.firstViolated[c] < 0
-            ? ""
-            : `from step ${stepOf(summary.firstViolated[c])}${record >= 0 && cells.state[at] & VIOLATED ? ", now" : ""}`,
-        ];
-      })}
-    />
   );
 }
 
@@ -177,19 +131,38 @@ function useDefaultChannel(): void {
   }, [seek, cells, loading]);
 }
 
+/** What limits the picture: no difference to the baseline, an order that isn't of the same channels. */
+function Reservations({ run, layer, reason }: { run: Run; layer: string; reason: string | null }) {
+  const by = orderRun(run, layer);
+  return (
+    <>
+      {differs.value && !against(run) ? (
+        <p class="note">{run.name} is the baseline: its own values are shown.</p>
+      ) : null}
+      {reason ? <p class="note">{reason}: its own values are shown, no difference channel by channel.</p> : null}
+      {by && !sameOrigin(run, by) ? (
+        <p class="note">
+          {by.name}{" "}
+          {by.origin && run.origin ? "started from other weights" : "isn't known to have started from the same weights"}
+          : a row's place says nothing about the channel of {run.name} in it.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
 export function LayerView() {
   useDefaultChannel();
   const run = activeRun.value;
   const layer = activeLayer.value;
   const found = run && layer ? cellsOf(run.name, layer.id) : null;
   const cells = found?.value ?? null;
-  const rows = useMemo(
-    () => (cells ? orderRows(cellSummary(cells), order.value) : new Uint32Array(0)),
-    [cells, order.value],
-  );
   if (!run || !layer || !found) {
     return <p class="message">No shown run has this layer. Tick a run on the left, or go back to the network (Esc).</p>;
   }
+  const rows = cells ? drawnRows(allRows(run, layer.id, cells)) : new Uint32Array(0);
+  const base = against(run);
+  const difference = base && cells ? layerDifference(run, base, layer.id, cells) : null;
   const selected = channel.value !== null && cells && channel.value < cells.channels ? channel.value : null;
   return (
     <div class="layer-view">
@@ -197,6 +170,7 @@ export function LayerView() {
       <div class="layer-columns">
         <section class="panel layer-panel" aria-label={`Layer ${layer.id}: channels over steps`}>
           <Controls />
+          <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
           {found.error && !cells ? <Failure text={found.error} /> : null}
           {!cells && !found.error ? <Skeleton height={400} /> : null}
           {cells && cells.records === 0 ? (
@@ -204,9 +178,15 @@ export function LayerView() {
           ) : null}
           {cells && cells.records > 0 && cells.channels > 0 ? (
             tables.value.has("layer") ? (
-              <LayerTable />
+              <LayerTable run={run} layer={layer.id} cells={cells} rows={rows} base={difference?.cells ? base : null} />
             ) : (
-              <HeatPanel run={run} cells={cells} rows={rows} selected={selected} />
+              <HeatPanel
+                run={run}
+                cells={cells}
+                differences={difference?.cells ?? null}
+                rows={rows}
+                selected={selected}
+              />
             )
           ) : null}
           {found.error && cells ? <Failure text={found.error} /> : null}

@@ -1,17 +1,16 @@
 /** The same layer in the other runs, small. */
 
-import { useMemo } from "preact/hooks";
 import { formatCount, formatShare } from "../model/format";
 import { toPixel } from "../model/scale";
 import { readAt } from "../model/series";
-import { orderRows } from "../model/sort";
 import { STATE_NAMES } from "../model/states";
 import { Failure, Marker, RunName, Skeleton } from "./bits";
 import { useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep } from "./cursor";
-import { cellSeries, cellSummary, cellsOf, layerIn, type Run, scaleOf, shownRuns } from "./data";
-import { mode, order, update } from "./store";
+import { cellSeries, cellsOf, layerIn, type Run, scaleOf, shownRuns } from "./data";
+import { allRows } from "./roworder";
+import { mode, update } from "./store";
 import { largest, sharesText } from "./words";
 
 const HEIGHT = 72;
@@ -19,7 +18,7 @@ const HEIGHT = 72;
 function Thumbnail({ run, layer }: { run: Run; layer: string }) {
   const { ref, size } = useSize<HTMLDivElement>();
   const { value: cells, error } = cellsOf(run.name, layer);
-  const rows = useMemo(() => (cells ? orderRows(cellSummary(cells), order.value) : null), [cells, order.value]);
+  const rows = cells ? allRows(run, layer, cells) : null;
   const readout = cells ? readAt(cellSeries(cells), readStep.value) : null;
   const top = readout && readout.total > 0 ? largest(readout)[0] : null;
   const x = toPixel(scaleOf(size.width), readStep.value);

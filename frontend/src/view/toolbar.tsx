@@ -14,7 +14,7 @@ import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
 import { chosen, pairLayer } from "./pair";
 import { panelPicture } from "./picture";
-import { layerFilter, page, spoken, update, variableId, view, zoom } from "./store";
+import { layerFilter, page, rowZoom, spoken, update, variableId, view, zoom } from "./store";
 import { VersusToggle } from "./versus";
 
 const VIEW_TITLES: Record<View, string> = {
@@ -119,6 +119,19 @@ function Menu() {
   );
 }
 
+/** What is zoomed to; a click shows all again. */
+function ZoomChip() {
+  const rows = view.value === "layer" ? rowZoom.value : null;
+  if (!zoom.value && !rows) return null;
+  const text = (what: string, [from, to]: [number, number]) => `${what} ${formatCount(from)} to ${formatCount(to)}`;
+  const parts = [zoom.value && text("steps", zoom.value), rows && text("rows", [rows[0] + 1, rows[1]])].filter(Boolean);
+  return (
+    <Button title="Show all again (0)" onClick={() => update({ zoom: null, rowZoom: null })}>
+      {parts.join(", ").replace(/^./, (letter) => letter.toUpperCase())} <Icon name="close" size={14} />
+    </Button>
+  );
+}
+
 export function Toolbar() {
   const layered = activeLayer.value !== null;
   return (
@@ -143,11 +156,7 @@ export function Toolbar() {
         ))}
       </div>
       <VersusToggle />
-      {zoom.value ? (
-        <Button title="Show all steps again (0)" onClick={() => update({ zoom: null })}>
-          Steps {formatCount(zoom.value[0])} to {formatCount(zoom.value[1])} <Icon name="close" size={14} />
-        </Button>
-      ) : null}
+      <ZoomChip />
       <Button onClick={() => void copyLink()}>
         <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
         {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}

@@ -8,7 +8,7 @@ import type { Readout } from "../model/series";
 import { readAt } from "../model/series";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../model/states";
 import { sparsityText } from "../model/violations";
-import { against, apart } from "./baseline";
+import { against, apart, baseCell, sameOrigin } from "./baseline";
 import { Icon, Marker } from "./bits";
 import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "./data";
 import { recordAt } from "./heatpanel";
@@ -140,6 +140,9 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
       </>
     );
   }
+  const delta = record < 0 ? Number.NaN : deltaOf(cells.delta[at.channel * cells.records + record]);
+  const base = against(run);
+  const found = base && sameOrigin(run, base) ? baseCell(base, layer.id, at.channel, at.step) : null;
   const byte = record < 0 ? 0 : cells.state[at.channel * cells.records + record];
   return (
     <>
@@ -163,8 +166,16 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
           {byte & NONFINITE ? <div class="tip-row">Values that aren't finite</div> : null}
           <div class="tip-foot">
             <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
-            <b>{formatNumber(deltaOf(cells.delta[at.channel * cells.records + record]))}</b>
+            <b>{formatNumber(delta)}</b>
           </div>
+          {found && base ? (
+            <div class="tip-foot">
+              <span>
+                <bdi>{base.name}</bdi>: {STATE_NAMES[found.state]}, Δ {formatNumber(found.delta)}
+              </span>
+              <b>{found.times(delta)}</b>
+            </div>
+          ) : null}
         </>
       )}
     </>

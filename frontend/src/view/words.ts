@@ -1,8 +1,10 @@
 /** Numbers of a readout as sentences. */
 
+import type { Cells } from "../model/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../model/format";
 import type { Readout } from "../model/series";
-import { LEGEND, STATE_NAMES } from "../model/states";
+import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../model/states";
+import { ALIKE, decadesOf } from "../model/versus";
 import { sparsityText } from "../model/violations";
 import type { Account } from "../wire/types";
 
@@ -30,6 +32,21 @@ export function sharesText(readout: Readout | null): string {
   if (readout.nonfinite > 0) parts.push(`${plural(readout.nonfinite, "channel")} with values that aren't finite`);
   if (readout.pruned > 0) parts.push(`${sparsityText(readout)} of the weights pruned`);
   return parts.join(", ");
+}
+
+/** Of channels against the baseline's at a record: "2 in another state, 5 move more, 3 less, 6 alike" */
+export function differencesText(differences: Cells, record: number): string {
+  const counts = { other: 0, more: 0, less: 0, alike: 0 };
+  for (let c = 0; c < differences.channels; c++) {
+    const at = c * differences.records + record;
+    const state = differences.state[at] & STATE_BITS;
+    const decades = decadesOf(differences.delta[at]);
+    if (state === NO_DATA) continue;
+    counts[state !== ALIKE ? "other" : decades > 0 ? "more" : decades < 0 ? "less" : "alike"]++;
+  }
+  const { other, more, less, alike } = counts;
+  if (other + more + less + alike === 0) return "no record at the same step";
+  return `${plural(other, "channel")} in another state, ${formatCount(more)} move more, ${formatCount(less)} less, ${formatCount(alike)} alike`;
 }
 
 export const stepText = (step: number): string => `step ${formatCount(step)}`;
