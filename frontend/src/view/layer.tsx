@@ -12,7 +12,7 @@ import { Inspector } from "./inspector";
 import { LayerTable } from "./layertable";
 import { allRows, drawnRows, orderRun } from "./roworder";
 import { SortMenu } from "./sortmenu";
-import { channel, mode, seekViolation, tables, update, variableId } from "./store";
+import { channel, mode, seekViolation, tables, update, variableId, view } from "./store";
 import { Thumbnails } from "./thumbs";
 import { accountText, pastText } from "./words";
 
@@ -108,7 +108,7 @@ export function CellControls() {
           </Button>
         ))}
       </div>
-      <SortMenu run={activeRun.value} layer={activeLayer.value?.id ?? null} />
+      <SortMenu run={view.value === "layer" ? activeRun.value : null} layer={activeLayer.value?.id ?? null} />
     </>
   );
 }
