@@ -15,10 +15,15 @@ import { maskKind, page, unit, zoom } from "./store";
 /** Holding an arrow key shall not ask for the overlap of each step on the way. */
 const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-function askOverlap(counted: Unit): Resource<OverlapAnswer> {
-  const run = comparedRuns.value.map((one) => one.name);
-  const query = { run, step: Math.round(cursor.value), unit: counted, mask: maskKind.value };
-  return resource(`overlap ${counted}`, JSON.stringify(query), async (signal) => {
+/** The overlaps of runs at the cursor, over all layers or in one. */
+export function askOverlap(
+  counted: Unit,
+  runs: readonly Run[] = comparedRuns.value,
+  layer: string | null = null,
+): Resource<OverlapAnswer> {
+  const run = runs.map((one) => one.name);
+  const query = { run, step: Math.round(cursor.value), layer, unit: counted, mask: maskKind.value };
+  return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (signal) => {
     if (page.peek().step !== null) await rest();
     signal.throwIfAborted();
     return fetchOverlap(query, signal);

@@ -6,14 +6,12 @@ import { activeLayer, activeRun, cellsOf, layerIn, overviewOf, range, shownRuns 
 import { chosen, pairLayer } from "./pair";
 import { hover, step, update, view } from "./store";
 
-/** The step of the cursor: the chosen one, or the last step that most of the shown runs have. */
-export const cursor = computed(() => {
-  if (step.value !== null) return step.value;
-  const layer = view.value === "layer" ? activeLayer.value : null;
-  const lasts = shownRuns.value
-    .filter((run) => !layer || layerIn(run, layer.id))
-    .map((run) => run.last_step ?? 0)
-    .sort((a, b) => b - a);
+/** The step of the cursor: the chosen one, or the end, which it follows: of the run of the Layer view, else of most runs. */
+export const cursor = computed(() => step.value ?? followed.value);
+
+const followed = computed(() => {
+  const own = view.value === "layer" && activeRun.value;
+  const lasts = (own ? [own] : shownRuns.value).map((run) => run.last_step ?? 0).sort((a, b) => b - a);
   return lasts[lasts.length >> 1] ?? 0;
 });
 
@@ -47,7 +45,10 @@ export function moveCursor(records: number): void {
 
 export function moveCursorTo(end: "first" | "last"): void {
   const steps = recordSteps();
-  if (steps.length > 0) setStep(end === "first" ? steps[0] : steps[steps.length - 1]);
+  if (steps.length === 0) return;
+  // At the end the cursor follows what comes.
+  if (end === "last" && followed.value < range.value[1]) update({ step: null });
+  else setStep(end === "first" ? steps[0] : steps[steps.length - 1]);
 }
 
 export function setStep(value: number): void {

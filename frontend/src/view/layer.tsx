@@ -174,7 +174,7 @@ export function LayerView() {
           {found.error && !cells ? <Failure text={found.error} /> : null}
           {!cells && !found.error ? <Skeleton height={400} /> : null}
           {cells && cells.records === 0 ? (
-            <p class="message">No record of this layer yet. The first one appears with the recorder's next flush.</p>
+            <p class="message">No record of this layer yet. Reload TensorBoard when training has gone on.</p>
           ) : null}
           {cells && cells.records > 0 && cells.channels > 0 ? (
             tables.value.has("layer") ? (

@@ -88,7 +88,7 @@ function NetworkTable() {
 function Message() {
   const reason =
     runs.value.every((run) => run.records === 0) && runs.value.length > 0
-      ? "The runs have no records yet. They appear here with the first flush of the recorder."
+      ? "Nothing is recorded yet. The first record comes when training has done as many steps as every= says, and is on disk two seconds later. Then reload TensorBoard, at its top right, or let it reload by itself."
       : shownRuns.value.length === 0
         ? "No run is shown. Tick a run on the left, or change the filter for runs."
         : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;

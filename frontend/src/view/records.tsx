@@ -1,6 +1,7 @@
 /** The account of records, notes and warnings. */
 
 import { formatCount } from "../model/format";
+import { livenessOf } from "../model/live";
 import type { Account } from "../wire/types";
 import { Icon, Marker } from "./bits";
 import { indexOf, layers, listedRuns, overviewOf, type Run } from "./data";
@@ -59,6 +60,11 @@ function messages(): string[] {
     for (const note of overviewOf(run.name).value?.notes ?? run.notes)
       lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
     for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
+    if (livenessOf(run, Date.now() / 1000) === "silent") {
+      lines.push(
+        `${run.name}: no end was recorded. It was killed, or it trains on without a record. Trained again into the same directory, it goes on here.`,
+      );
+    }
     if (run.source === "summary") {
       lines.push(`${run.name}: written by a summary writer of your own, so lost records can't be counted.`);
     }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { movementColor } from "../draw/palette";
 import { scaleTop } from "../model/delta";
 import { formatCount, formatPower, formatShare, plural } from "../model/format";
+import { agoText, livenessOf } from "../model/live";
 import { sumOf } from "../model/overview";
 import { addReadouts, readAt } from "../model/series";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../model/states";
@@ -32,10 +33,26 @@ import { Records } from "./records";
 import { helpOpen, runFilter, theme, update, view } from "./store";
 import { BaselineTag, VersusScale } from "./versus";
 
-function runDetail(run: Run): string {
-  if (run.records === 0) return "no records yet";
+const now = (): number => Date.now() / 1000;
+
+/** Where a run stands, and whether it goes on. */
+function RunDetail({ run }: { run: Run }) {
+  if (run.records === 0) return <span class="sub">no records yet</span>;
   const last = `step ${formatCount(run.last_step ?? 0)}`;
-  return run.closed || run.source === "summary" ? `${last} · ${plural(run.records, "record")}` : `open · ${last}`;
+  const liveness = livenessOf(run, now());
+  if (liveness === "live") {
+    return (
+      <span class="sub">
+        <i class="live" /> live · {last}
+      </span>
+    );
+  }
+  const silent = liveness === "silent" ? `no end, no record for ${agoText(now() - run.wall_time![1])}` : "";
+  return (
+    <span class="sub">
+      {last} · {silent || plural(run.records, "record")}
+    </span>
+  );
 }
 
 function RunItem({ run }: { run: Run }) {
@@ -45,7 +62,7 @@ function RunItem({ run }: { run: Run }) {
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
           <RunName text={run.name} />
-          <span class="sub">{runDetail(run)}</span>
+          <RunDetail run={run} />
         </span>
       </label>
       <BaselineTag run={run} />
