@@ -6,7 +6,7 @@ import { formatCount } from "../model/format";
 import type { View } from "../model/hash";
 import { sumOf } from "../model/overview";
 import { readAt } from "../model/series";
-import { Failure, Skeleton } from "./bits";
+import { Failure, Guard, Skeleton } from "./bits";
 import { CompareView } from "./compare";
 import { spokenPair } from "./comparedata";
 import { cursor } from "./cursor";
@@ -18,7 +18,7 @@ import { pending } from "./idle";
 import { LayerView } from "./layer";
 import { NetworkView } from "./network";
 import { Sidebar } from "./sidebar";
-import { layerId, other, runName, spoken, step, theme, view } from "./store";
+import { layerId, other, runName, sideOpen, spoken, step, theme, view } from "./store";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { ViolationsList } from "./violations";
@@ -67,7 +67,7 @@ function Content() {
   return (
     <>
       {error ? <Failure text={error} /> : null}
-      {createElement(VIEWS[view.value], null)}
+      <Guard key={view.value}>{createElement(VIEWS[view.value], null)}</Guard>
     </>
   );
 }
@@ -86,7 +86,7 @@ function FirstLoad() {
 export function App() {
   const { value: index } = indexOf();
   return (
-    <div class={`page ${theme.value.dark ? "dark" : "light"}`}>
+    <div class={`page ${theme.value.dark ? "dark" : "light"} ${sideOpen.value ? "side" : ""}`}>
       {pending.value > 0 && index ? <div class="progress" role="presentation" /> : null}
       {!index || index.runs.length > 0 ? <Sidebar /> : null}
       <div class="right">

@@ -1,6 +1,7 @@
 /** Small parts that several views use. */
 
 import type { ComponentChildren } from "preact";
+import { useErrorBoundary } from "preact/hooks";
 import { shapePoints } from "../draw/marker";
 import { retry } from "./resource";
 import { tables, toggleTable } from "./store";
@@ -15,6 +16,7 @@ const PATHS = {
   check: "M9 16.2 4.8 12l-1.4 1.4L9 19 21 7l-1.4-1.4z",
   close: "M19 6.4 17.6 5 12 10.6 6.4 5 5 6.4l5.6 5.6L5 17.6 6.4 19l5.6-5.6 5.6 5.6 1.4-1.4-5.6-5.6z",
   table: "M3 4v16h18V4zm8 14H5v-4h6zm0-6H5V8h6zm8 6h-6v-4h6zm0-6h-6V8h6z",
+  menu: "M3 18h18v-2H3zm0-5h18v-2H3zm0-7v2h18V6z",
   pin: "M16 9V4h1V2H7v2h1v5l-2 3v2h5v6l1 2 1-2v-6h5v-2z",
   chart: "M5 9h3v11H5zm5.5-5h3v16h-3zM16 13h3v7h-3z",
 } as const;
@@ -89,13 +91,24 @@ export function Button({ children, onClick, pressed, label, title, disabled, ...
 }
 
 /** Shown in place of a panel whose data could not be loaded. */
-export function Failure({ text }: { text: string }) {
+export function Failure({ text, onRetry }: { text: string; onRetry?: () => void }) {
+  const again = () => {
+    onRetry?.();
+    retry();
+  };
   return (
     <div class="failure" role="alert">
       <p>{text}</p>
-      <Button onClick={() => retry()}>Retry</Button>
+      <Button onClick={again}>Retry</Button>
     </div>
   );
+}
+
+/** Keeps the rest of the page where a part of it can't be drawn. */
+export function Guard({ children }: { children: ComponentChildren }) {
+  const [error, reset] = useErrorBoundary();
+  if (!error) return <>{children}</>;
+  return <Failure text={`Could not draw this: ${(error as Error).message}`} onRetry={reset} />;
 }
 
 export function Skeleton({ height }: { height?: number }) {

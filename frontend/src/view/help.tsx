@@ -7,16 +7,19 @@ import { helpOpen } from "./store";
 const KEYS: [string[], string][] = [
   [["←", "→"], "step back, step on"],
   [["Shift ←", "Shift →"], "ten records"],
-  [["Home", "End"], "first and last record"],
+  [["Home"], "first record"],
+  [["End"], "the end, which the cursor then follows"],
   [["J", "K"], "layer below, layer above"],
   [["[", "]"], "previous run, next run"],
   [["{", "}"], "the other run (Compare view)"],
   [["↑", "↓"], "channel above, channel below (Layer view)"],
+  [["P"], "pin the channel, or take the pin out (Layer view)"],
+  [["D"], "difference to the baseline, or values"],
   [["Enter"], "open the layer"],
   [["Esc"], "close the list or the channel, then back to the network"],
   [["V"], "list the violations of the run"],
   [["/"], "filter the layers"],
-  [["0"], "show all steps again"],
+  [["0"], "show all steps and rows again"],
   [["?"], "these keys"],
 ];
 
@@ -60,7 +63,7 @@ export function Help() {
         </div>
         <div>
           <dt>Drag</dt>
-          <dd>zoom to those steps</dd>
+          <dd>zoom to those steps, in the heatmap also to those rows</dd>
         </div>
       </dl>
     </dialog>

@@ -136,10 +136,12 @@ function Reservations({ run, layer, reason }: { run: Run; layer: string; reason:
   const by = orderRun(run, layer);
   return (
     <>
-      {differs.value && !against(run) ? (
-        <p class="note">{run.name} is the baseline: its own values are shown.</p>
+      {differs.value && !against(run) ? <p class="note">{run.name} is the baseline: these are its values.</p> : null}
+      {reason ? (
+        <p class="note">
+          {reason}: these are the values of {run.name}, no difference channel by channel.
+        </p>
       ) : null}
-      {reason ? <p class="note">{reason}: its own values are shown, no difference channel by channel.</p> : null}
       {by && !sameOrigin(run, by) ? (
         <p class="note">
           {by.name}{" "}

@@ -47,7 +47,7 @@ function RunDetail({ run }: { run: Run }) {
       </span>
     );
   }
-  const silent = liveness === "silent" ? `no end, no record for ${agoText(now() - run.wall_time![1])}` : "";
+  const silent = liveness === "silent" ? `silent for ${agoText(now() - run.wall_time![1])}` : "";
   return (
     <span class="sub">
       {last} · {silent || plural(run.records, "record")}

@@ -107,6 +107,8 @@ export const hover = signal<Hover | null>(null);
 /** What the live region reads out. */
 export const spoken = signal("");
 export const helpOpen = signal(false);
+/** Whether a narrow page shows the side bar. */
+export const sideOpen = signal(false);
 /** Panels that are shown as a table, by name. */
 export const tables = signal<ReadonlySet<string>>(new Set());
 /** Set by a badge: the Layer view selects the first violated channel once its data is there. */

@@ -14,7 +14,7 @@ import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
 import { chosen, pairLayer } from "./pair";
 import { panelPicture } from "./picture";
-import { layerFilter, page, rowZoom, spoken, update, variableId, view, zoom } from "./store";
+import { layerFilter, page, rowZoom, sideOpen, spoken, update, variableId, view, zoom } from "./store";
 import { VersusToggle } from "./versus";
 
 const VIEW_TITLES: Record<View, string> = {
@@ -95,7 +95,7 @@ function Menu() {
         disabled={list.length === 0}
         onClick={() => (menuOpen.value = !menuOpen.value)}
       >
-        <Icon name="download" /> Download
+        <Icon name="download" /> <span class="word">Download</span>
       </button>
       {menuOpen.value ? (
         <div class="menu" role="group" aria-label="Download">
@@ -136,6 +136,14 @@ export function Toolbar() {
   const layered = activeLayer.value !== null;
   return (
     <div class="toolbar">
+      <Button
+        class="small side-toggle"
+        pressed={sideOpen.value}
+        label="Runs and legend"
+        onClick={() => (sideOpen.value = !sideOpen.value)}
+      >
+        <Icon name="menu" />
+      </Button>
       <FilterBox
         id="layer-filter"
         label="Filter layers (regex)"
@@ -159,7 +167,9 @@ export function Toolbar() {
       <ZoomChip />
       <Button onClick={() => void copyLink()}>
         <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
-        {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}
+        <span class="word">
+          {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}
+        </span>
       </Button>
       <Menu />
     </div>

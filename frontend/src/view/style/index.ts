@@ -9,6 +9,9 @@ import inspector from "./inspector.css";
 import layer from "./layer.css";
 import network from "./network.css";
 import sidebar from "./sidebar.css";
+import small from "./small.css";
 import tables from "./tables.css";
 
-export const css = [base, sidebar, frame, network, layer, inspector, tables, compare, floating, audit].join("\n");
+export const css = [base, sidebar, frame, network, layer, inspector, tables, compare, floating, audit, small].join(
+  "\n",
+);
