@@ -122,6 +122,12 @@ def bench(arguments: argparse.Namespace) -> int:
     if unknown:
         names = ", ".join(path.stem for path in found)
         raise Failure(f"Could not run {', '.join(sorted(unknown))}: expected one of {names}.")
+    # A benchmark of the page has programs for Node beside it, in a file or a folder of its name.
+    if any(
+        path.with_suffix(".mjs").is_file() or path.with_name(f"_{path.stem}").is_dir()
+        for path in chosen
+    ):
+        session.with_browser()
     codes = [run([session.python, path], session.env) for path in chosen]
     return max(codes, default=0)
 

@@ -49,6 +49,17 @@ def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
     assert re.search(r"Could not run nothing: expected one of \w", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(("name", "wanted"), [("histograms", True), ("masks", False)])
+def test_a_benchmark_with_programs_for_node_gets_a_browser(monkeypatch, name, wanted):
+    brought, ran = [], []
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    monkeypatch.setattr(commands.Session, "with_browser", lambda _: brought.append(name))
+    monkeypatch.setattr(commands, "run", lambda command, env: ran.append(command) or 0)
+    assert commands.main(["bench", name]) == 0
+    assert [command[1].stem for command in ran] == [name]
+    assert len(brought) == wanted
+
+
 def test_a_step_that_fails_shows_its_output_and_the_others_run(capsys):
     steps = Steps()
     steps.step("first", lambda: (1, "what went wrong\n"))

@@ -1,0 +1,199 @@
+"""TensorBoard's Histograms tab and the PastNet tab on one training: docs/histograms.md.
+
+Trains, shows both logs in a TensorBoard each, asks both tabs the twenty questions in Chromium, and
+prints the tables of the guide. It needs the page's packages and a Chromium: `dev.py bench` brings
+both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._histograms_training import EPOCHS, EVERY, RUNS, trained
+from benchmarks._histograms_truth import ASKED, right, truth
+from benchmarks._pairs import PAIRS, spread
+from demo.digits import STEPS_PER_EPOCH
+from demo.serve import free_port, wait
+from tools.browser import installed
+
+ROOT = Path(__file__).parent.parent
+LAST_TAG = "digits/logits/bias"
+TABS = {"theirs": "histograms", "ours": "pastnet"}
+Answers = dict[str, dict[str, Any]]
+
+
+def script(name: str, *arguments: object) -> Any:
+    """What one of the programs in _histograms prints."""
+    command = ["node", str(ROOT / "benchmarks" / "_histograms" / f"{name}.mjs"), *arguments]
+    env = {**os.environ, "CHROMIUM": installed() or ""}
+    words = [str(word) for word in command]
+    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise SystemExit(f"Could not run {name}.mjs: expected status 0, got {done.returncode}.")
+    return json.loads(done.stdout)
+
+
+def tensorboard(stack: ExitStack, logdir: Path) -> str:
+    """Starts a TensorBoard with its default flags and waits until it has read its runs."""
+    port = free_port(6900)
+    command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = stack.enter_context(subprocess.Popen(command, **quiet))  # type: ignore[call-overload]
+    stack.callback(server.terminate)
+    address = f"http://127.0.0.1:{port}"
+    if not wait(address, server):
+        raise SystemExit(f"Could not start TensorBoard: expected an answer on port {port}.")
+    return address
+
+
+def read_to_the_end(bases: dict[str, str], patience: float = 120) -> None:
+    """Waits until both TensorBoards know the last step of the last run."""
+    last, end = EPOCHS * STEPS_PER_EPOCH, time.monotonic() + patience
+    ours = f"{bases['ours']}/data/plugin/pastnet/index"
+    theirs = f"{bases['theirs']}/data/plugin/histograms/histograms?run={RUNS[-1]}&tag={LAST_TAG}"
+    ends: dict[str, Callable[[Any], bool]] = {
+        ours: lambda answer: [run["last_step"] for run in answer["runs"]] == [last] * len(RUNS),
+        theirs: lambda answer: answer[-1][1] == last,
+    }
+    for address, read in ends.items():
+        while not read(answer_of(address)):
+            if time.monotonic() > end:
+                raise SystemExit(f"Could not read the logs: expected step {last} at {address}.")
+            time.sleep(0.5)
+
+
+def answer_of(address: str) -> Any:
+    """The JSON at an address; what nothing is known of has no runs and no steps."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as response:  # noqa: S310  our own address
+            return json.loads(response.read())
+    except urllib.error.HTTPError:
+        return [[0, 0]]
+
+
+def questions() -> dict[int, str]:
+    """The questions as the guide has them, by number, without their tolerances."""
+    text = (ROOT / "docs" / "histograms.md").read_text("utf-8").split("## The questions")[1]
+    found = re.findall(r"^(\d+)\. (.+?)(?=^\d+\. |^#)", text + "\n#", re.M | re.S)
+    return {
+        int(number): re.sub(r"\s*\(±[^)]*\)", "", " ".join(words.split()))
+        for number, words in found
+    }
+
+
+def shown(value: Any) -> str:
+    """An answer in few characters."""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, list):
+        return ", ".join(shown(one) for one in value)
+    return str(value)
+
+
+def verdict(number: int, told: dict[str, Any], known: Any) -> str:
+    """A cell of the table: the number of actions, or no and why."""
+    if "no" in told:
+        return f"no: {told['no']}"
+    if not right(number, told["answer"], known):
+        return f"no: it reads as {shown(told['answer'])}; NumPy says {shown(known)}"
+    return f"**{len(told['actions'])}**"
+
+
+def table_of_answers(answers: dict[str, Answers], known: dict[int, Any]) -> list[str]:
+    """The table of the twenty questions, and how many each tab answers."""
+    lines = ["| | question | Histograms | PastNet |", "| --- | --- | --- | --- |"]
+    counts = dict.fromkeys(TABS, 0)
+    for number, text in questions().items():
+        cells = {tab: verdict(number, answers[tab][str(number)], known[number]) for tab in TABS}
+        for tab, cell in cells.items():
+            counts[tab] += cell.startswith("**")
+        lines.append(f"| {number} | {text} | {cells['theirs']} | {cells['ours']} |")
+    return [*lines, f"| | answered | {counts['theirs']} of 20 | {counts['ours']} of 20 |"]
+
+
+def scripts_of(answers: dict[str, Answers]) -> list[str]:
+    """The actions behind each number."""
+    lines = []
+    for number in questions():
+        for tab, name in (("theirs", "Histograms"), ("ours", "PastNet")):
+            told = answers[tab][str(number)]
+            if "actions" in told:
+                actions = "; ".join(told["actions"]) or "look"
+                lines.append(f"{number} {name}: {actions} → {shown(told['answer'])}")
+    return lines
+
+
+def table_of_costs(times: dict[str, Any], whole: dict[str, Any], logdir: Path) -> list[str]:
+    """Time, bytes and steps of both."""
+
+    def milliseconds(tab: str, key: str) -> str:
+        return f"{spread(np.array([one[key] for one in times[tab]]), '.0f')} ms"
+
+    def kilobytes(number: float) -> str:
+        return f"{number / 1e3:,.0f} kB"
+
+    def on_disk(tab: str) -> int:
+        return sum(
+            path.stat().st_size for path in (logdir / TABS[tab]).rglob("*") if path.is_file()
+        )
+
+    records = EPOCHS * STEPS_PER_EPOCH // EVERY
+    rows: dict[str, dict[str, str]] = {
+        "from the click to the first picture": {tab: milliseconds(tab, "first") for tab in TABS},
+        "to all of the screen": {tab: milliseconds(tab, "all") for tab in TABS},
+        "bytes of that screen": {tab: kilobytes(times[tab][0]["bytes"]) for tab in TABS},
+        "bytes of all that there is": {tab: kilobytes(whole[tab]["bytes"]) for tab in TABS},
+        "bytes on disk": {tab: kilobytes(on_disk(tab)) for tab in TABS},
+        f"steps shown of {records} written": {
+            tab: " to ".join(map(str, sorted({min(whole[tab]["steps"]), max(whole[tab]["steps"])})))
+            for tab in TABS
+        },
+    }
+    lines = ["| | Histograms | PastNet |", "| --- | --- | --- |"]
+    return lines + [
+        f"| {name} | {cells['theirs']} | {cells['ours']} |" for name, cells in rows.items()
+    ]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the tables.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="histograms", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=PAIRS, help=f"default {PAIRS}")
+    parser.add_argument("--actions", action="store_true", help="print the actions, too")
+    arguments = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        logdir = Path(folder)
+        known = truth(trained(logdir, ASKED))
+        bases = {tab: tensorboard(stack, logdir / name) for tab, name in TABS.items()}
+        read_to_the_end(bases)
+        times = script("paint", arguments.rounds, bases["theirs"], bases["ours"])
+        whole = {tab: script("everything", tab, base) for tab, base in bases.items()}
+        answers = {tab: script("ask", tab, base) for tab, base in bases.items()}
+        print(*table_of_costs(times, whole, logdir), "", sep="\n")
+        print(*table_of_answers(answers, known), sep="\n")
+        if arguments.actions:
+            print("", *scripts_of(answers), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
