@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,9 @@ from tb_pastnet.core.overlap import Words
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.movement import Movement
 from tb_pastnet.serve.store.notes import Notes
-from tb_pastnet.serve.store.overlap_sets import Layers, Sets
-from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import UNKEPT, Store
+from tb_pastnet.serve.store.overlap_reader import Layers, Reader
+from tb_pastnet.serve.store.overlap_sets import Sets
+from tb_pastnet.serve.store.store import UNKEPT
 
 Integers = npt.NDArray[np.int64]
 
@@ -92,22 +92,24 @@ def make_channel_sets(moves: Movement) -> ChannelSets:
     )
 
 
-def read_channel_sets(
-    store: Store, caller: Caller, run: Run, variables: Sequence[str]
-) -> Mapping[str, ChannelSets]:
-    """The sets of channels of many variables, read in few calls and kept.
+def read_channel_sets(reader: Reader, at: int, layers: Layers) -> Mapping[str, ChannelSets]:
+    """The sets of channels of one run, read in few calls and kept.
 
     Args:
-        store: the records.
-        caller: on whose behalf.
-        run: from the catalog.
-        variables: ids that the run has.
+        reader: of which runs.
+        at: the position of the run.
+        layers: what to read.
+
+    Returns:
+        By variable.
     """
-
-    def key(variable: str) -> tuple[str, ...]:
-        return "channel sets", caller.experiment, run.name, variable
-
-    missing = [one for one in variables if not store.holds(key(one), run.version)]
+    store, caller, run = reader.store, reader.caller, reader.runs[at]
+    keys = {
+        layer[at].id: ("channel sets", caller.experiment, run.name, layer[at].id)
+        for layer in layers
+        if at in layer
+    }
+    missing = [one for one, key in keys.items() if not store.holds(key, run.version)]
     movements = store.each_movement(caller, run, missing)
     read = {one: make_channel_sets(next(movements)) for one in missing}
 
@@ -117,39 +119,24 @@ def read_channel_sets(
         sets = found or make_channel_sets(store.movement(caller, run, variable))
         return sets, UNKEPT if notes.WITHHELD in sets.notes else sets.size
 
-    return {
-        one: store.kept(key(one), run.version, lambda one=one: made(one))  # type: ignore[misc]
-        for one in variables
-    }
+    found = {one: store.kept(key, run.version, partial(made, one)) for one, key in keys.items()}
+    reader.said.update(sum((one.notes for one in found.values()), Notes()))
+    return found
 
 
-def each_channels(
-    store: Store,
-    caller: Caller,
-    runs: Sequence[Run],
-    steps: Sequence[Integers],
-    layers: Layers,
-    mask: str,
-    said: Notes,
-) -> Iterator[Mapping[int, Sets]]:
+def each_channels(reader: Reader, layers: Layers) -> Iterator[Mapping[int, Sets]]:
     """The sets of channels of many runs, layer by layer.
 
     Args:
-        store: the records.
-        caller: on whose behalf.
-        runs: from the catalog.
-        steps: int64 (columns,) for each of them: of records, -1 for none.
+        reader: of which runs, at which steps. "kept": channels that aren't pruned; "trainable":
+            neither pruned nor frozen.
         layers: what to read.
-        mask: "kept": channels that aren't pruned; "trainable": neither pruned nor frozen.
-        said: gets what could not be read.
 
     Yields:
         For each layer the sets of each run that has it.
     """
-    found = []
-    for at, run in enumerate(runs):
-        wanted = [layer[at].id for layer in layers if at in layer]
-        found.append(read_channel_sets(store, caller, run, wanted))
-        said.update(sum((one.notes for one in found[-1].values()), Notes()))
+    found = [read_channel_sets(reader, at, layers) for at in range(len(reader.runs))]
     for layer in layers:
-        yield {at: found[at][one.id].sets(mask, steps[at]) for at, one in layer.items()}
+        yield {
+            at: found[at][one.id].sets(reader.mask, reader.steps[at]) for at, one in layer.items()
+        }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -13,20 +13,20 @@ from tb_pastnet.core.mask_bits import MaskBits, decode_mask
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_channels import read_channel_sets
-from tb_pastnet.serve.store.overlap_plan import Change, Plan, plan
-from tb_pastnet.serve.store.overlap_sets import Layers, Sets
-from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.store.source import Caller, Message
-from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.store.overlap_plan import Change, Plan, Spans
+from tb_pastnet.serve.store.overlap_reader import Layers, Reader
+from tb_pastnet.serve.store.overlap_sets import Sets
+from tb_pastnet.serve.store.source import Message
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Readings = Mapping[tuple[str, str], Sequence[Message]]
 
-BYTES_A_CALL = 64 << 20
+BYTES_A_CALL = 16 << 20
 """Bytes of masks that one provider call is asked for, if nothing deflates."""
 
 MOST_BYTES = 256 << 20
@@ -105,79 +105,68 @@ def _find(messages: Sequence[Message], change: Change, elements: int) -> MaskBit
 
 
 def each_weights(
-    store: Store,
-    caller: Caller,
-    runs: Sequence[Run],
-    steps: Sequence[Integers],
-    layers: Layers,
-    mask: str,
-    said: Notes,
+    reader: Reader, helds: Sequence[Held], layers: Layers, alone: Flags
 ) -> Iterator[Mapping[int, Sets]]:
-    """The sets of weights of many runs, layer by layer.
+    """The sets of weights of many runs, layer by layer, read in few calls.
 
     Args:
-        store: the records.
-        caller: on whose behalf.
-        runs: from the catalog.
-        steps: int64 (columns,) for each of them: of records, -1 for none.
+        reader: of which runs, at which steps. "kept": weights that aren't pruned; "trainable":
+            those that an update may change.
+        helds: what each run tells of its masks.
         layers: what to read.
-        mask: "kept": weights that aren't pruned; "trainable": those that an update may change.
-        said: gets what could not be read.
+        alone: bool (runs,), those of which only the sizes of the sets matter.
 
     Yields:
         For each layer the sets of each run that has it.
     """
-    helds = [store.held(caller, run) for run in runs]
     for held in helds:
-        said.update(held.notes)
-    still = _still(store, caller, runs, steps, layers, said) if mask == "trainable" else {}
-    plans = [
-        {
-            at: plan(helds[at], one, mask, steps[at], still.get((at, one.id)))
-            for at, one in layer.items()
-        }
+        reader.said.update(held.notes)
+    still = _still(reader, layers) if reader.mask == "trainable" else {}
+    spans = [Spans(held, steps) for held, steps in zip(helds, reader.steps, strict=True)]
+    plans = (
+        {at: spans[at].plan(one, reader.mask, still.get((at, one.id))) for at, one in layer.items()}
         for layer in layers
-    ]
-    for some in _calls(plans):
-        series = {place for layer in some for one in layer.values() for place in one.cost}
-        tags = sorted({tag for _, tag in series})
-        readings, _ = store.read(caller, sorted({run for run, _ in series}), tags)
-        gone = sum(not readings.get(place) for place in series)
-        if gone:
-            said[notes.WITHHELD] += gone
+    )
+    for some, series in _calls(plans, alone):
+        readings = _read(reader, series)
         for layer in some:
             most = 8 * MOST_BYTES // max(len(layer), 1)
-            yield {at: Bits(readings, one, most, said).sets() for at, one in layer.items()}
+            yield {at: Bits(readings, one, most, reader.said).sets() for at, one in layer.items()}
 
 
-def _still(
-    store: Store,
-    caller: Caller,
-    runs: Sequence[Run],
-    steps: Sequence[Integers],
-    layers: Layers,
-    said: Notes,
-) -> dict[tuple[int, str], Flags]:
+def _read(reader: Reader, series: Collection[tuple[str, str]]) -> Readings:
+    runs, tags = ({place[at] for place in series} for at in (0, 1))
+    readings, _ = reader.store.read(reader.caller, sorted(runs), sorted(tags))
+    # What is listed and comes back empty was withheld, too.
+    gone = sum(not readings.get(place) for place in series)
+    if gone:
+        reader.said[notes.WITHHELD] += gone
+    return readings
+
+
+def _still(reader: Reader, layers: Layers) -> dict[tuple[int, str], Flags]:
     """Where `trainable=False` holds a variable: no mask tells that, records do."""
-    found = {}
-    for at, run in enumerate(runs):
-        wanted = [layer[at].id for layer in layers if at in layer]
-        for name, sets in read_channel_sets(store, caller, run, wanted).items():
-            said.update(sets.notes)
-            found[at, name] = sets.held(steps[at])
-    return found
+    return {
+        (at, name): sets.held(steps)
+        for at, steps in enumerate(reader.steps)
+        for name, sets in read_channel_sets(reader, at, layers).items()
+    }
 
 
-def _calls(plans: Iterable[Mapping[int, Plan]]) -> Iterator[list[Mapping[int, Plan]]]:
-    """Layers whose masks one call can carry."""
+def _calls(
+    plans: Iterable[Mapping[int, Plan]], alone: Flags
+) -> Iterator[tuple[list[Mapping[int, Plan]], dict[tuple[str, str], int]]]:
+    """Layers whose masks one call can carry, and the series that hold these."""
     some: list[Mapping[int, Plan]] = []
-    cost = 0
+    series: dict[tuple[str, str], int] = {}
     for layer in plans:
-        more = sum(sum(one.cost.values()) for one in layer.values())
-        if some and cost + more > BYTES_A_CALL:
-            yield some
-            some, cost = [], 0
+        more: dict[tuple[str, str], int] = {}
+        for at, one in layer.items():
+            more |= one.cost(bool(alone[at]))
+        if some and sum(series.values()) + sum(more.values()) > BYTES_A_CALL:
+            yield some, series
+            some, series = [], {}
         some.append(layer)
-        cost += more
+        series |= more
     if some:
-        yield some
+        yield some, series

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +16,6 @@ from tb_pastnet.serve.store.runs import Run
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-Layers = Sequence[Mapping[int, Variable]]
-"""Of each layer the variables to read, by the position of their runs."""
 
 WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
 
@@ -90,12 +87,18 @@ def count_of(variable: Variable, unit: str) -> int:
     return variable.channels if unit == CHANNELS else math.prod(variable.shape)
 
 
-def fit(one: Variable, other: Variable, unit: str) -> bool:
-    """Whether the weights or the channels of two variables stand for each other, by position."""
-    same = one.shape == other.shape
-    if unit == WEIGHTS:
-        return same
-    return same and (one.axis, one.channels) == (other.axis, other.channels)
+def likeness(variables: Sequence[Variable], unit: str) -> Integers:
+    """Numbers that are equal where the elements of variables stand for each other, by position.
+
+    Args:
+        variables: of one layer in several runs.
+        unit: "weights": those of one shape; "channels": along the same axis, too.
+    """
+    kinds: dict[object, int] = {}
+    keys = (
+        one.shape if unit == WEIGHTS else (one.shape, one.axis, one.channels) for one in variables
+    )
+    return np.array([kinds.setdefault(key, len(kinds)) for key in keys], np.int64)
 
 
 def in_force(steps: Integers, firsts: Integers, lasts: Integers) -> Integers:
@@ -135,6 +138,8 @@ def distinct(columns: Integers) -> tuple[Integers, Integers]:
         >>> distinct(np.array([[7, 5, 7], [1, 1, 1]]))[1].tolist()
         [0, 1, 0]
     """
+    if columns.shape[1] == 1:
+        return columns, np.zeros(1, np.int64)
     new = np.ones(columns.shape[1], bool)
     new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
     starts = columns[:, new].T.tolist()

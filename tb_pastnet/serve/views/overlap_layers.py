@@ -20,12 +20,11 @@ from tb_pastnet.serve.store.overlap_sets import (
     count_of,
     distinct,
     drawn,
-    fit,
     in_force,
+    likeness,
 )
 from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.views.overlap import reason_of
-from tb_pastnet.serve.views.overlap_read import Question, prunable
+from tb_pastnet.serve.views.overlap_read import LAYERS, ORIGIN, Question, related
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -50,7 +49,7 @@ def make_overlap_layers(question: Question, run: Run, other: Run, most: int) -> 
     at = [in_force(one, firsts, lasts) for one in records]
     steps = [np.append(one, -1)[here] for one, here in zip(records, at, strict=True)]
     matched, unmatched = _matched(question, pair)
-    reason = reason_of(run, other, len(matched))
+    reason = ORIGIN if not related(run, other) else None if matched else LAYERS
     numbers = np.full((3, len(matched), len(lasts)), np.nan)
     read = question.each(pair, steps, [dict(enumerate(two)) for two in matched.values()], said)
     for row, sets in enumerate(read):
@@ -100,10 +99,10 @@ def _matched(
     rest = []
     ids = list(dict.fromkeys([*one, *other]))
     found = [{at: has[id_] for at, has in enumerate((one, other)) if id_ in has} for id_ in ids]
-    for id_, layer, counts in zip(ids, found, prunable(question, pair, found), strict=True):
+    for id_, layer, counts in zip(ids, found, question.counted(pair, found), strict=True):
         if not counts.any():
             continue
-        if len(layer) == 2 and fit(layer[0], layer[1], question.unit):
+        if len(layer) == 2 and not likeness(list(layer.values()), question.unit).any():
             both_have[id_] = layer[0], layer[1]
         else:
             rest.append(id_)

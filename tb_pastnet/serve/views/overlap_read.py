@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.description import Variable
+from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_channels import each_channels
 from tb_pastnet.serve.store.overlap_masks import each_weights
-from tb_pastnet.serve.store.overlap_sets import WEIGHTS, Layers, Sets, drawn, in_force
+from tb_pastnet.serve.store.overlap_plan import moment
+from tb_pastnet.serve.store.overlap_reader import Layers, Reader
+from tb_pastnet.serve.store.overlap_sets import WEIGHTS, Sets, drawn, in_force
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
@@ -20,12 +23,19 @@ from tb_pastnet.serve.store.store import Store
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
+ORIGIN, LAYERS = "origin", "layers"
+
 _KERNEL = "kernel"
 
 
 def origin(run: Run) -> str:
     """Equal where weights come from the same initial values, "" where nothing is known of that."""
     return run.description.origin if run.description else ""
+
+
+def related(one: Run, other: Run) -> bool:
+    """Whether weights and channels of two runs stand for each other."""
+    return bool(origin(one)) and origin(one) == origin(other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +55,13 @@ class Question:
     unit: str
     mask: str
     layer: str | None = None
+    _helds: dict[str, Held] = field(default_factory=dict)
+
+    def held(self, run: Run) -> Held:
+        """What a run tells of its masks, asked for once."""
+        if run.name not in self._helds:
+            self._helds[run.name] = self.store.held(self.caller, run)
+        return self._helds[run.name]
 
     def steps(self, run: Run, said: Notes) -> Integers:
         """The steps of a run's records, as the overview has them.
@@ -68,6 +85,29 @@ class Question:
         at = int(in_force(steps, *np.full((2, 1), step))[0])
         return int(steps[at]) if at >= 0 else None
 
+    def moment(self, run: Run, step: int | None) -> Hashable:
+        """The same for steps of a run at which its sets are the same, as far as that is known.
+
+        Args:
+            run: from the catalog.
+            step: of a record; None where there is none.
+        """
+        if step is None or (self.unit, self.mask) != (WEIGHTS, "kept"):
+            return run.version, step
+        return moment(self.held(run), run, step)
+
+    def meet(self, runs: Sequence[Run], there: Sequence[bool]) -> Flags:
+        """Which of the runs are compared with each other, bool (runs, runs).
+
+        Args:
+            runs: from the catalog.
+            there: whether each has a record.
+        """
+        origins = [origin(run) if here else "" for run, here in zip(runs, there, strict=True)]
+        found = np.array([[a != "" and a == b for b in origins] for a in origins])
+        np.fill_diagonal(found, False)
+        return found
+
     def layers(self, runs: Sequence[Run]) -> list[dict[int, Variable]]:
         """Of each layer the variables that it is drawn by, by the position of the runs."""
         found: dict[str, dict[int, Variable]] = {}
@@ -77,20 +117,37 @@ class Question:
         return list(found.values())
 
     def each(
-        self, runs: Sequence[Run], steps: Sequence[Integers], layers: Layers, said: Notes
+        self,
+        runs: Sequence[Run],
+        steps: Sequence[Integers],
+        layers: Layers,
+        said: Notes,
     ) -> Iterator[Mapping[int, Sets]]:
-        """The sets of each layer. See `each_weights` and `each_channels`."""
-        read = each_weights if self.unit == WEIGHTS else each_channels
-        return read(self.store, self.caller, runs, steps, layers, self.mask, said)
+        """The sets of each layer.
 
+        Args:
+            runs: from the catalog.
+            steps: int64 (columns,) for each of them: of records, -1 for none.
+            layers: what to read.
+            said: gets what could not be read.
+        """
+        reader = Reader(self.store, self.caller, runs, steps, self.mask, said)
+        if self.unit != WEIGHTS:
+            return each_channels(reader, layers)
+        meet = self.meet(runs, [bool((one >= 0).any()) for one in steps])
+        alone = np.array([not some.any() for some in meet])
+        return each_weights(reader, [self.held(run) for run in runs], layers, alone)
 
-def prunable(question: Question, runs: Sequence[Run], layers: Layers) -> list[Flags]:
-    """Which layers count, bool (runs,) each: of weights those that can be pruned or ever were."""
-    if question.unit != WEIGHTS:
-        return [np.isin(np.arange(len(runs)), list(layer)) for layer in layers]
-    helds = [question.store.held(question.caller, run) for run in runs]
-    found = [np.zeros(len(runs), bool) for _ in layers]
-    for flags, layer in zip(found, layers, strict=True):
-        for at, one in layer.items():
-            flags[at] = one.role == _KERNEL or helds[at].pruned_once(one.id)
-    return found
+    def counted(self, runs: Sequence[Run], layers: Layers) -> list[Flags]:
+        """Which layers count, bool (runs,) each: of weights those that can or ever could be pruned.
+
+        Args:
+            runs: from the catalog.
+            layers: theirs.
+        """
+        found = [np.zeros(len(runs), bool) for _ in layers]
+        for flags, layer in zip(found, layers, strict=True):
+            for at, one in layer.items():
+                kernel = self.unit != WEIGHTS or one.role == _KERNEL
+                flags[at] = kernel or self.held(runs[at]).pruned_once(one.id)
+        return found
