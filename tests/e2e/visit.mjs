@@ -72,6 +72,12 @@ export const click = async (frame, selector) => {
   await idle(frame);
 };
 
+/** Waits until a change of the window or the theme, which the page hears of later, is painted. */
+export const painted = async (frame) => {
+  await frame.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await idle(frame);
+};
+
 /** Goes to another address of the tab without loading it anew, as Back does. */
 export const goTo = async (page, frame, at) => {
   await page.evaluate(

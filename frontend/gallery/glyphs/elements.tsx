@@ -1,5 +1,6 @@
 /** Pieces of the page that are no canvas: swatches, markers, icons and flags. */
 
+import { overlapStyle } from "../../src/draw/overlap";
 import { runColor } from "../../src/draw/palette";
 import { STATE_NAMES } from "../../src/model/states";
 import { Icon, Marker } from "../../src/view/bits";
@@ -40,6 +41,23 @@ export const elements: ElementGlyph[] = [
       <span class="warn" style={{ color: "var(--violated-text)" }}>
         <Icon name="warning" size={20} />
       </span>
+    ),
+  },
+  {
+    name: "overlap-cells",
+    width: 112,
+    height: 24,
+    element: (theme) => (
+      <div style={{ display: "flex", gap: "2px", padding: "2px" }}>
+        {[0, 0.2, 0.4, 0.6, 0.8, 1].map((value) => {
+          const { background, color } = overlapStyle(theme, value);
+          return (
+            <i key={value} style={{ background, width: "16px", height: "20px", padding: "8px 4px" }}>
+              <i style={{ background: color, display: "block", height: "4px" }} />
+            </i>
+          );
+        })}
+      </div>
     ),
   },
   {

@@ -7,17 +7,18 @@ import { css } from "../../src/view/style";
 import { elements } from "./elements";
 import type { Glyph } from "./glyph";
 import { heatmaps } from "./heatmaps";
+import { overlaps } from "./overlaps";
 import { differences, strips } from "./strips";
 import { vectors } from "./vectors";
 
-const GLYPHS: Glyph[] = [...strips, ...differences, ...heatmaps, ...vectors, ...elements];
+const GLYPHS: Glyph[] = [...strips, ...differences, ...heatmaps, ...overlaps, ...vectors, ...elements];
 
 const OWN = `
 body { overflow: auto; padding: 16px; }
 body > div { height: auto; }
-.glyphs { display: flex; flex-wrap: wrap; gap: 18px 26px; }
+.glyphs { display: grid; grid-template-columns: repeat(auto-fill, 400px); gap: 18px; }
 .glyphs figure { margin: 0; }
-.glyphs figcaption { margin-top: 4px; font-size: 11px; color: var(--muted); }
+.glyphs figcaption { margin-top: 4px; font-size: 11px; line-height: 16px; color: var(--muted); }
 .glyphs .sizes { display: flex; align-items: start; gap: 8px; }
 .glyphs .sizes > * { background: var(--panel); overflow: hidden; flex: none; }
 `;

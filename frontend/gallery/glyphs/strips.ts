@@ -54,7 +54,7 @@ export const strips: RasterGlyph[] = [
 const whole = some((c, t) => (c % 4 === 3 ? [MOVING, 0.1] : life(c, t)));
 
 export const differences: RasterGlyph[] = (["pruned", "moving", "delta"] as const).map((measure) => ({
-  name: `difference-${measure}`,
+  name: `strip-difference-${measure}`,
   width: 80,
   height: 24,
   paint: (raster, box, theme) =>

@@ -1,6 +1,8 @@
 // Pictures that are compared with golden ones.
-import { idle } from "../../../frontend/scripts/browser.mjs";
-import { decoded } from "../pixels.mjs";
+import { idle, openGallery } from "../../../frontend/scripts/browser.mjs";
+import { useBoxes } from "../font.mjs";
+import { blocksOf, decoded } from "../pixels.mjs";
+import { goTo, painted } from "../visit.mjs";
 
 /** Every glyph of the gallery in both themes: its kind, and its pixels at device ratios 1 and 2. */
 export async function glyphs({ base, newPage }) {
@@ -18,6 +20,41 @@ export async function glyphs({ base, newPage }) {
       }
       found[`${glyph}.${theme}`] = { kind, sizes };
     }
+  }
+  return found;
+}
+
+const BLOCK = 16;
+
+/**
+ * Pictures of a scenario as the mean colours of blocks. A shot is an address, a size, a theme and a style to add, by
+ * name; `swap` puts one text of the bundle in place of another, to see what a comparison finds.
+ */
+export async function views({ base, newPage }, { scenario, shots, swap, folder }) {
+  const page = await newPage();
+  if (swap) {
+    await page.route("**/index.js", async (route) => {
+      const response = await route.fetch();
+      const body = await response.text();
+      if (!body.includes(swap[0])) throw new Error(`no ${swap[0]} in the bundle`);
+      await route.fulfill({ response, body: body.replaceAll(...swap) });
+    });
+  }
+  const frame = await openGallery(page, base, scenario);
+  await useBoxes(frame);
+  const added = await frame.addStyleTag({ content: " " });
+  const element = await frame.frameElement();
+  const found = {};
+  for (const [name, { hash, size, theme, style = "" }] of Object.entries(shots)) {
+    await goTo(page, frame, hash);
+    await page.setViewportSize({ width: size[0], height: size[1] });
+    await page.evaluate((dark) => document.body.classList.toggle("dark-mode", dark), theme === "dark");
+    await added.evaluate((tag, content) => {
+      tag.textContent = content;
+    }, style);
+    await painted(frame);
+    const png = await element.screenshot(folder ? { path: `${folder}/${name}.png` } : {});
+    found[name] = await blocksOf(page, png, BLOCK);
   }
   return found;
 }

@@ -1,0 +1,112 @@
+"""A picture of each view in each theme, also as high as a notebook's cell, against golden ones.
+
+The golden pictures have a pixel for the mean colour of 16 × 16 of the page's, and letters are boxes: they don't depend
+on fonts. `UPDATE_GOLDEN=1` writes them anew.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.e2e.browser import clean, drive
+from tests.e2e.conftest import ROOT
+from tests.pictures import UPDATE, against, differing, pixels, read_png
+
+GOLDEN = ROOT / "tests" / "golden" / "views"
+SIZES = ((1440, 900), (1280, 500))
+THEMES = ("light", "dark")
+TOLERANCE = 6
+"""Of the mean colour of a block; smoothing a line otherwise moves it by 1 or 2."""
+
+CHOICE = "&p.pastnet.s=30000&p.pastnet.l=layer3%2F1.conv2&p.pastnet.r=prune_grad"
+STATES = {
+    "network": "&p.pastnet.s=30000&p.pastnet.r=prune_grad",
+    "layer": f"&p.pastnet.v=layer{CHOICE}&p.pastnet.c=40",
+    "compare": f"&p.pastnet.v=compare{CHOICE}&p.pastnet.r2=lottery_s0",
+}
+
+
+NAMES = [
+    f"{view}-{width}x{height}.{theme}"
+    for view in STATES
+    for width, height in SIZES
+    for theme in THEMES
+]
+
+
+def shot(name: str, style: str = "") -> dict[str, Any]:
+    """How to take a picture, from its name."""
+    view, size, theme = re.split(r"[-.]", name)
+    sides = [int(side) for side in size.split("x")]
+    return {"hash": STATES[view], "size": sides, "theme": theme, "style": style}
+
+
+def shown(gallery: str, shots: dict[str, Any], **change: Any) -> dict[str, np.ndarray]:
+    """The blocks of pictures."""
+    found = clean(drive(gallery, "views", scenario="mock", shots=shots, **change))
+    return {name: pixels(told) for name, told in found.items()}
+
+
+@pytest.fixture(scope="module")
+def views(gallery: str) -> dict[str, np.ndarray]:
+    """Every view as it is."""
+    return shown(gallery, {name: shot(name) for name in NAMES})
+
+
+def test_each_view_equals_its_golden_picture(views: dict[str, np.ndarray], tmp_path: Path) -> None:
+    wrong = [
+        against(GOLDEN / f"{name}.png", found, TOLERANCE, tmp_path) for name, found in views.items()
+    ]
+    assert [text for text in wrong if text] == []
+    assert UPDATE or {path.stem for path in GOLDEN.iterdir()} == set(views)
+
+
+HIDDEN = [
+    ("network-1440x900.light", ".legend"),
+    ("network-1280x500.dark", ".dots-column"),
+    ("network-1440x900.dark", ".run-head .bar"),
+    ("layer-1440x900.dark", ".inspector"),
+    ("layer-1440x900.light", ".thumbs"),
+    ("layer-1280x500.light", ".crosshair"),
+    ("compare-1440x900.light", ".matrix"),
+    ("compare-1440x900.dark", ".side:last-child"),
+    ("compare-1280x500.light", ".pair"),
+]
+
+
+def test_a_missing_part_is_found(gallery: str, views: dict[str, np.ndarray]) -> None:
+    shots = {f"{at}": shot(name) for at, (name, _) in enumerate(HIDDEN)}
+    for at, (name, part) in enumerate(HIDDEN):
+        shots[f"{at} hidden"] = shot(name, f"{part} {{ visibility: hidden }}")
+    found = shown(gallery, shots)
+    for at, (name, part) in enumerate(HIDDEN):
+        assert differing(found[f"{at}"], views[name], TOLERANCE) == 0, name
+        assert differing(found[f"{at} hidden"], views[name], TOLERANCE) >= 4, (name, part)
+
+
+@pytest.mark.parametrize(
+    ("name", "colour", "other"),
+    [
+        ("network-1440x900.light", "#93bde4", "#a3cdf4"),  # settled, a little lighter
+        ("layer-1440x900.dark", "#2f63b5", "#2f83b5"),  # frozen, a little greener
+        ("network-1440x900.light", "#4a0f4e", "#2459a6"),  # reactivated as frozen
+        ("layer-1280x500.dark", "#55585c", "#757678"),  # the hatch of pruned
+        ("compare-1440x900.light", "#6fbcae", "#6f9cae"),  # the middle of overlaps
+    ],
+)
+def test_a_wrong_colour_is_found(
+    gallery: str, views: dict[str, np.ndarray], name: str, colour: str, other: str
+) -> None:
+    found = shown(gallery, {name: shot(name)}, swap=[colour, other])
+    assert differing(found[name], views[name], TOLERANCE) >= 4
+
+
+def test_the_golden_pictures_are_small() -> None:
+    sizes = {path.stem: read_png(path).shape[:2] for path in GOLDEN.iterdir()}
+    assert {size for name, size in sizes.items() if "1440" in name} == {(53, 90)}
+    assert sum(path.stat().st_size for path in GOLDEN.iterdir()) < 400_000
