@@ -30,12 +30,25 @@ export const VISIONS: Matrix[] = [
 const apply = (matrix: Matrix, [x, y, z]: Triple): Triple =>
   matrix.map(([a, b, c]) => Math.min(1, Math.max(0, a * x + b * y + c * z))) as Triple;
 
-function lab(hex: string, vision: Matrix): Triple {
-  const linear = [1, 3, 5].map((at) => {
+const linear = (hex: string): Triple =>
+  [1, 3, 5].map((at) => {
     const value = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
     return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   }) as Triple;
-  const [r, g, b] = apply(vision, linear);
+
+/** Contrast of two colours as WCAG 2 counts it, 1 to 21. */
+export function contrast(first: string, second: string): number {
+  const [low, high] = [first, second]
+    .map((hex) => linear(hex).reduce((sum, part, i) => sum + [0.2126, 0.7152, 0.0722][i] * part, 0.05))
+    .sort((a, b) => a - b);
+  return high / low;
+}
+
+/** L* of a colour as seen with a vision, 0 to 100. */
+export const lightness = (hex: string, vision: Matrix): number => lab(hex, vision)[0];
+
+function lab(hex: string, vision: Matrix): Triple {
+  const [r, g, b] = apply(vision, linear(hex));
   const f = (t: number) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
   const x = f((0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047);
   const y = f(0.2126729 * r + 0.7151522 * g + 0.072175 * b);
