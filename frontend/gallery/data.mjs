@@ -1,5 +1,6 @@
 // Synthetic networks for development and screenshots: deterministic, in the shapes of the HTTP contract.
 
+import { functionAnswer } from "./function.mjs";
 import { markViolations, maskEvents, masksOf, violationsOf } from "./masks.mjs";
 import { generator, hash } from "./random.mjs";
 
@@ -130,10 +131,10 @@ export const scenarios = {
     const steps = range(161, 250);
     return {
       runs: [
-        run("dense", "dense", layers, steps),
-        run("freeze_early", "freeze", layers, steps),
-        run("lottery_s0", "lottery", layers, steps),
-        run("prune_grad", "prune", layers, steps),
+        run("dense", "dense", layers, steps, { probe: true }),
+        run("freeze_early", "freeze", layers, steps, { probe: true }),
+        run("lottery_s0", "lottery", layers, steps, { probe: true }),
+        run("prune_grad", "prune", layers, steps, { probe: true }),
         run("set_rigl", "rigl", layers, steps, { closed: false }),
       ],
     };
@@ -214,7 +215,11 @@ export const scenarios = {
     const kinds = ["dense", "freeze", "lottery", "prune", "rigl"];
     return {
       runs: Array.from({ length: 20 }, (_, i) =>
-        run(`sweep/run_${String(i).padStart(2, "0")}`, kinds[i % 5], layers, range(60, 10), { every: 10 }),
+        run(`sweep/run_${String(i).padStart(2, "0")}`, kinds[i % 5], layers, range(60, 10), {
+          every: 10,
+          probe: i === 4 ? "other" : true,
+          past: i === 7 ? "epoch" : "previous",
+        }),
       ),
     };
   },
@@ -281,7 +286,7 @@ export function index(data) {
       notes: [],
       skipped: [],
       source: "sink",
-      probe: false,
+      probe: Boolean(r.probe),
     })),
     networks: networks.map((layers) => ({ layers })),
     other_runs: data.other ?? 0,
@@ -366,6 +371,8 @@ export function overview(scenario, r, cols, th) {
     ],
   );
 }
+
+export const functionOf = (scenario, r) => functionAnswer(r, (info) => cellsOf(scenario, r, info));
 
 export function layerAnswer(scenario, r, info, th) {
   const cells = cellsOf(scenario, r, info);

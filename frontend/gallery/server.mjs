@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { channelAnswer, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
+import { channelAnswer, functionOf, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
 import { glyphs } from "./glyphs.mjs";
 import { overlapAnswer, overlapLayersAnswer } from "./overlap.mjs";
 
@@ -73,6 +73,7 @@ async function route(name, data, path, query, response) {
   if (path === "overview")
     return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
   if (path === "violations") return send(response, 200, "application/json", JSON.stringify(violationsAnswer(run)));
+  if (path === "function") return send(response, 200, "application/octet-stream", functionOf(name, run));
   if (path === "export.csv") return send(response, 200, "text/csv", "step,layer\n");
   const info = run.layers.find((l) => l.id === query.get("layer"));
   if (!info) return fail(response, 404, `Could not find layer '${query.get("layer")}'.`);

@@ -33,8 +33,8 @@ export interface Total {
 export type Row = Leaf | Group | Total;
 
 /** Forward order over several networks: a layer that only a later one has comes after its predecessor there. */
-export function mergeLayers(networks: readonly { layers: readonly LayerInfo[] }[]): LayerInfo[] {
-  const merged: LayerInfo[] = [];
+export function mergeLayers<T extends { id: string }>(networks: readonly { layers: readonly T[] }[]): T[] {
+  const merged: T[] = [];
   for (const network of networks) {
     let at = 0;
     for (const layer of network.layers) {

@@ -4,6 +4,7 @@ import type { View } from "../model/hash";
 import { columnAt, violations } from "../model/series";
 import type { Violation } from "../wire/types";
 import { activeLayer, activeRun, layerIn, layers, listedLayers, overviewOf, type Run, rows, shownRuns } from "./data";
+import { activePlace, activeProbed, layerOfPlace, listedPlaces, probedRuns } from "./functiondata";
 import { chosen, moveCompared, pairLayer, pairLayers } from "./pair";
 import { closed, drill, focusRow, hover, page, seekViolation, update, view } from "./store";
 
@@ -18,7 +19,8 @@ export function showView(next: View): void {
   hover.value = null;
   if (next === "network") focusRow.value = activeLayer.value?.id ?? null;
   const focused = view.value === "network" ? layers.value.find((layer) => layer.id === focusRow.value) : null;
-  const layer = focused?.id ?? activeLayer.value?.id ?? null;
+  const chosenPlace = view.value === "function" ? layerOfPlace(activePlace.value) : null;
+  const layer = chosenPlace ?? focused?.id ?? activeLayer.value?.id ?? null;
   const kept = next === "layer" ? {} : { channel: null, variable: null };
   drill({ view: next, ...(next === "layer" || next === "compare" ? { layer } : {}), ...kept });
 }
@@ -69,8 +71,15 @@ export function toggleGroup(id: string): void {
   update({ closed: now.includes(id) ? now.filter((other) => other !== id) : [...now, id] });
 }
 
-/** J and K: the next layer, in the Network view the next row. */
+/** J and K: the next layer, in the Network and in the Function view the next row. */
 export function moveLayer(by: number): void {
+  if (view.value === "function") {
+    const list = listedPlaces.value;
+    const at = list.findIndex((own) => own.id === activePlace.value?.id);
+    const next = list[Math.min(list.length - 1, Math.max(0, at + by))];
+    if (next) update({ place: next.id });
+    return;
+  }
   if (view.value === "layer" || view.value === "compare") {
     const compared = view.value === "compare";
     const listed = compared ? pairLayers.value : listedLayers.value;
@@ -93,8 +102,10 @@ export function moveRun(by: number): void {
     moveCompared(0, by);
     return;
   }
-  const list = shownRuns.value;
-  const current = view.value === "layer" ? activeRun.value?.name : page.peek().run;
+  const changes = view.value === "function";
+  const list = changes ? probedRuns.value : shownRuns.value;
+  const active = changes ? activeProbed.value?.run : view.value === "layer" ? activeRun.value : null;
+  const current = active?.name ?? page.peek().run;
   const at = list.findIndex((run) => run.name === current);
   const next = list[(Math.max(0, at) + by + list.length) % list.length];
   if (next) update({ run: next.name });
@@ -103,6 +114,10 @@ export function moveRun(by: number): void {
 /** Enter: a level down. */
 export function goDown(): void {
   if (view.value === "compare" && pairLayer.value) openLayer(pairLayer.value.id, chosen.value?.[0].name ?? null);
+  if (view.value === "function") {
+    const layer = layerOfPlace(activePlace.value);
+    if (layer !== null) openLayer(layer, activeProbed.value?.run.name ?? null);
+  }
   if (view.value !== "network" || focusRow.value === null) return;
   const row = rows.value.find((other) => other.kind !== "total" && other.id === focusRow.value);
   if (row?.kind === "group") toggleGroup(row.id);
@@ -113,6 +128,7 @@ export function goDown(): void {
 export function goUp(): void {
   if (page.peek().audit !== null) update({ audit: null });
   else if (view.value === "network") focusRow.value = null;
+  else if (view.value === "function" && page.peek().place !== null) update({ place: null });
   else if (page.peek().channel !== null) update({ channel: null });
   else showView("network");
 }

@@ -13,6 +13,8 @@ import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSeries, cellsOf, indexOf, overviewOf, rows, shownRuns } from "./data";
 import { Empty } from "./empty";
 import { FunctionView } from "./function";
+import { activeProbed } from "./functiondata";
+import { functionText } from "./functiontip";
 import { Help } from "./help";
 import { pending } from "./idle";
 import { LayerView } from "./layer";
@@ -29,11 +31,12 @@ function Spoken() {
   const at = step.value;
   const compared = view.value === "compare" ? `${layerId.value} ${runName.value} ${other.value}` : "";
   const layer = view.value === "layer" ? activeLayer.value?.id : undefined;
+  const own = view.value === "function" ? functionText(activeProbed.value, cursor.value) : undefined;
   useEffect(() => {
-    if (at === null && !compared) return;
+    if (at === null && !compared && own === undefined) return;
     const timer = setTimeout(() => {
-      if (compared) {
-        spoken.value = spokenPair();
+      if (compared || own !== undefined) {
+        spoken.value = own ?? spokenPair();
         return;
       }
       const run = view.peek() === "layer" ? activeRun.peek() : shownRuns.peek()[0];
@@ -45,7 +48,7 @@ function Spoken() {
         spoken.value = `Step ${formatCount(cursor.peek())}, ${run.name}: ${sharesText(readAt(series, cursor.peek()))}`;
     }, 400);
     return () => clearTimeout(timer);
-  }, [at, layer, compared]);
+  }, [at, layer, compared, own]);
   return (
     <div class="offscreen" role="status" aria-live="polite">
       {spoken.value}

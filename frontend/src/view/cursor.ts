@@ -2,7 +2,8 @@
 
 import { computed } from "@preact/signals";
 import { lastAtOrBefore } from "../model/series";
-import { activeLayer, activeRun, cellsOf, layerIn, overviewOf, range, shownRuns } from "./data";
+import { activeLayer, activeRun, cellsOf, layerIn, overviewOf, range, shownRuns, viewedRuns } from "./data";
+import { probed } from "./functiondata";
 import { chosen, pairLayer } from "./pair";
 import { hover, step, update, view } from "./store";
 
@@ -11,7 +12,7 @@ export const cursor = computed(() => step.value ?? followed.value);
 
 const followed = computed(() => {
   const own = view.value === "layer" && activeRun.value;
-  const lasts = (own ? [own] : shownRuns.value).map((run) => run.last_step ?? 0).sort((a, b) => b - a);
+  const lasts = (own ? [own] : viewedRuns.value).map((run) => run.last_step ?? 0).sort((a, b) => b - a);
   return lasts[lasts.length >> 1] ?? 0;
 });
 
@@ -26,6 +27,9 @@ function recordSteps(): number[] {
   for (const run of drawn) {
     if (!run || !layer || !layerIn(run, layer.id)) continue;
     for (const s of cellsOf(run.name, layer.id).value?.steps ?? []) steps.add(s);
+  }
+  if (view.value === "function") {
+    for (const { series } of probed.value) for (const s of series.steps) steps.add(s);
   }
   if (steps.size === 0) {
     for (const run of shownRuns.value) for (const s of overviewOf(run.name).value?.starts ?? []) steps.add(s);

@@ -177,12 +177,16 @@ function perCells<T>(make: (cells: Cells) => T): (cells: Cells) => T {
 export const cellSeries: (cells: Cells) => Series = perCells(seriesOf);
 export const cellSummary: (cells: Cells) => Summary = perCells(summarise);
 
+/** The runs whose steps the view shows: those that have the layer, or a probe if any has one. */
+export const viewedRuns = computed(() => {
+  const layer = view.value === "layer" ? activeLayer.value : null;
+  const probed = view.value === "function" ? shownRuns.value.filter((run) => run.probe) : [];
+  return probed.length > 0 ? probed : shownRuns.value.filter((run) => !layer || layerIn(run, layer.id));
+});
+
 /** The steps of all runs that the view shows: one axis for every panel. */
 export const fullRange = computed<[number, number]>(() => {
-  const layer = view.value === "layer" ? activeLayer.value : null;
-  const found = shownRuns.value.filter(
-    (run) => run.first_step !== null && run.last_step !== null && (!layer || layerIn(run, layer.id)),
-  );
+  const found = viewedRuns.value.filter((run) => run.first_step !== null && run.last_step !== null);
   if (found.length === 0) return [0, 1];
   const from = Math.min(...found.map((run) => run.first_step!));
   const ends = found.map((run) => {

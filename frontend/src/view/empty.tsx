@@ -1,6 +1,6 @@
 /** The empty state that teaches. */
 
-import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { copyText } from "../host";
 import { plural } from "../model/format";
 import { Button, Icon } from "./bits";
@@ -11,7 +11,18 @@ const LINES = [
   "model.fit(x, y, callbacks=[callback])",
 ];
 
-const copied = signal(false);
+/** Lines of code, and a button that copies them. */
+export function CopyLines({ lines, what }: { lines: readonly string[]; what: string }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <>
+      <pre>{lines.join("\n")}</pre>
+      <Button onClick={() => void copyText(lines.join("\n")).then(setCopied)}>
+        <Icon name={copied ? "check" : "link"} /> {copied ? "Copied" : `Copy the ${what}`}
+      </Button>
+    </>
+  );
+}
 
 export function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] }) {
   return (
@@ -21,16 +32,7 @@ export function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: st
         This tab shows which channels of a network still learn, which have settled, and which are frozen or pruned, over
         steps and across runs. Three lines record it while Keras trains:
       </p>
-      <pre>{LINES.join("\n")}</pre>
-      <Button
-        onClick={() =>
-          void copyText(LINES.join("\n")).then((worked) => {
-            copied.value = worked;
-          })
-        }
-      >
-        <Icon name={copied.value ? "check" : "link"} /> {copied.value ? "Copied" : "Copy the three lines"}
-      </Button>
+      <CopyLines lines={LINES} what="three lines" />
       <p>
         Then start TensorBoard with <code>--logdir runs</code> or reload it.{" "}
         {otherRuns > 0

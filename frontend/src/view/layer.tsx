@@ -67,6 +67,16 @@ function Title() {
   );
 }
 
+/** One of the tabs that choose the run. */
+export function RunTab({ run, on }: { run: Run; on: boolean }) {
+  return (
+    <Button class={on ? "under" : ""} pressed={on} title={run.name} onClick={() => update({ run: run.name })}>
+      <Marker color={run.color} shape={run.shape} />
+      <RunName text={run.name} />
+    </Button>
+  );
+}
+
 function Controls() {
   const id = activeLayer.value?.id;
   return (
@@ -75,16 +85,7 @@ function Controls() {
         {shownRuns.value
           .filter((run) => id !== undefined && layerIn(run, id))
           .map((run) => (
-            <Button
-              key={run.name}
-              class={run.name === activeRun.value?.name ? "under" : ""}
-              pressed={run.name === activeRun.value?.name}
-              title={run.name}
-              onClick={() => update({ run: run.name })}
-            >
-              <Marker color={run.color} shape={run.shape} />
-              <RunName text={run.name} />
-            </Button>
+            <RunTab key={run.name} run={run} on={run.name === activeRun.value?.name} />
           ))}
       </div>
       <CellControls />

@@ -1,7 +1,7 @@
 /** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
 
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { formatCount, formatShare } from "../model/format";
+import { formatCount, formatShare, plural } from "../model/format";
 import { differenceText, MEASURE_TITLES } from "../model/measure";
 import { sumOf } from "../model/overview";
 import { readAt } from "../model/series";
@@ -40,12 +40,14 @@ function Body({ layout, scroll, height, column }: { layout: Layout; scroll: numb
 }
 
 /** What differs between the runs' past, said once for all of them. */
-function PastNote() {
+export function PastNote({ runs = shownRuns.value }: { runs?: readonly Run[] }) {
   const pasts = new Map<string | null, string[]>();
-  for (const run of shownRuns.value) pasts.set(run.past, [...(pasts.get(run.past) ?? []), run.name]);
+  for (const run of runs) pasts.set(run.past, [...(pasts.get(run.past) ?? []), run.name]);
   if (pasts.size < 2) return null;
-  const text = [...pasts].map(([past, names]) => `${names.join(", ")}: ${pastText(past)}`).join("; ");
-  return <p class="note">The runs compare with different pasts, so their Δ can't be compared: {text}.</p>;
+  const text = [...pasts]
+    .map(([past, names]) => `${names.length > 3 ? plural(names.length, "run") : names.join(", ")}: ${pastText(past)}`)
+    .join("; ");
+  return <p class="note">The runs compare with different pasts, so their changes can't be compared: {text}.</p>;
 }
 
 function NetworkTable() {

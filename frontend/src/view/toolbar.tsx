@@ -12,6 +12,7 @@ import { type CsvFile, compareFiles } from "./comparecsv";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, shownRuns, threshold } from "./data";
 import { FilterBox } from "./filterbox";
+import { probedRuns } from "./functiondata";
 import { chosen, pairLayer } from "./pair";
 import { panelPicture } from "./picture";
 import { layerFilter, page, rowZoom, sideOpen, spoken, update, variableId, view, zoom } from "./store";
@@ -38,7 +39,7 @@ const fileName = (...parts: string[]): string => parts.join("-").replace(/[^\p{L
 
 async function savePicture(): Promise<void> {
   menuOpen.value = false;
-  const panel = document.querySelector<HTMLElement>("main .compare, main .panel");
+  const panel = document.querySelector<HTMLElement>("main .compare, main .fn-view, main .panel");
   const what = view.value === "layer" ? (activeLayer.value?.id ?? "layer") : view.value;
   const run = view.value === "layer" && activeRun.value ? `${activeRun.value.name}, ` : "";
   const title = `${view.value === "layer" ? what : "PastNet"} · ${run}step ${formatCount(cursor.value)}`;
@@ -58,8 +59,10 @@ function saveFile({ name, text }: CsvFile): void {
 function saveCsv(run: string): void {
   menuOpen.value = false;
   const layer = shownLayer();
-  const url = routeUrl("export.csv", { run, layer, variable: layer ? variableId.value : null, th: threshold.value });
-  saveAs(url, `${fileName("pastnet", run, ...(layer ? [layer] : []))}.csv`);
+  const changes = view.value === "function";
+  const query = { layer, variable: layer ? variableId.value : null, th: threshold.value };
+  const url = routeUrl("export.csv", { run, ...(changes ? { function: 1 } : query) });
+  saveAs(url, `${fileName("pastnet", run, ...(layer ? [layer] : []), ...(changes ? ["function"] : []))}.csv`);
 }
 
 function Menu() {
@@ -74,7 +77,8 @@ function Menu() {
     return () => document.removeEventListener("pointerdown", away);
   }, [menuOpen.value]);
   const own = view.value === "layer" ? activeRun.value?.name : null;
-  const names = (view.value === "compare" && chosen.value ? chosen.value : shownRuns.value).map((run) => run.name);
+  const compared = view.value === "compare" ? chosen.value : view.value === "function" ? probedRuns.value : null;
+  const names = (compared ?? shownRuns.value).map((run) => run.name);
   const list = own ? [own, ...names.filter((name) => name !== own)] : names;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
@@ -110,7 +114,11 @@ function Menu() {
           {list.map((name) => (
             <button key={name} type="button" onClick={() => saveCsv(name)}>
               CSV of <bdi>{name}</bdi>
-              {shownLayer() !== null ? ", this layer" : ", all layers"}
+              {view.value === "function"
+                ? ", changes of outputs"
+                : shownLayer() !== null
+                  ? ", this layer"
+                  : ", all layers"}
             </button>
           ))}
         </div>

@@ -219,7 +219,8 @@ export interface OverlapLayersHeader {
 
 /** What the probe measured: the output of a layer, or of the network. */
 export interface FunctionPlace {
-  kind: "layer" | "output";
+  /** "layer", whose name is its id, or "output"; later versions may know others. */
+  kind: string;
   name: string;
   elements: number;
 }
@@ -227,7 +228,10 @@ export interface FunctionPlace {
 export interface FunctionHeader {
   schema: number;
   run: string;
-  probe: { name: string; shape: number[]; dtype: string }[];
+  /** The batch of the last record; batches of one digest hold the same values, it is empty where it isn't known. */
+  probe: { name: string; shape: number[]; dtype: string; digest: string }[];
+  /** Steps of records made on another batch than the record before. */
+  changed: number[];
   places: FunctionPlace[];
   /** In the order of `values`: relative, cosine, divergence, decisions. */
   measures: string[];
