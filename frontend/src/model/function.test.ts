@@ -116,16 +116,16 @@ describe("axis", () => {
   const ends = ({ low, high }: { low: number; high: number }) => [10 ** low, 10 ** high];
 
   it("holds whole decades of all positive finite values", () => {
-    expect(ends(decadesOf([NONE, 0, INFINITE, 2e-5, 0.3], 9))).toEqual([1e-5, 1]);
-    expect(ends(decadesOf([2e-5, 0.3], 3))).toEqual([1e-3, 1]);
-    expect(ends(decadesOf([0.01], 9))).toEqual([1e-3, 0.01]);
-    expect(ends(decadesOf([0, NONE], 9))).toEqual([1e-3, 1]);
+    expect(ends(decadesOf([NONE, 0, INFINITE, 2e-5, 0.3], 9))).toEqual([1e-5, 1].map((end) => expect.closeTo(end, 12)));
+    expect(ends(decadesOf([2e-5, 0.3], 3))).toEqual([1e-3, 1].map((end) => expect.closeTo(end, 12)));
+    expect(ends(decadesOf([0.01], 9))).toEqual([1e-3, 0.01].map((end) => expect.closeTo(end, 12)));
+    expect(ends(decadesOf([0, NONE], 9))).toEqual([1e-3, 1].map((end) => expect.closeTo(end, 12)));
   });
 
   it("is of one place or of all, and linear for shares", () => {
-    expect(ends(changeAxis([three], "relative", LAYER, 9))).toEqual([0.1, 1]);
+    expect(ends(changeAxis([three], "relative", LAYER, 9))).toEqual([0.1, 1].map((end) => expect.closeTo(end, 12)));
     // The float32 of 1e-6 is a little less.
-    expect(ends(changeAxis([three], "relative", null, 9))).toEqual([1e-7, 1]);
+    expect(ends(changeAxis([three], "relative", null, 9))).toEqual([1e-7, 1].map((end) => expect.closeTo(end, 12)));
     expect(changeAxis([three], "decisions", null, 9)).toEqual({ log: false, low: 0, high: 0.1 });
   });
 

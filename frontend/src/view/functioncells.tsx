@@ -141,14 +141,14 @@ function Key({ axis }: { axis: ChangeAxis }) {
   );
 }
 
-function CellsTable({ drawn }: { drawn: readonly Probed[] }) {
+function CellsTable() {
   return (
     <DataTable
       caption={`${CHANGE_TITLES[activeChange.value]} change by layer at step ${formatCount(cursor.value)}`}
-      columns={[{ title: "Place", text: true }, ...drawn.map(({ run }) => ({ title: run.name }))]}
+      columns={[{ title: "Place", text: true }, ...probed.value.map(({ run }) => ({ title: run.name }))]}
       rows={listedPlaces.value.map((own) => [
         placeText(own),
-        ...drawn.map((entry) => valueText(entry, own, cursor.value)),
+        ...probed.value.map((entry) => valueText(entry, own, cursor.value)),
       ])}
     />
   );
@@ -163,7 +163,7 @@ function useInSight(scroller: HTMLElement | null, rows: Rows): void {
   }, [place.value, rows.pitch, scroller]);
 }
 
-export function FunctionCells() {
+function Picture() {
   const { ref, size } = useSize<HTMLDivElement>();
   const [scroll, setScroll] = useState(0);
   const list = probed.value;
@@ -176,12 +176,7 @@ export function FunctionCells() {
   const axis = useChangeAxis(null, 5);
   const grid = { gridTemplateColumns: `${NAMES}px repeat(${drawn.length}, ${width}px ${VALUE}px)` };
   return (
-    <FunctionPanel
-      name="cells"
-      title="By layer and step"
-      head={<span class="sub">input at top, outputs below</span>}
-      table={() => <CellsTable drawn={drawn} />}
-    >
+    <>
       {aside ? (
         <div class="fn-grid fn-heads" style={grid}>
           {drawn.map(({ run }) => (
@@ -219,6 +214,19 @@ export function FunctionCells() {
         ))}
       </div>
       <Key axis={axis} />
+    </>
+  );
+}
+
+export function FunctionCells() {
+  return (
+    <FunctionPanel
+      name="cells"
+      title="By layer and step"
+      head={<span class="sub">input at top, outputs below</span>}
+      table={() => <CellsTable />}
+    >
+      <Picture />
     </FunctionPanel>
   );
 }

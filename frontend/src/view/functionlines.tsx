@@ -102,8 +102,19 @@ function LinesTable({ own }: { own: Spot }) {
   );
 }
 
-export function FunctionLines({ own }: { own: Spot }) {
+function Picture({ own }: { own: Spot }) {
   const { ref, size } = useSize<HTMLDivElement>();
+  return (
+    <div class="fn-lines-body">
+      <div class="lines" ref={ref}>
+        {size.width > LEFT ? <Plot own={own} width={size.width - LEFT} height={size.height - BELOW} /> : null}
+      </div>
+      <Values own={own} />
+    </div>
+  );
+}
+
+export function FunctionLines({ own }: { own: Spot }) {
   const head = (
     <>
       <select
@@ -125,12 +136,7 @@ export function FunctionLines({ own }: { own: Spot }) {
   );
   return (
     <FunctionPanel name="lines" title="Over steps" head={head} table={() => <LinesTable own={own} />}>
-      <div class="fn-lines-body">
-        <div class="lines" ref={ref}>
-          {size.width > LEFT ? <Plot own={own} width={size.width - LEFT} height={size.height - BELOW} /> : null}
-        </div>
-        <Values own={own} />
-      </div>
+      <Picture own={own} />
     </FunctionPanel>
   );
 }

@@ -164,10 +164,10 @@ function ScatterTable({ shown }: { shown: Shown }) {
 function Readout({ shown }: { shown: Shown }) {
   const { starts, ends } = shown.overview;
   const column = columnAt(shown.overview, readStep.value);
+  if (column < 0) return <p>No record at this step.</p>;
   const move = movesAt(shown, column).find(isChosen);
   const [from, to] = [formatCount(starts[column]), formatCount(ends[column])];
   const steps = from === to ? `step ${from}` : `largest of steps ${from} to ${to}`;
-  if (column < 0) return <p>No record at this step.</p>;
   return (
     <p>
       {move ? <b>{moveText(move)}</b> : "On the left no channel moves: what changed there came from layers before"} ·{" "}
@@ -176,17 +176,12 @@ function Readout({ shown }: { shown: Shown }) {
   );
 }
 
-export function FunctionScatter({ entry }: { entry: Probed }) {
+function Picture({ entry }: { entry: Probed }) {
   const { ref, size } = useSize<HTMLDivElement>();
   const { value: overview, error } = overviewOf(entry.run.name);
   const shown = overview && { entry, overview };
   return (
-    <FunctionPanel
-      name="scatter"
-      title="Weights and outputs"
-      head={<RunLabel run={entry.run} />}
-      table={() => shown && <ScatterTable shown={shown} />}
-    >
+    <>
       {error ? <Failure text={error} /> : null}
       {shown || error ? null : <Skeleton height={240} />}
       <p class="sub">output ‖y − y′‖ / ‖y′‖</p>
@@ -197,6 +192,20 @@ export function FunctionScatter({ entry }: { entry: Probed }) {
       </div>
       <p class="sub end">weights: mean Δ of moving channels (dashed: equal)</p>
       {shown ? <Readout shown={shown} /> : null}
+    </>
+  );
+}
+
+export function FunctionScatter({ entry }: { entry: Probed }) {
+  const overview = overviewOf(entry.run.name).value;
+  return (
+    <FunctionPanel
+      name="scatter"
+      title="Weights and outputs"
+      head={<RunLabel run={entry.run} />}
+      table={() => overview && <ScatterTable shown={{ entry, overview }} />}
+    >
+      <Picture entry={entry} />
     </FunctionPanel>
   );
 }

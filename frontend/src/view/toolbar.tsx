@@ -59,10 +59,9 @@ function saveFile({ name, text }: CsvFile): void {
 function saveCsv(run: string): void {
   menuOpen.value = false;
   const layer = shownLayer();
-  const changes = view.value === "function";
   const query = { layer, variable: layer ? variableId.value : null, th: threshold.value };
-  const url = routeUrl("export.csv", { run, ...(changes ? { function: 1 } : query) });
-  saveAs(url, `${fileName("pastnet", run, ...(layer ? [layer] : []), ...(changes ? ["function"] : []))}.csv`);
+  const url = routeUrl("export.csv", { run, ...(view.value === "function" ? { function: 1 } : query) });
+  saveAs(url, `${fileName("pastnet", run, ...(layer ? [layer] : []))}.csv`);
 }
 
 function Menu() {
