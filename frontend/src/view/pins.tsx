@@ -60,10 +60,20 @@ function Pinned({ run, cells, pin, width }: { run: Run; cells: Cells; pin: numbe
   );
 }
 
-export function Pins({ run, cells, channel }: { run: Run; cells: Cells; channel: number }) {
+interface Props {
+  run: Run;
+  cells: Cells;
+  /** The one that is selected. */
+  channel: number;
+}
+
+export function Pins(props: Props) {
+  return pinsIn(props.cells).length > 0 ? <PinList {...props} /> : null;
+}
+
+function PinList({ run, cells, channel }: Props) {
   const { ref, size } = useSize<HTMLDivElement>();
   const found = pinsIn(cells);
-  if (found.length === 0) return null;
   const x = toPixel(scaleOf(size.width), readStep.value);
   const record = recordAt(cells, readStep.value);
   return (

@@ -133,7 +133,7 @@ function ZoomChip() {
   const text = (what: string, [from, to]: [number, number]) => `${what} ${formatCount(from)} to ${formatCount(to)}`;
   const parts = [zoom.value && text("steps", zoom.value), rows && text("rows", [rows[0] + 1, rows[1]])].filter(Boolean);
   return (
-    <Button title="Show all again (0)" onClick={() => update({ zoom: null, rowZoom: null })}>
+    <Button class="zoom-chip" title="Show all again (0)" onClick={() => update({ zoom: null, rowZoom: null })}>
       {parts.join(", ").replace(/^./, (letter) => letter.toUpperCase())} <Icon name="close" size={14} />
     </Button>
   );
