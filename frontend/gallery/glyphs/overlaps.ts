@@ -1,12 +1,13 @@
-/** Two runs compared: values over steps, and the third of A | B | difference. */
+/** Two runs compared: values over steps, and where channels are alive. */
 
-import { drawGrid, paintClasses, paintSigned } from "../../src/draw/difference";
+import { aliveStyle } from "../../src/draw/difference";
+import { drawCells } from "../../src/draw/heatmap";
 import { drawValues } from "../../src/draw/overlap";
 import { pixelsOf, runColor } from "../../src/draw/palette";
-import { aliveIn, type Grid, movesMore } from "../../src/model/difference";
+import { aliveIn } from "../../src/model/difference";
 import type { MaskKind } from "../../src/model/hash";
 import { FROZEN, MOVING, PRUNED } from "../../src/model/states";
-import { type Cell, cellsOf, inOrder, life, steps, THRESHOLD } from "./fixtures";
+import { type Cell, cellsOf, inOrder, life, steps } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 
 const starts = Float64Array.from({ length: 40 }, (_, t) => t);
@@ -17,7 +18,7 @@ const values = (name: string, made: ((t: number) => number) | null): RasterGlyph
   height: 16,
   paint: (raster, box, theme) => {
     const drawn = made && Float64Array.from(starts, made);
-    drawValues(raster, box, drawn, { starts, end: 40 }, steps(40, box.width), theme, pixelsOf(theme));
+    drawValues(raster, box, drawn, { starts, end: 40 }, steps(40, box.width), pixelsOf(theme));
   },
 });
 
@@ -34,23 +35,9 @@ const classes = (mask: MaskKind): RasterGlyph => ({
   height: 48,
   paint: (raster, box, theme) => {
     const colors = [runColor(1, theme.dark), runColor(4, theme.dark)] as const;
-    const paint = paintClasses(theme, pixelsOf(theme), colors, raster.ratio);
-    drawGrid(raster, box, aliveIn(a, b, mask), inOrder(a), steps(40, box.width), false, paint);
+    drawCells(raster, box, aliveIn(a, b, mask), inOrder(a), steps(40, box.width), aliveStyle(theme, colors));
   },
 });
-
-const signed = (name: string, grid: Grid, channels: number): RasterGlyph => ({
-  name: `moves-more-${name}`,
-  width: 80,
-  height: 48,
-  paint: (raster, box, theme) => {
-    const rows = Uint32Array.from({ length: channels }, (_, c) => c);
-    drawGrid(raster, box, grid, rows, steps(40, box.width), true, paintSigned(theme, pixelsOf(theme), raster.ratio));
-  },
-});
-
-/** One channel of a thousand moves a hundred times as much, at one step. */
-const rare: Cell = (c, t) => [MOVING, c === 700 && t === 20 ? 0.5 : 0.005];
 
 export const overlaps: RasterGlyph[] = [
   values("values", (t) => t / 39),
@@ -58,14 +45,4 @@ export const overlaps: RasterGlyph[] = [
   values("not-compared", null),
   classes("kept"),
   classes("trainable"),
-  signed("16-channels", movesMore(a, b, THRESHOLD), 16),
-  signed(
-    "pooled",
-    movesMore(
-      cellsOf(1000, 40, () => [MOVING, 0.005]),
-      cellsOf(1000, 40, rare),
-      THRESHOLD,
-    ),
-    1000,
-  ),
 ];

@@ -1,82 +1,60 @@
 import { describe, expect, it } from "vitest";
-import { BOTH, type Grid, NEITHER, NO_DIFFERENCE, ONLY_A, ONLY_B, UNKNOWN } from "../model/difference";
+import type { Cells } from "../model/cells";
+import { DELTA_ZERO } from "../model/delta";
+import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../model/difference";
+import { NO_DATA, PRUNED, REACTIVATED } from "../model/states";
 import { distance, VISIONS } from "./colour";
-import { bothColor, drawGrid, lineColor, paintClasses, paintSigned } from "./difference";
+import { aliveStyle, bothColor, lineColor } from "./difference";
+import { drawCells } from "./heatmap";
 import { drawValues, overlapStyle } from "./overlap";
-import { blend, DARK, LIGHT, pack, pixelsOf, runColor } from "./palette";
+import { blend, DARK, LIGHT, pack, pixelsOf, runColor, type Theme } from "./palette";
 import { makeRaster } from "./raster";
 
-const grid = (rows: number[][]): Grid => ({
-  steps: Float64Array.from(rows[0], (_, t) => t),
-  end: rows[0].length,
-  channels: rows.length,
-  values: Int8Array.from(rows.flat()),
+const cells = (state: number[][]): Cells => ({
+  header: {} as Cells["header"],
+  channels: state.length,
+  records: state[0].length,
+  steps: Float64Array.from(state[0], (_, t) => t),
+  pastSteps: new Float64Array(state[0].length),
+  learningRates: new Float32Array(state[0].length),
+  wallTimes: new Float64Array(state[0].length),
+  end: state[0].length,
+  state: Uint8Array.from(state.flat()),
+  delta: new Int16Array(state.flat().length).fill(DELTA_ZERO),
 });
 
-/** The values that were painted, a row a list. */
-function painted(data: Grid, width: number, height: number, signed = false, order = data.values.map((_, c) => c)) {
-  const raster = makeRaster(width, height, 1);
-  const rows = Uint32Array.from(order.slice(0, data.channels));
-  const scale = { from: 0, to: data.end, width };
-  drawGrid(raster, { x: 0, y: 0, width, height }, data, rows, scale, signed, (value) => value + 200);
-  return Array.from({ length: height }, (_, y) =>
-    Array.from(raster.data.subarray(y * width, (y + 1) * width), (pixel) => pixel - 200),
-  );
+/** The pixels of one cell, drawn large. */
+function pixelsOfCell(state: number, theme: Theme, colors: [string, string], size = 32): Uint32Array {
+  const raster = makeRaster(size, size, 1);
+  const box = { x: 0, y: 0, width: size, height: size };
+  const scale = { from: 0, to: 1, width: size };
+  drawCells(raster, box, cells([[state]]), Uint32Array.of(0), scale, aliveStyle(theme, colors));
+  return raster.data;
 }
 
-describe("difference", () => {
-  it("draws each cell, in the order of the rows", () => {
-    const two = grid([
-      [BOTH, ONLY_A],
-      [ONLY_B, NEITHER],
-    ]);
-    expect(painted(two, 2, 2)).toEqual([
-      [BOTH, ONLY_A],
-      [ONLY_B, NEITHER],
-    ]);
-    expect(painted(two, 2, 4, false, Int8Array.of(1, 0))).toEqual([
-      [ONLY_B, NEITHER],
-      [ONLY_B, NEITHER],
-      [BOTH, ONLY_A],
-      [BOTH, ONLY_A],
-    ]);
-  });
-
-  it("pools classes by majority, and of a tie takes the latest", () => {
-    expect(painted(grid([[BOTH], [BOTH], [ONLY_B]]), 1, 1)).toEqual([[BOTH]]);
-    expect(painted(grid([[ONLY_A, BOTH]]), 1, 1)).toEqual([[BOTH]]);
-    expect(painted(grid([[ONLY_A], [BOTH], [NEITHER]]), 1, 1)).toEqual([[NEITHER]]);
-  });
-
-  it("pools differences by the largest either way", () => {
-    expect(
-      painted(
-        grid([
-          [3, -90],
-          [40, NO_DIFFERENCE],
-        ]),
-        1,
-        1,
-        true,
-      ),
-    ).toEqual([[-90]]);
-    expect(painted(grid([[NO_DIFFERENCE], [NO_DIFFERENCE]]), 1, 1, true)).toEqual([[NO_DIFFERENCE]]);
-  });
-
+describe("where channels are alive", () => {
   it("tells only A from only B also where both runs have one colour", () => {
     const pixels = pixelsOf(LIGHT);
-    const paint = paintClasses(LIGHT, pixels, ["#12b5cb", "#12b5cb"], 1);
-    const at = (value: number) =>
-      new Set(Array.from({ length: 256 }, (_, i) => paint(value, i % 16, Math.floor(i / 16))));
-    expect([...at(BOTH)]).toEqual([pack(bothColor(LIGHT))]);
-    expect([...at(ONLY_A)]).toEqual([pack("#12b5cb")]);
-    expect(at(ONLY_B)).toEqual(new Set([pack("#12b5cb"), pack(lineColor(LIGHT, "#12b5cb"))]));
-    expect(at(NEITHER)).toEqual(new Set([pixels.states[5], pixels.hatch]));
-    expect(at(UNKNOWN)).toEqual(new Set([0, pixels.dot]));
-    // Its lines lean the other way than the hatch of pruned channels.
+    const at = (kind: number) => pixelsOfCell(kind, LIGHT, ["#12b5cb", "#12b5cb"]);
     const line = pack(lineColor(LIGHT, "#12b5cb"));
-    expect([0, 1, 2].map((i) => paint(ONLY_B, i, i))).toEqual([line, line, line]);
-    expect([0, 1, 2].map((i) => paint(NEITHER, i, i) === pixels.hatch)).toEqual([true, false, false]);
+    expect(new Set(at(BOTH))).toEqual(new Set([pack(bothColor(LIGHT))]));
+    expect(new Set(at(ONLY_A))).toEqual(new Set([pack("#12b5cb")]));
+    expect(new Set(at(ONLY_B))).toEqual(new Set([pack("#12b5cb"), line]));
+    expect(new Set(at(NEITHER))).toEqual(new Set([pixels.states[PRUNED], pixels.hatch]));
+    expect(new Set(at(NO_DATA))).toEqual(new Set([0, pixels.dot]));
+    // Its lines lean the other way than the hatch of pruned channels.
+    const diagonal = (kind: number) => [0, 1, 2].map((i) => at(kind)[i * 33]);
+    expect(diagonal(ONLY_B)).toEqual([line, line, line]);
+    expect(diagonal(NEITHER)).toEqual([pixels.hatch, pixels.states[PRUNED], pixels.states[PRUNED]]);
+  });
+
+  it("leaves the reactivated channels of a run without lines", () => {
+    const raster = makeRaster(16, 16, 1);
+    const style = { mode: "state", threshold: 1e-4, pixels: pixelsOf(DARK) } as const;
+    const box = { x: 0, y: 0, width: 16, height: 16 };
+    const scale = { from: 0, to: 1, width: 16 };
+    drawCells(raster, box, cells([[REACTIVATED]]), Uint32Array.of(0), scale, style);
+    expect(new Set(raster.data)).toEqual(new Set([pack("#ffffff")]));
   });
 
   it("has lines on each run's colour, and a grey apart from it, for every kind of sight", () => {
@@ -89,12 +67,6 @@ describe("difference", () => {
         }
       }
     }
-  });
-
-  it("draws signed differences on the diverging scale", () => {
-    const paint = paintSigned(LIGHT, pixelsOf(LIGHT), 1);
-    expect([-127, 0, 127].map((value) => paint(value, 1, 1))).toEqual(LIGHT.diverging.map(pack));
-    expect(paint(NO_DIFFERENCE, 1, 1)).toBe(0);
   });
 });
 
@@ -124,9 +96,9 @@ describe("overlap", () => {
     const values = [0, 1, 0.5, Number.NaN, Number.NaN, Number.NaN];
     const scale = { from: 0, to: 8, width: 4 };
     const pixels = pixelsOf(LIGHT);
-    drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, values, columns, scale, LIGHT, pixels);
+    drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, values, columns, scale, pixels);
     expect([...raster.data]).toEqual([pack("#00574b"), pack(blend(LIGHT.overlap, 128 / 255)), 0, 0]);
-    drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, null, columns, scale, LIGHT, pixels);
+    drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, null, columns, scale, pixels);
     expect([...raster.data]).toEqual([pixels.dot, 0, 0, 0]);
   });
 });

@@ -1,12 +1,10 @@
 /** Overlap or kept share of layers over steps: a row a layer, its colour the value. */
 
+import { LEVELS } from "../model/delta";
 import { pixelColumns, type Scale } from "../model/scale";
 import { NO_DATA } from "../model/states";
-import { blend, type Pixels, ramp, type Theme } from "./palette";
+import { blend, type Pixels, type Theme } from "./palette";
 import { type Box, type Raster, statePixel } from "./raster";
-
-const LEVELS = 256;
-const ramps = new Map<Theme, Uint32Array>();
 
 /** The colour of a value from 0 to 1, and the one of black and white that is read on it. */
 export function overlapStyle(theme: Theme, value: number): { background: string; color: string } {
@@ -26,14 +24,8 @@ export function drawValues(
   values: ArrayLike<number> | null,
   columns: { starts: Float64Array; end: number },
   scale: Scale,
-  theme: Theme,
   pixels: Pixels,
 ): void {
-  let colours = ramps.get(theme);
-  if (!colours) {
-    colours = ramp(theme.overlap, LEVELS);
-    ramps.set(theme, colours);
-  }
   const { from, to } = pixelColumns(columns.starts, columns.end, { ...scale, width: box.width });
   for (let dx = 0; dx < box.width; dx++) {
     let value = Number.NaN;
@@ -42,7 +34,7 @@ export function drawValues(
     for (let y = box.y; y < box.y + box.height; y++) {
       raster.data[y * raster.width + x] = Number.isNaN(value)
         ? statePixel(pixels, NO_DATA, x, y, raster.ratio)
-        : colours[Math.round(value * (LEVELS - 1))];
+        : pixels.overlap[Math.round(value * (LEVELS - 1))];
     }
   }
 }

@@ -70,6 +70,8 @@ export function pack(hex: string): number {
 
 export interface Pixels {
   movement: Uint32Array;
+  /** Overlap and kept shares, LEVELS of them. */
+  overlap: Uint32Array;
   /** From -1, less than the other, over 0 in the middle to 1, more; see `divergingPixel`. */
   diverging: Uint32Array;
   /** By state code; 0 is transparent. */
@@ -77,6 +79,8 @@ export interface Pixels {
   hatch: number;
   dot: number;
   violated: number;
+  /** Lines over the reactivated state, where that stands for something else. */
+  lines?: number;
 }
 
 /** The colour between three stops at a position from 0 to 1, as hex. */
@@ -108,6 +112,7 @@ export function pixelsOf(theme: Theme): Pixels {
   if (!pixels) {
     pixels = {
       movement: ramp(theme.movement, LEVELS),
+      overlap: ramp(theme.overlap, LEVELS),
       diverging: ramp(theme.diverging, 2 * HALF + 1),
       states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
       hatch: pack(theme.hatch),

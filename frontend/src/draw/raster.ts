@@ -1,6 +1,6 @@
 /** A canvas as one array of packed pixels. */
 
-import { NO_DATA, PRUNED } from "../model/states";
+import { NO_DATA, PRUNED, REACTIVATED } from "../model/states";
 import type { Pixels } from "./palette";
 
 export interface Raster {
@@ -34,6 +34,7 @@ export function statePixel(pixels: Pixels, state: number, x: number, y: number, 
   if (state === PRUNED) {
     return (x + y) % (5 * ratio) < ratio ? pixels.hatch : pixels.states[PRUNED];
   }
+  if (state === REACTIVATED && pixels.lines && (x + (8 * ratio - 1) * y) % (8 * ratio) < ratio) return pixels.lines;
   if (state === NO_DATA) return x % (4 * ratio) < ratio && y % (4 * ratio) < ratio ? pixels.dot : 0;
   return pixels.states[state];
 }

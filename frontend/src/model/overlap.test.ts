@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Container } from "../wire/container";
 import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../wire/types";
-import { formatOverlap, keptShares, lapAt, pairOf, pairTexts, readLaps, reasonText, setText, toCsv } from "./overlap";
+import { formatOverlap, keptShares, lapAt, numbersText, pairOf, pairTexts, readLaps, setText, toCsv } from "./overlap";
 
 const run = (name: string, kept: number | null, extra: Partial<OverlapRun> = {}): OverlapRun => ({
   name,
@@ -101,24 +101,29 @@ describe("words and numbers of an overlap", () => {
   });
 
   it("says why two runs can't be compared", () => {
-    const [x, y] = [run("x", null, { step: null }), run("y", null)];
-    expect(reasonText("origin", x, y)).toBe("x and y began from other initial weights.");
-    expect(reasonText("layers", x, y)).toBe("x and y have no layer of the same name and shape.");
-    expect(reasonText("no record", x, y)).toBe("x: no record at this step.");
-    expect(reasonText("unknown", run("x", 5), y)).toBe("y: masks of single weights aren't known; see Channels.");
-    expect(pairTexts(pair({ comparable: false, reason: "origin" }), [x, y], "weights", "kept")).toEqual([
-      "x and y began from other initial weights.",
+    const said = (reason: OverlapPair["reason"], x: OverlapRun, y: OverlapRun) =>
+      pairTexts(pair({ comparable: false, reason, overlap: null }), [x, y], "weights", "kept");
+    const [x, y] = [run("x", 5), run("y", 6)];
+    expect(said("origin", x, y)).toEqual(["Not comparable: other initial weights."]);
+    expect(said("layers", x, y)).toEqual(["Not comparable: no layer in common."]);
+    expect(said("no record", run("x", null, { step: null }), y)).toEqual([
+      "Not comparable: no record at this step (x).",
     ]);
+    expect(said("unknown", run("x", null), run("y", null))).toEqual(["Not comparable: masks not known (x, y)."]);
+  });
+
+  it("gives the number and its value by chance, or the reason for there being none", () => {
+    expect(numbersText(pair())).toBe("0.25, by chance 0.20");
+    expect(numbersText(pair({ reason: "unknown", overlap: null, chance: null }))).toBe("masks not known");
   });
 
   it("writes CSV that reads back", () => {
-    expect(
-      toCsv([
-        ["run", "n"],
-        ['a,"b"', 0.5],
-        ["c\nd", Number.NaN],
-        ["", null],
-      ]),
-    ).toBe('run,n\r\n"a,""b""",0.5\r\n"c\nd",\r\n,\r\n');
+    const records = [
+      { otherRun: 'a,"b"', n: 0.5 },
+      { otherRun: "c\nd", n: Number.NaN },
+      { otherRun: "", n: null },
+    ];
+    expect(toCsv(records)).toBe('other_run,n\r\n"a,""b""",0.5\r\n"c\nd",\r\n,\r\n');
+    expect(toCsv([])).toBe("\r\n");
   });
 });

@@ -93,19 +93,26 @@ export function pairOf(answer: OverlapAnswer, first: string, second: string): Ov
 export const setText = (unit: Unit, mask: MaskKind): string =>
   `${mask === "kept" ? (unit === "channels" ? "surviving" : "kept") : "trainable"} ${unit}`;
 
-/** Why two runs can't be compared, as a sentence. */
-export function reasonText(reason: OverlapPair["reason"], a: OverlapRun, b: OverlapRun): string {
-  const without = (lacks: (run: OverlapRun) => boolean) => [a, b].filter(lacks).map((run) => run.name);
-  if (reason === "origin") return `${a.name} and ${b.name} began from other initial weights.`;
-  if (reason === "layers") return `${a.name} and ${b.name} have no layer of the same name and shape.`;
-  if (reason === "no record") return `${without((run) => run.step === null).join(" and ")}: no record at this step.`;
-  return `${without((run) => run.kept === null).join(" and ")}: masks of single weights aren't known; see Channels.`;
-}
+/** Why two runs can't be compared. */
+export const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {
+  origin: "other initial weights",
+  layers: "no layer in common",
+  unknown: "masks not known",
+  "no record": "no record at this step",
+};
+
+/** "0.41, by chance 0.29", or why there is no such number. */
+export const numbersText = (pair: OverlapPair): string =>
+  pair.reason ? REASONS[pair.reason] : `${formatOverlap(pair.overlap)}, by chance ${formatOverlap(pair.chance)}`;
 
 /** What the numbers of a pair mean, in sentences. */
 export function pairTexts(pair: OverlapPair, runs: readonly OverlapRun[], unit: Unit, mask: MaskKind): string[] {
   const [a, b] = [runs[pair.a], runs[pair.b]];
-  if (!pair.comparable) return [reasonText(pair.reason, a, b)];
+  if (pair.reason) {
+    const lacking = [a, b].filter((run) => (pair.reason === "no record" ? run.step : run.kept) === null);
+    const named = lacking.length > 0 ? ` (${lacking.map((run) => run.name).join(", ")})` : "";
+    return [`Not comparable: ${REASONS[pair.reason]}${named}.`];
+  }
   const what = setText(unit, mask);
   const texts = [`${formatCount(pair.intersection ?? 0)} of ${formatCount(pair.union ?? 0)} ${what} are in both.`];
   const whole = [a, b].filter((run) => run.kept === run.elements);
@@ -119,11 +126,15 @@ export function pairTexts(pair: OverlapPair, runs: readonly OverlapRun[], unit: 
   return texts;
 }
 
-/** Rows as CSV; a text with a comma, a quote or a line break is quoted; what is no number is left empty. */
-export function toCsv(rows: readonly (readonly (string | number | null)[])[]): string {
-  const cell = (value: string | number | null) => {
+/** Records as CSV under their keys, as_the_server_writes_them. Texts are quoted where they must be; what is no number is left empty. */
+export function toCsv(records: readonly object[]): string {
+  const cell = (value: unknown) => {
     const text = value === null || Number.isNaN(value) ? "" : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+  const lines = records.map((record) => Object.values(record));
+  const head = Object.keys(records[0] ?? {}).map((key) =>
+    key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
+  return [head, ...lines].map((line) => `${line.map(cell).join(",")}\r\n`).join("");
 }

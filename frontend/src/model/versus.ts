@@ -44,7 +44,7 @@ export function distanceLevels(): Uint8Array {
 }
 
 /** The record of `other` in force at each record of `cells`, by the value of its step; -1 where there is none. */
-export const alignedRecords = (cells: Cells, other: Cells): Int32Array =>
+export const alignedRecords = (cells: Pick<Cells, "steps">, other: Cells): Int32Array =>
   Int32Array.from(cells.steps, (step) => (step >= other.end ? -1 : lastAtOrBefore(other.steps, step)));
 
 /**

@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useErrorBoundary } from "preact/hooks";
 import { shapePoints } from "../draw/marker";
-import { retry } from "./resource";
+import type { Stops } from "../draw/palette";
+import { type Resource, retry } from "./resource";
 import { tables, toggleTable } from "./store";
 
 const PATHS = {
@@ -100,6 +101,28 @@ export function Button({ children, onClick, pressed, label, title, disabled, ...
   );
 }
 
+interface SwitchProps<T extends string> {
+  label: string;
+  options: readonly T[];
+  titles: Record<T, string>;
+  value: T;
+  onPick: (value: T) => void;
+  class?: string;
+}
+
+/** Buttons of which one is on. */
+export function Switch<T extends string>({ label, options, titles, value, onPick, ...rest }: SwitchProps<T>) {
+  return (
+    <div class={`joined ${rest.class ?? ""}`} role="group" aria-label={label}>
+      {options.map((option) => (
+        <Button key={option} class="under" pressed={value === option} onClick={() => onPick(option)}>
+          {titles[option]}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
 /** Shown in place of a panel whose data could not be loaded. */
 export function Failure({ text, onRetry }: { text: string; onRetry?: () => void }) {
   const again = () => {
@@ -120,6 +143,17 @@ export function Guard({ children }: { children: ComponentChildren }) {
   if (!error) return <>{children}</>;
   return <Failure text={`Could not draw this: ${(error as Error).message}`} onRetry={reset} />;
 }
+
+/** Why a panel has no data yet: an error with Retry, or the first load. */
+export function Waiting({ found, height }: { found: Resource<unknown>; height: number }) {
+  if (found.error) return <Failure text={found.error} />;
+  return found.value ? null : <Skeleton height={height} />;
+}
+
+/** A scale of colours, from its low to its high end. */
+export const Gradient = ({ stops }: { stops: Stops }) => (
+  <i class="gradient" style={{ background: `linear-gradient(to right, ${stops.join()})` }} />
+);
 
 export function Skeleton({ height }: { height?: number }) {
   return <div class="skeleton" style={height ? { height: `${height}px` } : undefined} aria-hidden="true" />;
@@ -144,6 +178,13 @@ export interface Column {
   title: string;
   text?: boolean;
 }
+
+/** Columns of texts on the left, then of numbers, then of texts again. */
+export const columns = (texts: string[], numbers: string[], after: string[] = []): Column[] => [
+  ...texts.map((title) => ({ title, text: true })),
+  ...numbers.map((title) => ({ title })),
+  ...after.map((title) => ({ title, text: true })),
+];
 
 /** A plain table; numbers are right-aligned, the first column names the row. Very long ones are cut, and say so. */
 export function DataTable({

@@ -1,5 +1,6 @@
 /** Channels over steps, coloured by state and delta: the heatmap, a thumbnail, a barcode. */
 
+import { aliveStyle } from "../draw/difference";
 import { drawCells } from "../draw/heatmap";
 import { pixelsOf } from "../draw/palette";
 import { differenceStyle } from "../draw/versus";
@@ -18,20 +19,22 @@ interface Props {
   mode: Mode;
   /** Whether the cells are differences to the baseline. */
   differences?: boolean;
+  /** The colours of two runs, where the cells tell in which of them a channel is alive. */
+  alive?: readonly [string, string];
   width: number;
   height: number;
 }
 
-export function CellsCanvas({ label, cells, rows, mode, differences, width, height }: Props) {
+export function CellsCanvas({ label, cells, rows, mode, differences, alive, width, height }: Props) {
   return (
     <RasterCanvas
       label={label}
       width={width}
       height={height}
-      inputs={[cells, rows, mode, theme.value, ...range.value]}
+      inputs={[cells, rows, mode, theme.value, alive?.join(), ...range.value]}
       paint={(raster, box, w) => {
         const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
-        const style = differences ? differenceStyle(theme.value) : own;
+        const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
         drawCells(raster, box, cells, rows, scaleOf(w), style);
       }}
     />

@@ -3,7 +3,7 @@
 import { computed } from "@preact/signals";
 import { formatCount, formatShare } from "../model/format";
 import type { Unit } from "../model/hash";
-import { formatOverlap, type Lap, type Laps, lapAt, pairOf, readLaps, reasonText } from "../model/overlap";
+import { formatOverlap, type Lap, type Laps, lapAt, numbersText, pairOf, readLaps } from "../model/overlap";
 import { fetchOverlap, fetchOverlapLayers } from "../wire/client";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../wire/types";
 import { cursor } from "./cursor";
@@ -61,12 +61,6 @@ export function lapsOf([a, b]: readonly [Run, Run]): Resource<Laps> {
   ).value;
 }
 
-/** Whether channels mean the same in both: the server says so, and until then the index. */
-export function sameOrigin([a, b]: readonly [Run, Run]): boolean {
-  const laps = lapsOf([a, b]).value;
-  return laps ? laps.header.reason !== "origin" : a.origin === b.origin;
-}
-
 export interface ComparedLayer {
   layer: LayerInfo;
   /** Its place in the answer, -1 where it isn't compared. */
@@ -101,14 +95,8 @@ export function lapText(lap: Lap | null, comparable: boolean): string {
 export function spokenPair(): string {
   const [pair, answer, found] = [chosen.value, overlapOf().value, chosenPair.value];
   if (!pair || !answer || !found) return "";
-  const [a, b] = [answer.runs[found.a], answer.runs[found.b]];
-  if (!found.comparable) return reasonText(found.reason, a, b);
   const laps = lapsOf(pair).value;
   const layer = pairLayer.value?.id ?? "";
-  const lap = laps && lapAt(laps, layer, cursor.value);
-  const own = lap ? `; ${layer} by ${formatOverlap(lap.overlap)}, by chance ${formatOverlap(lap.chance)}` : "";
-  return (
-    `Step ${formatCount(answer.step)}: ${a.name} and ${b.name} overlap by ${formatOverlap(found.overlap)}, ` +
-    `by chance ${formatOverlap(found.chance)}${own}`
-  );
+  const own = laps?.header.comparable ? `, ${layer} ${lapText(lapAt(laps, layer, cursor.value), true)}` : "";
+  return `Step ${formatCount(answer.step)}: ${pair[0].name} and ${pair[1].name} ${numbersText(found)}${own}`;
 }

@@ -8,7 +8,7 @@ import { formatOverlap, keptShares, type Laps, lapAt, setText } from "../model/o
 import { toPixel, toStep } from "../model/scale";
 import { columnAt } from "../model/series";
 import { openLayer } from "./actions";
-import { DataTable, Failure, Marker, Skeleton, TableButton } from "./bits";
+import { columns, DataTable, Marker, TableButton, Waiting } from "./bits";
 import { RasterCanvas, useSize } from "./canvas";
 import { type ComparedLayer, comparedLayers, lapsOf, lapText } from "./comparedata";
 import { cursor, readStep, setStep } from "./cursor";
@@ -59,7 +59,7 @@ function StripsCanvas({ laps, pair: [a, b], list, first, last, each, width }: Dr
         const draw = (values: ArrayLike<number> | null, from: number, to: number) => {
           const [top, bottom] = [Math.round(from * ratio), Math.round(to * ratio)];
           const box = { x: 0, y: top, width: raster.width, height: bottom - top };
-          drawValues(raster, box, values, laps, scaleOf(w), theme.value, pixelsOf(theme.value));
+          drawValues(raster, box, values, laps, scaleOf(w), pixelsOf(theme.value));
         };
         list.slice(first, last).forEach(({ row }, i) => {
           const [top, bottom] = [i * each + 1, (i + 1) * each - 2];
@@ -74,45 +74,36 @@ function StripsCanvas({ laps, pair: [a, b], list, first, last, each, width }: Dr
   );
 }
 
-function Names({ pair, list, first, last, each }: Drawn) {
+/** The names and numbers of the rows; the chosen one is outlined. */
+function Rows({ laps, pair, list, first, last, each, width }: Drawn) {
   return (
     <>
       {list.slice(first, last).map(({ layer, reason }, i) => {
         const on = layer.id === pairLayer.value?.id;
         return (
-          <button
+          <div
             key={layer.id}
-            type="button"
-            class={`plain lap-name ${on ? "on" : ""}`}
-            style={{ top: `${(first + i) * each}px`, height: `${each}px`, width: `${NAMES - 8}px` }}
-            title={`${layer.id}${reason ? `: not compared, ${reason}` : ""}. Double-click opens the layer.`}
-            aria-pressed={on}
-            onClick={() => update({ layer: layer.id, channel: null, variable: null })}
-            onDblClick={() => openLayer(layer.id, pair[0].name)}
+            class={`lap ${on ? "on" : ""}`}
+            style={{ top: `${(first + i) * each}px`, height: `${each}px` }}
           >
-            <bdi>{layer.id}</bdi>
-          </button>
+            <button
+              type="button"
+              class="plain"
+              title={`${layer.id}. Double-click opens the layer.`}
+              aria-pressed={on}
+              onClick={() => update({ layer: layer.id, channel: null, variable: null })}
+              onDblClick={() => openLayer(layer.id, pair[0].name)}
+            >
+              <bdi>{layer.id}</bdi>
+            </button>
+            <i style={{ width: `${width}px` }} />
+            <span class={reason ? "sub" : ""} title={reason}>
+              {reason || lapText(lapAt(laps, layer.id, readStep.value), laps.header.comparable)}
+            </span>
+          </div>
         );
       })}
     </>
-  );
-}
-
-function Numbers({ laps, list, first, last, each }: Drawn) {
-  const step = readStep.value;
-  return (
-    <div class="lap-numbers" aria-hidden="true">
-      {list.slice(first, last).map(({ layer, reason }, i) => (
-        <span
-          key={layer.id}
-          class={reason ? "sub" : ""}
-          title={reason}
-          style={{ top: `${(first + i) * each}px`, lineHeight: `${each - 1}px` }}
-        >
-          {reason || lapText(lapAt(laps, layer.id, step), laps.header.comparable)}
-        </span>
-      ))}
-    </div>
   );
 }
 
@@ -127,16 +118,14 @@ function pointer({ laps, pair: [a, b], list, each, width }: Drawn) {
   };
   const tipOf = ({ layer, reason }: ComparedLayer, step: number) => {
     const lap = lapAt(laps, layer.id, step);
-    if (reason || !lap) return [layer.id, reason ? `Not compared: ${reason}` : "No record at this step"];
-    const { comparable } = laps.header;
-    const steps = lap.firstStep === lap.lastStep ? "" : `, at the end of steps ${formatCount(lap.firstStep)} to`;
+    if (reason || !lap) return [layer.id, reason ? `not compared: ${reason}` : "no record at this step"];
+    const { comparable, unit, mask } = laps.header;
     return [
       layer.id,
-      `${setText(laps.header.unit, laps.header.mask)}${steps || ", step"} ${formatCount(lap.lastStep)}`,
-      ...(comparable ? [`overlap ${formatOverlap(lap.overlap)}, by chance ${formatOverlap(lap.chance)}`] : []),
-      ...[a.name, b.name].map((name, i) => `${countText(i ? lap.otherKept : lap.kept)} in ${name}`),
-      ...(comparable ? [`${formatCount(lap.both)} in both`] : []),
-      `of ${formatCount(lap.elements)}`,
+      `${setText(unit, mask)} of ${formatCount(lap.elements)}, step ${formatCount(lap.lastStep)}`,
+      `${a.name}: ${countText(lap.kept)}`,
+      `${b.name}: ${countText(lap.otherKept)}`,
+      ...(comparable ? [`both: ${countText(lap.both)}`, `overlap / by chance: ${lapText(lap, true)}`] : []),
     ];
   };
   return {
@@ -189,19 +178,12 @@ function Strips({ laps, pair, list }: Pick<Drawn, "laps" | "pair" | "list">) {
     >
       {width > 0 ? (
         <div style={{ height: `${list.length * each}px` }} class="lap-rows">
-          <Names {...drawn} />
+          <Rows {...drawn} />
           <div class="lap-plot" style={{ left: `${NAMES}px`, width: `${width}px` }} {...pointer(drawn)}>
             <StripsCanvas {...drawn} />
             {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
-            {at >= 0 ? (
-              <div
-                class="outline"
-                style={{ top: `${at * each - 1}px`, height: `${each + 1}px`, width: `${width + 4}px` }}
-              />
-            ) : null}
             <ZoomBox width={width} />
           </div>
-          <Numbers {...drawn} />
         </div>
       ) : null}
       <div class="lap-axis" style={{ paddingLeft: `${NAMES}px` }}>
@@ -216,16 +198,11 @@ function LapsTable({ laps, pair: [a, b], list }: Pick<Drawn, "laps" | "pair" | "
   return (
     <DataTable
       caption={`${setText(laps.header.unit, laps.header.mask)} by layer at step ${formatCount(step)}`}
-      columns={[
-        { title: "Layer", text: true },
-        { title: "Overlap" },
-        { title: "By chance" },
-        { title: a.name },
-        { title: b.name },
-        { title: "In both" },
-        { title: "Of" },
-        { title: "Not compared", text: true },
-      ]}
+      columns={columns(
+        ["Layer"],
+        ["Overlap", "By chance", `In ${a.name}`, `In ${b.name}`, "In both", "Of"],
+        ["Not compared"],
+      )}
       rows={list.map(({ layer, reason }) => {
         const lap = lapAt(laps, layer.id, step);
         const overlaps = [lap?.overlap, lap?.chance].map((value) => formatOverlap(value ?? null));
@@ -238,7 +215,8 @@ function LapsTable({ laps, pair: [a, b], list }: Pick<Drawn, "laps" | "pair" | "
 
 export function LayersPanel({ pair }: { pair: Pair }) {
   const [a, b] = pair;
-  const { value: laps, error } = lapsOf(pair);
+  const found = lapsOf(pair);
+  const laps = found.value;
   const list = laps ? comparedLayers(pair, laps) : [];
   const comparable = laps?.header.comparable ?? true;
   const asTable = tables.value.has("laps");
@@ -252,8 +230,7 @@ export function LayersPanel({ pair }: { pair: Pair }) {
         </span>
         <TableButton panel="laps" what="the layers" />
       </div>
-      {error ? <Failure text={error} /> : null}
-      {!laps && !error ? <Skeleton height={260} /> : null}
+      <Waiting found={found} height={260} />
       {laps && list.length === 0 ? (
         <p class="message">No layer matches '{layerFilter.value.text}'. Change the filter for layers.</p>
       ) : null}

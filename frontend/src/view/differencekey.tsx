@@ -1,47 +1,53 @@
 /** What stands under and in place of the difference: its legend, or why channels can't be matched. */
 
 import { bothColor, lineColor } from "../draw/difference";
-import { blend } from "../draw/palette";
-import { countsAt, DECADES } from "../model/difference";
-import { formatCount, formatFineShare, formatNumber } from "../model/format";
+import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../model/difference";
+import { formatCount } from "../model/format";
 import type { Lap } from "../model/overlap";
-import { sameOrigin } from "./comparedata";
+import { readAt } from "../model/series";
+import { sameOrigin } from "./baseline";
+import { Gradient } from "./bits";
+import { shareText } from "./comparedata";
 import { readStep } from "./cursor";
-import { threshold } from "./data";
+import { cellSeries } from "./data";
 import type { Sides } from "./sidebyside";
 import { maskKind, theme } from "./store";
 
-function SignedLegend() {
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((at) => blend(theme.value.diverging, at)).join(", ");
-  return (
-    <div class="side-legend">
-      <span>B moves less</span> −{DECADES}
-      <i class="gradient" style={{ background: `linear-gradient(to right, ${stops})` }} />+{DECADES} decades{" "}
-      <span>B moves more</span>
-      <span class="sub">Δ under {formatNumber(threshold.value)} counts as that</span>
-    </div>
-  );
+/** The classes in words, and how many channels are in each at a step. */
+function classesAt({ pair: [a, b], third }: Sides, step: number): [string, string][] {
+  const counts = third && readAt(cellSeries(third), step)?.counts;
+  const [alive, gone] = maskKind.value === "kept" ? ["alive", "pruned"] : ["trainable", "held"];
+  const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
+  return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], counts ? formatCount(counts[kind]) : "–"]);
 }
 
-/** The classes with the channels of each at the cursor. */
-export function Legend({ pair: [a, b], classes, moves }: Sides) {
-  if (!classes) return null;
-  if (moves) return <SignedLegend />;
-  const counts = countsAt(classes, readStep.value);
-  const lines = `repeating-linear-gradient(45deg, ${b.color} 0 4.6px, ${lineColor(theme.value, b.color)} 4.6px 5.6px)`;
-  const [alive, gone] = maskKind.value === "kept" ? ["alive", "pruned"] : ["trainable", "held"];
-  const entries = [
-    { text: `${alive} in both`, style: { background: bothColor(theme.value) } },
-    { text: `only ${a.name}`, style: { background: a.color } },
-    { text: `only ${b.name}`, style: { background: lines } },
-    { text: `${gone} in both`, style: undefined },
-  ];
+export const classTexts = (sides: Sides, step: number): string[] =>
+  classesAt(sides, step).map(([text, count]) => `${text} ${count}`);
+
+export function Legend(sides: Sides) {
+  const { pair, third, moves } = sides;
+  if (!third) return null;
+  if (moves) {
+    return (
+      <div class="side-legend">
+        <span>
+          B moves less ÷10 <Gradient stops={theme.value.diverging} /> ×10 more
+        </span>
+        <span class="sub">another colour: the state that B is in, and A isn't</span>
+      </div>
+    );
+  }
+  const [a, b] = pair.map((run) => run.color);
+  const lined = `repeating-linear-gradient(45deg, ${b} 0 4.6px, ${lineColor(theme.value, b)} 4.6px 5.6px)`;
   return (
     <div class="side-legend">
-      {entries.map(({ text, style }, i) => (
+      {classesAt(sides, readStep.value).map(([text, count], i) => (
         <span key={text}>
-          <i class={`swatch ${style ? "fill-own" : "fill-pruned"}`} style={style} />
-          <bdi>{text}</bdi> <b>{counts ? formatCount(counts[i + 1]) : "–"}</b>
+          <i
+            class="swatch fill-pruned"
+            style={i < 3 ? { background: [bothColor(theme.value), a, lined][i] } : undefined}
+          />
+          <bdi>{text}</bdi> <b>{count}</b>
         </span>
       ))}
     </div>
@@ -49,41 +55,33 @@ export function Legend({ pair: [a, b], classes, moves }: Sides) {
 }
 
 /** In place of the difference. */
-export function Apart({ sides: { pair, cells, matched }, lap }: { sides: Sides; lap: Lap | null }) {
+export function Apart({ sides: { pair, cells }, lap }: { sides: Sides; lap: Lap | null }) {
   const [a, b] = pair;
-  if (matched) return null;
-  if (sameOrigin(pair)) {
-    const shown = cells[0] && cells[1];
-    return shown ? <p class="message">The layers have different numbers of channels: they can't be matched.</p> : null;
+  if (sameOrigin(a, b)) {
+    const differ = cells[0] && cells[1] && cells[0].channels !== cells[1].channels;
+    return differ ? <p class="message">The layers have different numbers of channels: they can't be matched.</p> : null;
   }
-  const shares = lap && [lap.kept, lap.otherKept].map((kept) => formatFineShare(kept, lap.elements));
-  const points = lap && (100 * (lap.otherKept - lap.kept)) / lap.elements;
+  const points = lap ? (100 * (lap.otherKept - lap.kept)) / lap.elements : Number.NaN;
   return (
     <div class="apart">
       <p>
         <b>Channels can't be matched one to one.</b>
       </p>
       <p>
-        {a.name} and {b.name} began from other initial weights: channel 7 of one has nothing to do with channel 7 of the
-        other, and an overlap of their masks would mean nothing.
+        As far as is known, {a.name} and {b.name} didn't begin from the same initial weights: channel 7 of one has
+        nothing to do with channel 7 of the other.
       </p>
       <p>
         Runs share their origin when they begin from the same weights: set the seed before the model is made (
         <code>keras.utils.set_random_seed(0)</code>), load the same weights before recording, or go on from a checkpoint
         or a snapshot of one run.
       </p>
-      {shares && points !== null && !Number.isNaN(points) ? (
-        <dl>
-          <dt>{maskKind.value === "kept" ? "Kept" : "Trainable"} in this layer</dt>
-          {shares.map((share, i) => (
-            <dd key={pair[i].name}>
-              <bdi>{pair[i].name}</bdi> <b>{share}</b>
-            </dd>
-          ))}
-          <dd>
-            difference <b>{`${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)}`} points</b>
-          </dd>
-        </dl>
+      {lap ? (
+        <p>
+          {maskKind.value === "kept" ? "Kept" : "Trainable"} in this layer: {a.name}{" "}
+          <b>{shareText(lap.kept, lap.elements)}</b>, {b.name} <b>{shareText(lap.otherKept, lap.elements)}</b>
+          {Number.isNaN(points) ? "" : `, ${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points`}.
+        </p>
       ) : null}
     </div>
   );

@@ -5,7 +5,7 @@ import { formatShape, plural } from "../model/format";
 import { MODES, type Mode } from "../model/hash";
 import { moveLayer } from "./actions";
 import { against, differs, layerDifference, sameOrigin } from "./baseline";
-import { Button, Failure, Icon, Marker, RunName, Skeleton, TableButton } from "./bits";
+import { Button, Failure, Icon, Marker, RunName, Skeleton, Switch, TableButton } from "./bits";
 import { activeLayer, activeRun, cellSummary, cellsOf, layerIn, listedLayers, type Run, shownRuns } from "./data";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
@@ -97,18 +97,14 @@ function Controls() {
 export function CellControls() {
   return (
     <>
-      <div class="joined modes" role="group" aria-label="What the cells show">
-        {MODES.map((value) => (
-          <Button
-            key={value}
-            class={mode.value === value ? "under" : ""}
-            pressed={mode.value === value}
-            onClick={() => update({ mode: value })}
-          >
-            {MODE_TITLES[value]}
-          </Button>
-        ))}
-      </div>
+      <Switch
+        class="modes"
+        label="What the cells show"
+        options={MODES}
+        titles={MODE_TITLES}
+        value={mode.value}
+        onPick={(value) => update({ mode: value })}
+      />
       <SortMenu run={view.value === "layer" ? activeRun.value : null} layer={activeLayer.value?.id ?? null} />
     </>
   );

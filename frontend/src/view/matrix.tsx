@@ -1,12 +1,11 @@
 /** Overlap of each pair of runs at the cursor, the choice of A and B, and what their numbers mean. */
 
 import { overlapStyle } from "../draw/overlap";
-import { blend } from "../draw/palette";
 import { formatCount } from "../model/format";
 import { MASK_KINDS, UNITS } from "../model/hash";
-import { formatOverlap, pairOf, pairTexts, reasonText, setText } from "../model/overlap";
+import { formatOverlap, numbersText, pairOf, pairTexts, REASONS, setText } from "../model/overlap";
 import type { OverlapAnswer, OverlapPair } from "../wire/types";
-import { Button, DataTable, Failure, Marker, RunName, Skeleton, TableButton } from "./bits";
+import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "./bits";
 import { useSize } from "./canvas";
 import { chosenPair, counted, overlapOf } from "./comparedata";
 import { cursor } from "./cursor";
@@ -17,19 +16,7 @@ import { hover, maskKind, tables, theme, update } from "./store";
 type Pair = readonly [Run, Run];
 
 const NAMES = 108;
-const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {
-  origin: "other initial weights",
-  layers: "no layer in common",
-  unknown: "masks not known",
-  "no record": "no record at this step",
-};
-
 const textsOf = (answer: OverlapAnswer, pair: OverlapPair) => pairTexts(pair, answer.runs, answer.unit, answer.mask);
-
-const numbersText = (pair: OverlapPair) =>
-  pair.comparable
-    ? `${formatOverlap(pair.overlap)}, by chance ${formatOverlap(pair.chance)}`
-    : REASONS[pair.reason ?? "unknown"];
 
 function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: OverlapPair; on: boolean; size: number }) {
   const style = pair.overlap === null ? undefined : overlapStyle(theme.value, pair.overlap);
@@ -116,13 +103,11 @@ function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
 
 /** What the colours mean, and the reasons for which cells have none. */
 function Key({ answer }: { answer: OverlapAnswer }) {
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((at) => blend(theme.value.overlap, at)).join(", ");
   const reasons = [...new Set(answer.pairs.flatMap((pair) => pair.reason ?? []))];
   const [apart, rest] = [true, false].map((own) => reasons.filter((reason) => (reason === "origin") === own));
   return (
     <div class="matrix-key sub">
-      0 <i class="gradient" style={{ background: `linear-gradient(to right, ${stops})` }} /> 1
-      {answer.runs.length <= 6 ? <span>small: by chance</span> : null}
+      0 <Gradient stops={theme.value.overlap} /> 1{answer.runs.length <= 6 ? <span>small: by chance</span> : null}
       {[apart, rest].map((list, i) =>
         list.length > 0 ? (
           <span key={i}>
@@ -178,17 +163,11 @@ function PairsTable({ answer }: { answer: OverlapAnswer }) {
   return (
     <DataTable
       caption={`IoU of ${setText(answer.unit, answer.mask)} at step ${formatCount(answer.step)}`}
-      columns={[
-        { title: "Run", text: true },
-        { title: "Other run", text: true },
-        { title: "Overlap" },
-        { title: "By chance" },
-        { title: "In both" },
-        { title: "In either" },
-        { title: "Layers" },
-        { title: "Not matched" },
-        { title: "Why not", text: true },
-      ]}
+      columns={columns(
+        ["Run", "Other run"],
+        ["Overlap", "By chance", "In both", "In either", "Layers", "Not matched"],
+        ["Why not"],
+      )}
       rows={answer.pairs.map((pair) => [
         answer.runs[pair.a].name,
         answer.runs[pair.b].name,
@@ -198,7 +177,7 @@ function PairsTable({ answer }: { answer: OverlapAnswer }) {
         count(pair.union),
         pair.layers,
         pair.unmatched,
-        pair.comparable ? "" : reasonText(pair.reason, answer.runs[pair.a], answer.runs[pair.b]),
+        pair.comparable ? "" : numbersText(pair),
       ])}
     />
   );
@@ -207,31 +186,27 @@ function PairsTable({ answer }: { answer: OverlapAnswer }) {
 function Toggles() {
   return (
     <div class="controls">
-      <div class="joined" role="group" aria-label="What is counted">
-        {UNITS.map((value) => (
-          <Button key={value} class="under" pressed={counted.value === value} onClick={() => update({ unit: value })}>
-            {value === "weights" ? "Weights" : "Channels"}
-          </Button>
-        ))}
-      </div>
-      <div class="joined" role="group" aria-label="Which mask">
-        {MASK_KINDS.map((value) => (
-          <Button
-            key={value}
-            class="under"
-            pressed={maskKind.value === value}
-            onClick={() => update({ maskKind: value })}
-          >
-            {value === "kept" ? "Kept" : "Trainable"}
-          </Button>
-        ))}
-      </div>
+      <Switch
+        label="What is counted"
+        options={UNITS}
+        titles={{ weights: "Weights", channels: "Channels" }}
+        value={counted.value}
+        onPick={(value) => update({ unit: value })}
+      />
+      <Switch
+        label="Which mask"
+        options={MASK_KINDS}
+        titles={{ kept: "Kept", trainable: "Trainable" }}
+        value={maskKind.value}
+        onPick={(value) => update({ maskKind: value })}
+      />
     </div>
   );
 }
 
 export function MatrixPanel({ pair }: { pair: Pair }) {
-  const { value: answer, error } = overlapOf();
+  const found = overlapOf();
+  const answer = found.value;
   return (
     <div class="matrix-part">
       <div class="panel-line">
@@ -242,8 +217,7 @@ export function MatrixPanel({ pair }: { pair: Pair }) {
         <TableButton panel="overlap" what="the overlaps" />
       </div>
       <Toggles />
-      {error ? <Failure text={error} /> : null}
-      {!answer && !error ? <Skeleton height={190} /> : null}
+      <Waiting found={found} height={190} />
       {answer && tables.value.has("overlap") ? <PairsTable answer={answer} /> : null}
       {answer && !tables.value.has("overlap") ? (
         <>
