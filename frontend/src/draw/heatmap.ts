@@ -4,7 +4,8 @@ import type { Cells } from "../model/cells";
 import { levelTable } from "../model/delta";
 import type { Mode } from "../model/hash";
 import { pixelColumns, type Scale } from "../model/scale";
-import { MOVING, STATE_BITS, STATES, VIOLATED } from "../model/states";
+import { MOVING } from "../model/states";
+import { bandsOf, type Pool, poolBand, rowsUnder } from "./bands";
 import type { Pixels } from "./palette";
 import { type Box, type Raster, statePixel } from "./raster";
 
@@ -15,61 +16,6 @@ export interface HeatmapStyle {
   /** The tint of each code of delta, indexed by code + 32768; by default that of the threshold. */
   levels?: Uint8Array;
 }
-
-interface Pool {
-  state: number;
-  level: number;
-  violated: boolean;
-}
-
-/** The cell of one pixel: rows [r0, r1) of the order and columns [c0, c1). */
-function poolCells(
-  cells: Cells,
-  rows: Uint32Array,
-  r0: number,
-  r1: number,
-  c0: number,
-  c1: number,
-  levels: Uint8Array,
-  all: boolean,
-  out: Pool,
-): void {
-  const { state, delta, records } = cells;
-  if (r1 - r0 === 1 && c1 - c0 === 1) {
-    const at = rows[r0] * records + c0;
-    out.state = state[at] & STATE_BITS;
-    out.level = levels[delta[at] + 32768];
-    out.violated = (state[at] & VIOLATED) !== 0;
-    return;
-  }
-  counts.fill(0);
-  let level = 0;
-  let marks = 0;
-  for (let r = r0; r < r1; r++) {
-    const row = rows[r] * records;
-    for (let at = row + c0; at < row + c1; at++) {
-      const byte = state[at];
-      counts[byte & STATE_BITS]++;
-      marks |= byte;
-      const own = levels[delta[at] + 32768];
-      if (own > level && (all || (byte & STATE_BITS) === MOVING)) level = own;
-    }
-  }
-  let best = 0;
-  for (let s = 1; s < STATES; s++) if (counts[s] > counts[best]) best = s;
-  for (let r = r1 - 1, tied = true; r >= r0 && tied; r--) {
-    const latest = state[rows[r] * records + c1 - 1] & STATE_BITS;
-    if (counts[latest] === counts[best]) {
-      best = latest;
-      tied = false;
-    }
-  }
-  out.state = best;
-  out.level = level;
-  out.violated = (marks & VIOLATED) !== 0;
-}
-
-const counts = new Int32Array(8);
 
 /** Draws the rows [first, last) of the order into the box. */
 export function drawCells(
@@ -88,13 +34,14 @@ export function drawCells(
   const tall = box.height / channels >= 5 * raster.ratio;
   // Of moving rows the outline has to be seen on any tint.
   const line = box.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
+  let bands = bandsOf(cells, rows, box.height, levels, 0);
   let previous = -1;
   for (let dy = 0; dy < box.height; dy++) {
     const y = box.y + dy;
-    const r0 = Math.floor((dy * channels) / box.height);
-    const r1 = Math.max(r0 + 1, Math.floor(((dy + 1) * channels) / box.height));
-    // A row that is taller than a pixel repeats: copy the line above, unless hatch, dots or an outline depend on y.
-    const edge = tall && isEdge(dy, r0, channels, box.height, line);
+    if (dy === bands.end) bands = bandsOf(cells, rows, box.height, levels, dy);
+    const first = bands.at[dy - bands.from];
+    const pooled = mode === "delta" ? bands.levels : bands.moving;
+    const edge = tall && isEdge(dy, rowsUnder(dy, box.height, channels)[0], channels, box.height, line);
     for (let dx = 0; dx < box.width; dx++) {
       const x = box.x + dx;
       const c0 = columns.from[dx];
@@ -103,7 +50,7 @@ export function drawCells(
         continue;
       }
       if (dx === 0 || c0 !== previous || columns.to[dx] - c0 > 1) {
-        poolCells(cells, rows, r0, r1, c0, columns.to[dx], levels, mode === "delta", out);
+        poolBand(bands, first + c0, first + columns.to[dx], pooled, out);
       }
       previous = c0;
       let pixel: number;

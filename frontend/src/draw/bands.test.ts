@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import type { Cells } from "../model/cells";
+import { levelTable } from "../model/delta";
+import type { Mode } from "../model/hash";
+import { axisEnd } from "../model/series";
+import { FROZEN, MOVING, STATES, VIOLATED } from "../model/states";
+import { bandsOf } from "./bands";
+import { drawCells } from "./heatmap";
+import { LIGHT, pixelsOf } from "./palette";
+import { makeRaster, statePixel } from "./raster";
+
+const THRESHOLD = 1e-4;
+const pixels = pixelsOf(LIGHT);
+const levels = levelTable(THRESHOLD);
+
+/** Numbers from 0 to 1, the same each time. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Cells in which states come in runs, as in training, or at random. */
+function someCells(next: () => number, channels: number, records: number, calm: number): Cells {
+  const state = new Uint8Array(channels * records);
+  const delta = new Int16Array(channels * records);
+  for (let at = 0; at < state.length; at++) {
+    const changes = at % records === 0 || next() > calm;
+    state[at] = changes ? Math.floor(next() * STATES) : state[at - 1] & 7;
+    if (next() < 0.01) state[at] |= VIOLATED;
+    delta[at] = next() < 0.2 ? -32768 : -Math.floor(next() * 300);
+  }
+  const steps = Float64Array.from({ length: records }, (_, t) => 10 * t + Math.floor(9 * next()));
+  const [none, rates] = [steps, new Float32Array(records)];
+  const header = {} as Cells["header"];
+  const end = axisEnd(steps, steps);
+  return {
+    header,
+    channels,
+    records,
+    steps,
+    pastSteps: none,
+    wallTimes: none,
+    learningRates: rates,
+    end,
+    state,
+    delta,
+  };
+}
+
+/** The colour of the cells of some rows and records, by sorting them: the most frequent, ties to the latest record's lowest row. */
+function expected(cells: Cells, rows: number[], records: number[], mode: Mode, x: number, y: number): number {
+  const at = records.flatMap((t) => rows.map((row) => row * cells.records + t));
+  const states = at.map((i) => cells.state[i] & 7);
+  const often = (state: number) => states.filter((other) => other === state).length;
+  const most = Math.max(...states.map(often));
+  const last = rows.map((row) => cells.state[row * cells.records + records[records.length - 1]] & 7).reverse();
+  const lowest = [...states].sort((a, b) => a - b).find((state) => often(state) === most) as number;
+  const state = last.find((one) => often(one) === most) ?? lowest;
+  if (at.some((i) => cells.state[i] & VIOLATED)) return pixels.violated;
+  const counted = mode === "delta" ? at : at.filter((i) => (cells.state[i] & 7) === MOVING);
+  const level = Math.max(0, ...counted.map((i) => levels[cells.delta[i] + 32768]));
+  if ((mode === "delta" && state !== 0) || (mode === "both" && state === MOVING)) return pixels.movement[level];
+  return statePixel(pixels, state, x, y, 1);
+}
+
+/** Each pixel of a picture against what lies under it. */
+function compare(
+  cells: Cells,
+  order: Uint32Array,
+  width: number,
+  height: number,
+  mode: Mode,
+  from: number,
+  to: number,
+) {
+  const raster = makeRaster(width, height, 1);
+  drawCells(
+    raster,
+    { x: 0, y: 0, width, height },
+    cells,
+    order,
+    { from, to, width },
+    { mode, threshold: THRESHOLD, pixels },
+  );
+  for (let y = 0; y < height; y++) {
+    const first = Math.floor((y * order.length) / height);
+    const rows = [...order.subarray(first, Math.max(first + 1, Math.floor(((y + 1) * order.length) / height)))];
+    for (let x = 0; x < width; x++) {
+      const [s0, s1] = [x, x + 1].map((pixel) => from + (pixel / width) * (to - from));
+      const under = [...cells.steps.keys()].filter((t) => cells.steps[t] >= s0 && cells.steps[t] < s1);
+      const before = [...cells.steps.keys()].filter((t) => cells.steps[t] < s0);
+      const held = before.length > 0 && s0 < cells.end ? before.slice(-1) : [];
+      const records = under.length > 0 ? under : held;
+      const pixel = records.length > 0 ? expected(cells, rows, records, mode, x, y) : statePixel(pixels, 0, x, y, 1);
+      if (raster.data[y * width + x] !== pixel) return `pixel ${x}, ${y} of ${width} × ${height}, ${mode}`;
+    }
+  }
+  return null;
+}
+
+describe("bands", () => {
+  it("draw exactly what lies under each pixel, at any size, order and zoom", () => {
+    const next = generator(11);
+    const upTo = (most: number) => 1 + Math.floor(next() * most);
+    for (let round = 0; round < 30; round++) {
+      const cells = someCells(next, upTo(40), upTo(40), round % 3 === 0 ? 0 : 0.9);
+      const order = Uint32Array.from({ length: cells.channels }, (_, c) => c).sort(() => next() - 0.5);
+      // Rows of five pixels and more have an outline instead.
+      const height = Math.min(upTo(40), 4 * cells.channels);
+      const from = next() < 0.5 ? 0 : Math.floor(next() * cells.end);
+      const to = from + upTo(Math.max(2, cells.end));
+      for (const mode of ["state", "both", "delta"] as const) {
+        expect(compare(cells, order, upTo(40), height, mode, from, to)).toBeNull();
+        // The second picture of the same rows is made of what the first has kept.
+        expect(compare(cells, order, upTo(40), height, mode, 0, cells.end)).toBeNull();
+      }
+    }
+  });
+
+  it("count more than 255 rows in one", () => {
+    const cells = someCells(generator(3), 700, 3, 0.9);
+    const order = Uint32Array.from({ length: 700 }, (_, c) => c);
+    expect(compare(cells, order, 3, 2, "both", 0, cells.end)).toBeNull();
+  });
+
+  it("draw a log that is too long to be kept as one that isn't", () => {
+    const records = 2_200_000;
+    const state = new Uint8Array(3 * records).fill(FROZEN);
+    state[records + 5] |= VIOLATED;
+    const steps = Float64Array.from({ length: records }, (_, t) => t);
+    const small = someCells(generator(3), 3, 1, 0.9);
+    const cells = { ...small, records, steps, end: records, state, delta: new Int16Array(3 * records) };
+    const order = Uint32Array.of(2, 1, 0);
+    const raster = makeRaster(1, 3, 1);
+    const style = { mode: "state" as const, threshold: THRESHOLD, pixels };
+    expect(bandsOf(cells, order, 3, levels, 0).end).toBeLessThan(3);
+    drawCells(raster, { x: 0, y: 0, width: 1, height: 3 }, cells, order, { from: 0, to: records, width: 1 }, style);
+    expect(Array.from(raster.data)).toEqual([pixels.states[FROZEN], pixels.violated, pixels.states[FROZEN]]);
+  });
+});
