@@ -5,10 +5,11 @@ const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const superscript = (n: number): string =>
   (n < 0 ? "⁻" : "") + [...String(Math.abs(n))].map((digit) => SUPERSCRIPTS[Number(digit)]).join("");
 
+// Kept: toLocaleString makes one for each call.
+const COUNTS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** 21,000 */
-export function formatCount(value: number): string {
-  return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
-}
+export const formatCount = (value: number): string => COUNTS.format(value);
 
 /** 10k, 2.5M: for the ticks of an axis. */
 export function formatShort(value: number): string {

@@ -13,7 +13,8 @@ export interface Overview {
   layers: string[];
   accounts: Map<string, Account>;
   notes: Note[];
-  series: Map<string, Series>;
+  /** By layer; views into the answer, made when asked for. */
+  series: { get(layer: string): Series | undefined };
   starts: Float64Array;
   ends: Float64Array;
   end: number;
@@ -36,22 +37,32 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
   const pruned = container.sections.has("pruned") ? section(container, "pruned", Float64Array) : null;
   const k = starts.length;
   const end = axisEnd(starts, ends);
-  const series = new Map<string, Series>();
-  header.layers.forEach((layer, l) => {
-    const own = Float64Array.from(counts.subarray(l * k * STATES, (l + 1) * k * STATES));
-    series.set(layer, {
+  const places = new Map(header.layers.map((layer, l) => [layer, l]));
+  const made: (Series | undefined)[] = [];
+  const make = (l: number): Series => {
+    const own = counts.subarray(l * k * STATES, (l + 1) * k * STATES);
+    return {
       starts,
       ends,
       end,
       counts: own,
-      violated: Float64Array.from(violated.subarray(l * k, (l + 1) * k)),
-      nonfinite: Float64Array.from(nonfinite.subarray(l * k, (l + 1) * k)),
-      meanDelta: Float64Array.from(meanDelta.subarray(l * k, (l + 1) * k)),
-      channels: k > 0 ? own.subarray(0, STATES).reduce((sum, count) => sum + count, 0) : 0,
+      violated: violated.subarray(l * k, (l + 1) * k),
+      nonfinite: nonfinite.subarray(l * k, (l + 1) * k),
+      meanDelta: meanDelta.subarray(l * k, (l + 1) * k),
+      channels: own.subarray(0, STATES).reduce((sum, count) => sum + count, 0),
       pruned: pruned?.subarray(l * k, (l + 1) * k) ?? null,
       prunable: header.prunable?.[l] ?? 0,
-    });
-  });
+    };
+  };
+  // 300 layers of 20 runs are many objects, few of which are ever drawn.
+  const series = {
+    get(layer: string): Series | undefined {
+      const l = places.get(layer);
+      if (l === undefined) return undefined;
+      made[l] ??= make(l);
+      return made[l];
+    },
+  };
   return {
     run: header.run,
     threshold: header.threshold,
@@ -71,22 +82,21 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
   };
 }
 
-const sums = new WeakMap<Overview, Map<string, Series | null>>();
+const sums = new WeakMap<Overview, WeakMap<readonly string[], { sum: Series | null }>>();
 
-/** The sum over those of `layers` that the run has, or null where it has none; kept per overview. */
+/** The sum over those of `layers` that the run has, or null where it has none; kept per overview and list. */
 export function sumOf(overview: Overview, layers: readonly string[]): Series | null {
   if (layers.length === 1) return overview.series.get(layers[0]) ?? null;
   let kept = sums.get(overview);
   if (!kept) {
-    kept = new Map();
+    kept = new WeakMap();
     sums.set(overview, kept);
   }
-  const key = layers.join("\n");
-  let sum = kept.get(key);
-  if (sum === undefined) {
+  let found = kept.get(layers);
+  if (!found) {
     const parts = layers.map((layer) => overview.series.get(layer)).filter((part) => part !== undefined);
-    sum = parts.length > 0 ? addSeries(parts) : null;
-    kept.set(key, sum);
+    found = { sum: parts.length > 0 ? addSeries(parts) : null };
+    kept.set(layers, found);
   }
-  return sum;
+  return found.sum;
 }

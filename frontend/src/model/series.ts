@@ -2,6 +2,9 @@
 
 import { MOVING, NO_DATA, STATES } from "./states";
 
+/** An answer's own section, or a sum. */
+export type Numbers = Float64Array | Float32Array | Uint32Array;
+
 export interface Series {
   /** First step of each column, rising. */
   starts: Float64Array;
@@ -10,11 +13,11 @@ export interface Series {
   /** Where the last column ends on the axis (exclusive): one gap between records after its last step. */
   end: number;
   /** Channels per column and state, [k * STATES + state]. */
-  counts: Float64Array;
-  violated: Float64Array;
-  nonfinite: Float64Array;
+  counts: Numbers;
+  violated: Numbers;
+  nonfinite: Numbers;
   /** Mean relative delta of the moving channels, NaN where none moves. */
-  meanDelta: Float64Array;
+  meanDelta: Numbers;
   channels: number;
   /** Pruned weights at the end of each column, of the `prunable` ones; null where the server doesn't tell. */
   pruned: Float64Array | null;
@@ -135,13 +138,24 @@ export function addReadouts(readouts: (Readout | null)[]): Readout | null {
   };
 }
 
-/** The largest count of violated channels in any column, and the first step of the first such column. */
-export function violations(series: Series): { most: number; firstStep: number } | null {
+export interface Violating {
+  most: number;
+  firstStep: number;
+}
+
+const violating = new WeakMap<Series, Violating | null>();
+
+/** The largest count of violated channels in any column, and the first step of the first such column; kept per series. */
+export function violations(series: Series): Violating | null {
+  let found = violating.get(series);
+  if (found !== undefined) return found;
   let most = 0;
   let firstStep = Number.NaN;
   for (let j = 0; j < columnsOf(series); j++) {
     if (series.violated[j] > 0 && Number.isNaN(firstStep)) firstStep = series.starts[j];
     most = Math.max(most, series.violated[j]);
   }
-  return most > 0 ? { most, firstStep } : null;
+  found = most > 0 ? { most, firstStep } : null;
+  violating.set(series, found);
+  return found;
 }
