@@ -209,16 +209,18 @@ export const scenarios = {
     };
   },
   many() {
-    const layers = Array.from({ length: 300 }, (_, i) =>
-      layer(`stage${Math.floor(i / 30)}/block${Math.floor(i / 6) % 5}/conv${i % 6}`, "Conv2D", [3, 3, 8, 8], 8),
+    const widths = Array.from({ length: 300 }, (_, i) => (i === 150 ? 4096 : 64 + 64 * Math.floor(i / 75)));
+    const layers = widths.map((width, i) =>
+      layer(`stage${Math.floor(i / 30)}/block${Math.floor(i / 6) % 5}/conv${i % 6}`, "Conv2D", [3, 3, 8, width], width),
     );
     const kinds = ["dense", "freeze", "lottery", "prune", "rigl"];
     return {
       runs: Array.from({ length: 20 }, (_, i) =>
-        run(`sweep/run_${String(i).padStart(2, "0")}`, kinds[i % 5], layers, range(60, 10), {
+        run(`sweep/run_${String(i).padStart(2, "0")}`, kinds[i % 5], layers, range(1000, 10), {
           every: 10,
           probe: i === 4 ? "other" : true,
           past: i === 7 ? "epoch" : "previous",
+          sampled: true,
         }),
       ),
     };
@@ -313,7 +315,18 @@ export function container(header, sections) {
   return out;
 }
 
+/** Channels that stand for all of a layer in the overview of a run that is too large to be made. */
+const SAMPLE = 8;
+
+/** The overview of so few channels and records, with their counts scaled to the layer's. */
+function sampledRun(r, cols) {
+  const steps = r.steps.filter((_, t) => t % Math.ceil(r.steps.length / cols) === 0);
+  const layers = r.layers.map((info) => ({ ...info, channels: SAMPLE, scale: info.channels / SAMPLE }));
+  return { ...r, name: `${r.name} ${cols}`, steps, layers, sampled: false };
+}
+
 export function overview(scenario, r, cols, th) {
+  if (r.sampled) return overview(scenario, sampledRun(r, cols), cols, th);
   const T = r.steps.length;
   const K = Math.min(T, cols);
   const starts = Array.from({ length: K }, (_, k) => Math.floor((k * T) / K));
@@ -334,8 +347,8 @@ export function overview(scenario, r, cols, th) {
       }
       for (let c = 0; c < cells.channels; c++) {
         const byte = cells.state[c * T + starts[k]];
-        counts[(l * K + k) * 6 + (byte & 7)]++;
-        if (byte & VIOLATED) violated[l * K + k]++;
+        counts[(l * K + k) * 6 + (byte & 7)] += info.scale ?? 1;
+        if (byte & VIOLATED) violated[l * K + k] += info.scale ?? 1;
         if ((byte & 7) === 1) {
           moving++;
           sum += Math.min(1, 2 ** (cells.delta[c * T + starts[k]] / 16));

@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { channelAnswer, functionOf, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
 import { glyphs } from "./glyphs.mjs";
 import { overlapAnswer, overlapLayersAnswer } from "./overlap.mjs";
@@ -56,10 +57,22 @@ function send(response, status, type, body, headers = {}) {
   response.end(body);
 }
 
+const packed = new Map();
+
+/** An array's answer as TensorBoard sends it: packed, kept, and not at all to a browser that has it. */
+function sendArrays(request, response, make) {
+  const found = packed.get(request.url) ?? gzipSync(make(), { level: 1 });
+  packed.set(request.url, found);
+  const tag = `W/"${sha(request.url)}"`;
+  const headers = { ETag: tag, "Cache-Control": "no-cache", "Content-Encoding": "gzip", Vary: "Accept-Encoding" };
+  const known = request.headers["if-none-match"] === tag;
+  send(response, known ? 304 : 200, "application/octet-stream", known ? "" : found, headers);
+}
+
 const fail = (response, status, message) =>
   send(response, status, "application/json", JSON.stringify({ schema: 1, error: { code: "not_found", message } }));
 
-async function route(name, data, path, query, response) {
+async function route(name, data, path, query, request, response) {
   if (path === "index.js") return send(response, 200, "text/javascript", await readFile(bundle));
   if (path === "index") return send(response, 200, "application/json", JSON.stringify(index(data)));
   const named = (key) => query.getAll(key).map((text) => data.runs.find((r) => r.name === text));
@@ -71,13 +84,13 @@ async function route(name, data, path, query, response) {
     return send(response, 200, "application/octet-stream", overlapLayersAnswer(name, run, named("other")[0], query));
   const th = Number(query.get("th") ?? 1e-3);
   if (path === "overview")
-    return send(response, 200, "application/octet-stream", overview(name, run, Number(query.get("cols") ?? 256), th));
+    return sendArrays(request, response, () => overview(name, run, Number(query.get("cols") ?? 256), th));
   if (path === "violations") return send(response, 200, "application/json", JSON.stringify(violationsAnswer(run)));
   if (path === "function") return send(response, 200, "application/octet-stream", functionOf(name, run));
   if (path === "export.csv") return send(response, 200, "text/csv", "step,layer\n");
   const info = run.layers.find((l) => l.id === query.get("layer"));
   if (!info) return fail(response, 404, `Could not find layer '${query.get("layer")}'.`);
-  if (path === "layer") return send(response, 200, "application/octet-stream", layerAnswer(name, run, info, th));
+  if (path === "layer") return sendArrays(request, response, () => layerAnswer(name, run, info, th));
   if (path === "channel")
     return send(
       response,
@@ -111,7 +124,7 @@ const server = createServer((request, response) => {
     return send(response, 200, "text/html; charset=utf-8", FRAME, { "Content-Security-Policy": policy(FRAME_SCRIPT) });
   const prefix = "data/plugin/pastnet/";
   if (!path.startsWith(prefix)) return fail(response, 404, "Could not find the page.");
-  route(name, data, path.slice(prefix.length), url.searchParams, response).catch((error) =>
+  route(name, data, path.slice(prefix.length), url.searchParams, request, response).catch((error) =>
     fail(response, 500, String(error)),
   );
 });
