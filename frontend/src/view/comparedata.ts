@@ -23,10 +23,10 @@ export function askOverlap(
 ): Resource<OverlapAnswer> {
   const run = runs.map((one) => one.name);
   const query = { run, step: Math.round(cursor.value), layer, unit: counted, mask: maskKind.value };
-  return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (signal) => {
+  return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (ask) => {
     if (page.peek().step !== null) await rest();
-    signal.throwIfAborted();
-    return fetchOverlap(query, signal);
+    ask.signal.throwIfAborted();
+    return fetchOverlap(query, ask);
   }).value;
 }
 
@@ -56,7 +56,7 @@ export function lapsOf([a, b]: readonly [Run, Run]): Resource<Laps> {
   return resource(
     `overlap_layers ${JSON.stringify([a.name, b.name])}`,
     JSON.stringify(query),
-    async (signal) => readLaps(await fetchOverlapLayers(query, signal)),
+    async (ask) => readLaps(await fetchOverlapLayers(query, ask)),
     (laps) => laps.overlap.length * 32,
   ).value;
 }

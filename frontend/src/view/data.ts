@@ -11,6 +11,7 @@ import { mergeLayers, treeRows } from "../model/tree";
 import { auditOf, byLayer, type LayerAudit } from "../model/violations";
 import { fetchChannel, fetchIndex, fetchLayer, fetchOverview, fetchViolations } from "../wire/client";
 import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo, Violation, ViolationsAnswer } from "../wire/types";
+import { runColumn, SIDEBAR } from "./geometry";
 import { type Resource, resource } from "./resource";
 import {
   closed,
@@ -20,6 +21,7 @@ import {
   layerFilter,
   layerId,
   page,
+  pageWidth,
   runFilter,
   runName,
   variableId,
@@ -92,13 +94,22 @@ export const activeRun = computed<Run | null>(() => {
   return having.find((run) => run.name === runName.value) ?? having[0] ?? null;
 });
 
+/** Columns that an overview is asked for: at least as many as its picture has pixels, and few different numbers. */
+const overviewColumns = computed(() => {
+  const pixels = runColumn(pageWidth.value - SIDEBAR, shownRuns.value.length) * window.devicePixelRatio;
+  const [from, to] = range.value;
+  const whole = fullRange.value[1] - fullRange.value[0];
+  return Math.min(2048, Math.max(64, 2 ** Math.ceil(Math.log2((pixels * whole) / (to - from)))));
+});
+
 export function overviewOf(run: string): Resource<Overview> {
-  const cols = zoom.value ? 2048 : 256;
+  const cols = overviewColumns.value;
   return resource(
     `overview ${run}`,
     `${threshold.value} ${cols}`,
-    async (signal) => readOverview(await fetchOverview({ run, cols, th: threshold.peek() }, signal)),
-    (overview) => overview.layers.length * overview.starts.length * 72,
+    async (ask) => readOverview(await fetchOverview({ run, cols, th: threshold.peek() }, ask)),
+    (overview) => overview.layers.length * overview.starts.length * 44,
+    view.value !== "network",
   ).value;
 }
 
@@ -109,8 +120,9 @@ export function cellsOf(run: string, layer: string): Resource<Cells> {
   return resource(
     `layer ${run} ${layer} ${variable ?? ""}`,
     String(threshold.value),
-    async (signal) => readCells(await fetchLayer({ run, layer, variable, th: threshold.peek() }, signal)),
+    async (ask) => readCells(await fetchLayer({ run, layer, variable, th: threshold.peek() }, ask)),
     (cells) => cells.state.length * 3,
+    view.value === "layer" && run !== activeRun.value?.name,
   ).value;
 }
 
@@ -119,7 +131,7 @@ export function channelOf(run: string, layer: string, channel: number): Resource
   return resource(
     `channel ${run} ${layer} ${variable ?? ""} ${channel}`,
     String(threshold.value),
-    (signal) => fetchChannel({ run, layer, variable, channel, th: threshold.peek() }, signal),
+    (ask) => fetchChannel({ run, layer, variable, channel, th: threshold.peek() }, ask),
     (answer) => answer.steps.length * 120,
   ).value;
 }
@@ -128,8 +140,9 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
   return resource(
     `violations ${run}`,
     "",
-    (signal) => fetchViolations(run, signal),
+    (ask) => fetchViolations(run, ask),
     (answer) => answer.violations.length * 400,
+    true,
   ).value;
 }
 

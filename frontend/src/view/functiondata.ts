@@ -22,7 +22,7 @@ export function functionOf(run: string): Resource<FunctionSeries> {
   return resource(
     `function ${run}`,
     "",
-    async (signal) => readFunction(await fetchFunction(run, signal)),
+    async (ask) => readFunction(await fetchFunction(run, ask)),
     (series) => series.values.byteLength,
   ).value;
 }

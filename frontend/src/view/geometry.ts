@@ -6,6 +6,12 @@ export const NAME_WIDTH = 224;
 export const DOTS_WIDTH = 192;
 export const GAP = 10;
 export const MIN_COLUMN = 92;
+/** Of the page, where it is shown. */
+export const SIDEBAR = 272;
+
+/** The width of a run's column in a network of that width. */
+export const runColumn = (width: number, runs: number): number =>
+  Math.max(MIN_COLUMN, Math.floor((width - NAME_WIDTH - DOTS_WIDTH - 2) / Math.max(1, runs)));
 
 export interface Place {
   row: Row;
@@ -70,9 +76,12 @@ export interface Window {
 
 const BLOCK = 240;
 
+/** The block that a scroll offset lies in. */
+export const blockOf = (scroll: number): number => Math.floor(scroll / BLOCK);
+
 /** The part that is drawn: what is visible and some above and below, in blocks so that scrolling rarely redraws. */
-export function drawnWindow(layout: Layout, scroll: number, height: number): Window {
-  const top = Math.max(0, Math.floor(scroll / BLOCK) * BLOCK - BLOCK);
+export function drawnWindow(layout: Layout, block: number, height: number): Window {
+  const top = Math.max(0, (block - 1) * BLOCK);
   const bottom = Math.min(layout.height, top + Math.ceil(height / BLOCK) * BLOCK + 3 * BLOCK);
   return {
     top,

@@ -11,7 +11,7 @@ import { DataTable, Skeleton, TableButton } from "./bits";
 import { useSize } from "./canvas";
 import { cursor } from "./cursor";
 import { overviewOf, type Run, rows, runs, shownRuns, sparse } from "./data";
-import { DOTS_WIDTH, drawnWindow, GAP, type Layout, MIN_COLUMN, NAME_WIDTH, placeRows } from "./geometry";
+import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, runColumn } from "./geometry";
 import { RunColumn } from "./netcolumn";
 import { DotsColumn, DotsHead } from "./netdots";
 import { RunHead } from "./nethead";
@@ -25,8 +25,8 @@ const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
 const NARROW = 132;
 
-function Body({ layout, scroll, height, column }: { layout: Layout; scroll: number; height: number; column: number }) {
-  const window = useMemo(() => drawnWindow(layout, scroll, height), [layout, scroll, height]);
+function Body({ layout, block, height, column }: { layout: Layout; block: number; height: number; column: number }) {
+  const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
@@ -99,11 +99,10 @@ function Message() {
 
 export function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
-  const [scroll, setScroll] = useState(0);
+  const [block, setBlock] = useState(0);
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
-  const room = size.width - NAME_WIDTH - DOTS_WIDTH - 2;
-  const column = Math.max(MIN_COLUMN, Math.floor(room / Math.max(1, shown.length)));
+  const column = runColumn(size.width, shown.length);
   const narrow = column - GAP < NARROW;
   const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
@@ -139,7 +138,7 @@ export function NetworkView() {
         role="region"
         aria-label="Layers by runs"
         tabIndex={0}
-        onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
+        onScroll={(event) => setBlock(blockOf(event.currentTarget.scrollTop))}
         onPointerLeave={() => (hover.value = null)}
       >
         {empty ? <Message /> : null}
@@ -176,7 +175,7 @@ export function NetworkView() {
             {first ? (
               <Skeleton height={420} />
             ) : (
-              <Body layout={layout} scroll={scroll} height={size.height} column={column} />
+              <Body layout={layout} block={block} height={size.height} column={column} />
             )}
           </div>
         ) : null}

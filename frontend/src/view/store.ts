@@ -86,6 +86,11 @@ export function followUrl(): void {
   });
 }
 
+export const pageWidth = signal(window.innerWidth);
+window.addEventListener("resize", () => {
+  pageWidth.value = window.innerWidth;
+});
+
 export const dark = signal(false);
 export const theme = computed(() => (dark.value ? DARK : LIGHT));
 export const hostRuns = signal<string[]>([]);

@@ -27,17 +27,35 @@ export function routeUrl(route: string, query: Query = {}): string {
   return url.href;
 }
 
-async function get(route: string, query: Query, signal?: AbortSignal): Promise<Response> {
+/** What goes with a request. */
+export interface Ask {
+  signal: AbortSignal;
+  /** Names the content that the caller has; of the answer afterwards. */
+  tag: string | null;
+}
+
+/** Thrown where the content is the one that the caller has. */
+export const UNCHANGED = new Error("Nothing is new.");
+
+async function get(route: string, query: Query, ask?: Ask): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(routeUrl(route, query), { signal });
+    response = await fetch(routeUrl(route, query), { signal: ask?.signal });
   } catch (cause) {
-    if (signal?.aborted) throw cause;
+    if (ask?.signal.aborted) throw cause;
     throw new Error("Could not reach TensorBoard's server: expected an answer, got none. See whether it still runs.", {
       cause,
     });
   }
-  if (response.ok) return response;
+  if (response.ok) {
+    const tag = response.headers.get("ETag");
+    if (ask && tag !== null && tag === ask.tag) {
+      void response.body?.cancel();
+      throw UNCHANGED;
+    }
+    if (ask) ask.tag = tag;
+    return response;
+  }
   let text = "";
   try {
     text = ((await response.json()) as { error?: { message?: string } }).error?.message ?? "";
@@ -56,32 +74,32 @@ function checked<T extends { schema: number }>(answer: T): T {
   return answer;
 }
 
-async function binary<H extends { schema: number }>(route: string, query: Query, signal?: AbortSignal) {
-  const container = parseContainer<H>(await (await get(route, query, signal)).arrayBuffer());
+async function binary<H extends { schema: number }>(route: string, query: Query, ask?: Ask) {
+  const container = parseContainer<H>(await (await get(route, query, ask)).arrayBuffer());
   checked(container.header);
   return container;
 }
 
-export const fetchIndex = async (signal?: AbortSignal): Promise<IndexAnswer> =>
-  checked((await (await get("index", {}, signal)).json()) as IndexAnswer);
+export const fetchIndex = async (ask?: Ask): Promise<IndexAnswer> =>
+  checked((await (await get("index", {}, ask)).json()) as IndexAnswer);
 
-export const fetchOverview = (query: Query, signal?: AbortSignal): Promise<Container<OverviewHeader>> =>
-  binary<OverviewHeader>("overview", query, signal);
+export const fetchOverview = (query: Query, ask?: Ask): Promise<Container<OverviewHeader>> =>
+  binary<OverviewHeader>("overview", query, ask);
 
-export const fetchLayer = (query: Query, signal?: AbortSignal): Promise<Container<LayerHeader>> =>
-  binary<LayerHeader>("layer", query, signal);
+export const fetchLayer = (query: Query, ask?: Ask): Promise<Container<LayerHeader>> =>
+  binary<LayerHeader>("layer", query, ask);
 
-export const fetchChannel = async (query: Query, signal?: AbortSignal): Promise<ChannelAnswer> =>
-  checked((await (await get("channel", query, signal)).json()) as ChannelAnswer);
+export const fetchChannel = async (query: Query, ask?: Ask): Promise<ChannelAnswer> =>
+  checked((await (await get("channel", query, ask)).json()) as ChannelAnswer);
 
-export const fetchViolations = async (run: string, signal?: AbortSignal): Promise<ViolationsAnswer> =>
-  checked((await (await get("violations", { run }, signal)).json()) as ViolationsAnswer);
+export const fetchViolations = async (run: string, ask?: Ask): Promise<ViolationsAnswer> =>
+  checked((await (await get("violations", { run }, ask)).json()) as ViolationsAnswer);
 
-export const fetchOverlap = async (query: Query, signal?: AbortSignal): Promise<OverlapAnswer> =>
-  checked((await (await get("overlap", query, signal)).json()) as OverlapAnswer);
+export const fetchOverlap = async (query: Query, ask?: Ask): Promise<OverlapAnswer> =>
+  checked((await (await get("overlap", query, ask)).json()) as OverlapAnswer);
 
-export const fetchOverlapLayers = (query: Query, signal?: AbortSignal): Promise<Container<OverlapLayersHeader>> =>
-  binary<OverlapLayersHeader>("overlap_layers", query, signal);
+export const fetchOverlapLayers = (query: Query, ask?: Ask): Promise<Container<OverlapLayersHeader>> =>
+  binary<OverlapLayersHeader>("overlap_layers", query, ask);
 
-export const fetchFunction = (run: string, signal?: AbortSignal): Promise<Container<FunctionHeader>> =>
-  binary<FunctionHeader>("function", { run }, signal);
+export const fetchFunction = (run: string, ask?: Ask): Promise<Container<FunctionHeader>> =>
+  binary<FunctionHeader>("function", { run }, ask);
