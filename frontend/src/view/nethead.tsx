@@ -33,11 +33,12 @@ function placeTicks(ticks: readonly number[], scale: Scale, pill: [number, numbe
 /** Round ticks under a strip, and the cursor's step as a pill. */
 export function Axis({ width, pill, count }: { width: number; pill: boolean; count?: number }) {
   const scale = scaleOf(width);
-  const at = toPixel(scale, readStep.value);
-  const text = formatCount(readStep.value);
+  // Without a pill nothing of it depends on the step under the pointer.
+  const at = pill ? toPixel(scale, readStep.value) : -1;
+  const text = pill ? formatCount(readStep.value) : "";
   const half = (text.length * LETTER) / 2 + 8;
   const middle = Math.min(Math.max(at, half), width - half + 6);
-  const inside = pill && at >= 0 && at <= width;
+  const inside = at >= 0 && at <= width;
   const ticks = stepTicks(range.value[0], range.value[1], count ?? Math.max(2, Math.floor(width / 33)));
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
@@ -79,31 +80,15 @@ function Apart({ run, base }: { run: Run; base: Run }) {
   );
 }
 
-export function RunHead({ run, width, first }: { run: Run; width: number; first: boolean }) {
+/** The bar and the numbers at the step under the pointer. */
+function Now({ run, width }: { run: Run; width: number }) {
   const overview = overviewOf(run.name).value;
   const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
   const readout = total ? readAt(total, readStep.value) : null;
   const fixed = total ? readAt(total, cursor.value) : null;
   const base = against(run);
-  const found = overview && violatedIn(run.name, overview.layers);
   return (
-    <div class="run-head" title={run.name}>
-      <div class="run-head-name">
-        <Marker color={run.color} shape={run.shape} />
-        <RunName text={run.name} />
-        {found ? (
-          <button
-            type="button"
-            class="badge"
-            title={`${plural(found.channels, "channel")} moved although held, from step ${formatCount(found.firstStep)}. List them.`}
-            onClick={() => listViolations(run.name)}
-          >
-            <Icon name="warning" size={12} />
-            {formatCount(found.channels)}
-            <span class="offscreen"> violated in {run.name}</span>
-          </button>
-        ) : null}
-      </div>
+    <>
       <div class="bar" style={{ width: `${width}px` }} role="img" aria-label={`${run.name}: ${sharesText(fixed)}`}>
         {readout
           ? LEGEND.filter((state) => readout.counts[state] > 0).map((state) => (
@@ -126,6 +111,32 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
         )}
       </div>
       {sparse.value ? <Sparsity readout={readout} /> : null}
+    </>
+  );
+}
+
+export function RunHead({ run, width, first }: { run: Run; width: number; first: boolean }) {
+  const overview = overviewOf(run.name).value;
+  const found = overview && violatedIn(run.name, overview.layers);
+  return (
+    <div class="run-head" title={run.name}>
+      <div class="run-head-name">
+        <Marker color={run.color} shape={run.shape} />
+        <RunName text={run.name} />
+        {found ? (
+          <button
+            type="button"
+            class="badge"
+            title={`${plural(found.channels, "channel")} moved although held, from step ${formatCount(found.firstStep)}. List them.`}
+            onClick={() => listViolations(run.name)}
+          >
+            <Icon name="warning" size={12} />
+            {formatCount(found.channels)}
+            <span class="offscreen"> violated in {run.name}</span>
+          </button>
+        ) : null}
+      </div>
+      <Now run={run} width={width} />
       <Axis width={width} pill={first} />
     </div>
   );
