@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,12 @@ class Sets:
     def plain(self, at: int) -> bool:
         """Whether a set is empty or holds everything: its bits needn't be read."""
         return self.sizes[at] in (0, self.elements)
+
+    def without(self, columns: npt.NDArray[np.bool_]) -> Sets:
+        """The same with nothing known in some columns."""
+        if not columns.any():
+            return self
+        return replace(self, which=np.where(columns, UNKNOWN, self.which))
 
 
 def both(one: Sets, at: int, other: Sets, of: int) -> float:

@@ -19,7 +19,6 @@ from tb_pastnet.serve.store.overlap_sets import (
     both,
     count_of,
     distinct,
-    drawn,
     in_force,
     likeness,
 )
@@ -48,7 +47,7 @@ def make_overlap_layers(question: Question, run: Run, other: Run, most: int) -> 
     firsts, lasts = _columns(np.union1d(*records), most)
     at = [in_force(one, firsts, lasts) for one in records]
     steps = [np.append(one, -1)[here] for one, here in zip(records, at, strict=True)]
-    matched, unmatched = _matched(question, pair)
+    matched, unmatched = _matched(question, pair, steps)
     reason = ORIGIN if not related(run, other) else None if matched else LAYERS
     numbers = np.full((3, len(matched), len(lasts)), np.nan)
     read = question.each(pair, steps, [dict(enumerate(two)) for two in matched.values()], said)
@@ -91,22 +90,21 @@ def _columns(steps: Integers, most: int) -> tuple[Integers, Integers]:
 
 
 def _matched(
-    question: Question, pair: Sequence[Run]
+    question: Question, pair: Sequence[Run], steps: Sequence[Integers]
 ) -> tuple[dict[str, tuple[Variable, Variable]], list[str]]:
     """The layers that both runs have, in the order of the first one, and all others."""
-    one, other = (drawn(run) for run in pair)
-    both_have: dict[str, tuple[Variable, Variable]] = {}
+    matched: dict[str, tuple[Variable, Variable]] = {}
     rest = []
-    ids = list(dict.fromkeys([*one, *other]))
-    found = [{at: has[id_] for at, has in enumerate((one, other)) if id_ in has} for id_ in ids]
-    for id_, layer, counts in zip(ids, found, question.counted(pair, found), strict=True):
+    layers = question.layers(pair, steps)
+    counted = question.counted(pair, list(layers.values()))
+    for (id_, layer), counts in zip(layers.items(), counted, strict=True):
         if not counts.any():
             continue
-        if len(layer) == 2 and not likeness(list(layer.values()), question.unit).any():
-            both_have[id_] = layer[0], layer[1]
+        if len(layer) == len(pair) and not likeness(list(layer.values()), question.unit).any():
+            matched[id_] = layer[0], layer[1]
         else:
             rest.append(id_)
-    return both_have, rest
+    return matched, rest
 
 
 def _count(one: Sets, other: Sets, comparable: bool) -> Floats:

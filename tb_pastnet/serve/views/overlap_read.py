@@ -108,20 +108,26 @@ class Question:
         np.fill_diagonal(found, False)
         return found
 
-    def layers(self, runs: Sequence[Run]) -> list[dict[int, Variable]]:
-        """Of each layer the variables that it is drawn by, by the position of the runs."""
+    def layers(
+        self, runs: Sequence[Run], steps: Sequence[Integers]
+    ) -> dict[str, dict[int, Variable]]:
+        """Of each layer the variables that it is drawn by, by the position of the runs.
+
+        Args:
+            runs: from the catalog.
+            steps: int64 (columns,) for each of them: of records, -1 for none. What a run had
+                before it was resumed without it is left out.
+        """
         found: dict[str, dict[int, Variable]] = {}
         for at, run in enumerate(runs):
             for id_, variable in drawn(run, self.layer).items():
-                found.setdefault(id_, {})[at] = variable
-        return list(found.values())
+                absent = self._absent(run, variable, steps[at])[steps[at] >= 0]
+                if not len(absent) or not absent.all():
+                    found.setdefault(id_, {})[at] = variable
+        return found
 
     def each(
-        self,
-        runs: Sequence[Run],
-        steps: Sequence[Integers],
-        layers: Layers,
-        said: Notes,
+        self, runs: Sequence[Run], steps: Sequence[Integers], layers: Layers, said: Notes
     ) -> Iterator[Mapping[int, Sets]]:
         """The sets of each layer.
 
@@ -132,11 +138,28 @@ class Question:
             said: gets what could not be read.
         """
         reader = Reader(self.store, self.caller, runs, steps, self.mask, said)
+        for layer, sets in zip(layers, self._read(reader, layers), strict=True):
+            yield {
+                at: one.without(self._absent(runs[at], layer[at], steps[at]))
+                for at, one in sets.items()
+            }
+
+    def _read(self, reader: Reader, layers: Layers) -> Iterator[Mapping[int, Sets]]:
         if self.unit != WEIGHTS:
             return each_channels(reader, layers)
-        meet = self.meet(runs, [bool((one >= 0).any()) for one in steps])
+        meet = self.meet(reader.runs, [bool((one >= 0).any()) for one in reader.steps])
         alone = np.array([not some.any() for some in meet])
-        return each_weights(reader, [self.held(run) for run in runs], layers, alone)
+        return each_weights(reader, [self.held(run) for run in reader.runs], layers, alone)
+
+    def _absent(self, run: Run, variable: Variable, steps: Integers) -> Flags:
+        """Where the network of that time doesn't have a variable: another lineage had it."""
+        absent = np.zeros(len(steps), bool)
+        if len(run.lineages) > 1:
+            standing = self.held(run).standing(steps)
+            for at, one in enumerate(run.lineages):
+                if one.description is not None and variable.id not in one.described:
+                    absent |= standing == at
+        return absent
 
     def counted(self, runs: Sequence[Run], layers: Layers) -> list[Flags]:
         """Which layers count, bool (runs,) each: of weights those that can or ever could be pruned.
