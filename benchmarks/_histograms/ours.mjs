@@ -31,6 +31,15 @@ const openLayer = async (hand, layer) => hand.click(await middle(frame.locator("
 const asTable = async (hand) => hand.click(await middle(frame.locator(".layer-title .button.small")), "the table's button");
 const view = async (hand, name) => hand.click(await middle(frame.getByRole("button", { name, exact: true })), name);
 
+/** Presses arrows until the cursor is at a step; it is where the mouse could point at, one or two records beside it. */
+async function toStep(hand, step) {
+  for (let presses = 0; presses < 9; presses++) {
+    const at = number((await texts(".axis .pill"))[0]);
+    if (at === step) return;
+    await hand.press(at < step ? "ArrowRight" : "ArrowLeft");
+  }
+}
+
 /** The layers whose strip has nothing but one colour between two steps. */
 async function whole(fill, from, to) {
   const found = [];
@@ -99,11 +108,7 @@ export const questions = {
     const label = frame.locator(".gutter-number", { hasText: /^5$/ });
     const heat = await frame.locator(".heat-plot").boundingBox();
     await hand.click({ x: heat.x + ((300 - 2) / 1680) * heat.width, y: (await middle(label)).y }, "the row of channel 5, at 300");
-    for (let presses = 0; presses < 9; presses++) {
-      const at = number((await texts(".axis .pill"))[0]);
-      if (at === 300) break;
-      await hand.press(at < 300 ? "ArrowRight" : "ArrowLeft");
-    }
+    await toStep(hand, 300);
     return number((await texts(".inspector .metrics dd"))[0]);
   },
   async 6(hand) {
@@ -149,6 +154,13 @@ export const questions = {
     await view(hand, "Compare");
     const names = await texts(".lap-name");
     return (await texts(".lap-numbers span"))[names.indexOf("hidden")].split(" / ").map(Number);
+  },
+  async 15(hand) {
+    await view(hand, "Function");
+    const plot = await frame.locator(".fn-lines-body canvas").boundingBox();
+    await hand.click({ x: plot.x + ((800 - 2) / 1680) * plot.width, y: plot.y + plot.height / 2 }, "the line of the output, at 800");
+    await toStep(hand, 800);
+    return number((await texts(".fn-values .number"))[0]);
   },
   16: values,
   17: values,

@@ -1,34 +1,40 @@
-// Takes the README's pictures from a running demo:
+// Takes the pictures of the docs from a running demo:
 //   python3 dev.py demo
-//   CHROMIUM=/usr/bin/chromium node docs/images/take.mjs http://localhost:6006
-import { createRequire } from "node:module";
+//   CHROMIUM=/usr/bin/chromium node docs/images/take.mjs http://localhost:6006 [names]
+import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { idle, launch, openTab } from "../../frontend/scripts/browser.mjs";
+import { shrink } from "./shrink.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const require = createRequire(join(here, "../../frontend/package.json"));
-const { chromium } = require("playwright-core");
+const [base = "http://localhost:6006", ...names] = process.argv.slice(2);
 
-const [address = "http://localhost:6006"] = process.argv.slice(2);
-const VIEWS = {
-  network: "#pastnet&p.pastnet.s=1150",
-  layer: "#pastnet&p.pastnet.v=layer&p.pastnet.l=block2%2Fconv2&p.pastnet.r=leak_weight_decay&p.pastnet.c=3&p.pastnet.s=1150",
+/** What stands behind #pastnet; in which themes, light and dark if nothing is said; keys pressed then. */
+const PICTURES = {
+  network: { state: { s: 1150 } },
+  layer: { state: { v: "layer", l: "block2/conv2", r: "leak_weight_decay", c: 3, s: 1150 } },
+  compare: { state: { v: "compare", l: "block2/conv2", r: "prune_channels_s0", r2: "prune_channels_s1", s: 1150 } },
+  function: { state: { v: "function", r: "freeze_steps", s: 700 } },
+  violations: { state: { r: "leak_weight_decay" }, themes: ["light"], keys: ["v"] },
+  versus: { state: { s: 700, b: "dense", vs: 1 }, themes: ["light"] },
 };
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: ["--no-sandbox"],
-});
-for (const colorScheme of ["light", "dark"]) {
-  const page = await browser.newPage({ colorScheme, viewport: { width: 1440, height: 900 } });
-  for (const [view, hash] of Object.entries(VIEWS)) {
-    await page.goto("about:blank");
-    await page.goto(`${address}/${hash}`);
-    const frame = page.frameLocator("iframe");
-    await frame.locator("canvas").first().waitFor({ timeout: 30000 });
-    await page.waitForTimeout(2500);
-    await page.screenshot({ path: join(here, `${view}-${colorScheme}.png`) });
+const browser = await launch();
+for (const [name, { state, themes = ["light", "dark"], keys = [] }] of Object.entries(PICTURES)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  const hash = Object.entries(state).map(([key, value]) => `&p.pastnet.${key}=${encodeURIComponent(value)}`);
+  for (const theme of themes) {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    const frame = await openTab(page, base, { hash: hash.join(""), dark: theme === "dark" });
+    for (const key of keys) {
+      await page.keyboard.press(key);
+      await idle(frame);
+    }
+    const png = await page.screenshot();
+    await page.goto("about:blank"); // TensorBoard's page may not fetch data:
+    await writeFile(join(here, `${name}-${theme}.png`), await shrink(page, png));
+    await page.close();
   }
-  await page.close();
 }
 await browser.close();

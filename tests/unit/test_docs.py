@@ -16,6 +16,7 @@ SAID = {
     "masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
     "lottery_tickets.md": "36.0%",
     "past_networks.md": "after sync: 0.0",
+    "function_view.md": "recorded to step 16",
     "cloning.md": "out of sync: False\nin sync again: True",
 }
 
@@ -38,5 +39,38 @@ def test_a_guides_python_runs(name, tmp_path):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
 def test_every_file_that_it_links_to_is_there(path):
-    links = re.findall(r"\]\(([^)#:]+)\)", path.read_text("utf-8"))
-    assert [link for link in links if not (path.parent / link).is_file()] == []
+    links = re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\"]+)\"", path.read_text("utf-8"))
+    missing = [
+        link for pair in links for link in pair if link and not (path.parent / link).is_file()
+    ]
+    assert missing == []
+
+
+def test_every_heading_that_it_links_to_is_there():
+    for path in (ROOT / "docs").glob("*.md"):
+        for file, mark in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text("utf-8")):
+            titles = re.findall(
+                r"^#+ (.+)$", (path.parent / (file or path.name)).read_text("utf-8"), re.M
+            )
+            marks = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+            assert mark in marks, f"{path.name}: {file}#{mark}"
+
+
+def test_each_picture_is_shown_somewhere_and_small():
+    texts = [
+        path.read_text("utf-8") for path in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md")
+    ]
+    pictures = sorted((ROOT / "docs" / "images").glob("*.png"))
+    assert pictures
+    for picture in pictures:
+        assert any(f"images/{picture.name}" in text for text in texts), picture.name
+        assert picture.stat().st_size <= 150_000, picture.name
+
+
+@pytest.mark.parametrize("tab", ["theirs", "ours"])
+def test_each_tab_is_asked_all_of_the_twenty_questions(tab):
+    guide = (ROOT / "docs" / "histograms.md").read_text("utf-8").split("## The questions")[1]
+    asked = (ROOT / "benchmarks" / "_histograms" / f"{tab}.mjs").read_text("utf-8")
+    numbers = re.findall(r"^(\d+)\. ", guide, re.M)
+    assert numbers == [str(number) for number in range(1, 21)]
+    assert re.findall(r"^  (?:async )?(\d+)[(:]", asked, re.M) == numbers
