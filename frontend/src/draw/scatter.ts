@@ -91,34 +91,44 @@ export function drawScatter(
   look: Look,
   theme: Theme,
 ): void {
-  const line = (x1: number, y1: number, x2: number, y2: number, color: string) => {
+  const lines = (color: string, corners: readonly number[]) => {
     context.strokeStyle = color;
     context.beginPath();
-    context.moveTo(x1, y1);
-    context.lineTo(x2, y2);
+    for (let i = 0; i < corners.length; i += 4) {
+      context.moveTo(corners[i], corners[i + 1]);
+      context.lineTo(corners[i + 2], corners[i + 3]);
+    }
     context.stroke();
   };
   const { width, height, x, y } = frame;
-  const upright = (at: number, color: string) => line(Math.round(at) + 0.5, 0, Math.round(at) + 0.5, height, color);
-  const level = (at: number, color: string) => line(0, Math.round(at) + 0.5, width, Math.round(at) + 0.5, color);
+  const upright = (at: number) => [Math.round(at) + 0.5, 0, Math.round(at) + 0.5, height];
+  const level = (at: number) => [0, Math.round(at) + 0.5, width, Math.round(at) + 0.5];
   context.lineWidth = 1;
-  for (let decade = x.low; decade <= x.high; decade++) upright(scatterX(frame, 10 ** decade), theme.line);
-  for (let decade = y.low; decade <= y.high; decade++) level(scatterY(frame, 10 ** decade), theme.line);
-  upright(STILL, theme.muted);
-  level(height - STILL, theme.muted);
+  const grid: number[] = [];
+  for (let decade = x.low; decade <= x.high; decade++) grid.push(...upright(scatterX(frame, 10 ** decade)));
+  for (let decade = y.low; decade <= y.high; decade++) grid.push(...level(scatterY(frame, 10 ** decade)));
+  lines(theme.line, grid);
+  lines(theme.muted, [...upright(STILL), ...level(height - STILL)]);
   // As much as the weights, where both axes have it.
   const [from, to] = [10 ** Math.max(x.low, y.low), 10 ** Math.min(x.high, y.high)];
   context.setLineDash([4, 4]);
   if (from < to) {
-    line(scatterX(frame, from), scatterY(frame, from), scatterX(frame, to), scatterY(frame, to), theme.muted);
+    lines(
+      theme.muted,
+      [from, to].flatMap((value) => [scatterX(frame, value), scatterY(frame, value)]),
+    );
   }
   context.setLineDash([]);
+  const spots = columns.map((column) => column.map((move) => spotOf(frame, move)));
+  // Many trails would be one blot.
+  context.lineWidth = 60 / Math.max(60, ...spots.map((column) => column.length));
   for (let i = 1; i < columns.length; i++) {
-    context.globalAlpha = (0.5 * i) / columns.length / Math.max(1, columns[i].length / 60);
-    columns[i].forEach((move, at) => {
-      const [a, b] = [spotOf(frame, columns[i - 1][at]), spotOf(frame, move)];
-      if (a && b) line(...a, ...b, look.color);
+    context.globalAlpha = (0.5 * i) / columns.length;
+    const trail = spots[i].flatMap((spot, at) => {
+      const before = spots[i - 1][at];
+      return spot && before ? [...before, ...spot] : [];
     });
+    lines(look.color, trail);
   }
   context.globalAlpha = 1;
   const chosen = (move: Move) => Number(move.layer === look.chosen);

@@ -121,6 +121,29 @@ export function decadesOf(values: Iterable<number>, most: number): ChangeAxis {
   return { log: true, low: Math.min(high - 1, Math.max(Math.floor(Math.log10(low) + 1e-9), high - most)), high };
 }
 
+const known = new WeakMap<FunctionSeries, Map<string, [number, number]>>();
+
+/** The smallest and the largest of the values that are neither 0 nor infinite, of one place or of all. */
+function extremesOf(series: FunctionSeries, change: Change, key: string | null): [number, number] {
+  const own = known.get(series) ?? new Map<string, [number, number]>();
+  known.set(series, own);
+  const name = `${change} ${key}`;
+  let found = own.get(name);
+  if (!found) {
+    found = [Number.POSITIVE_INFINITY, 0];
+    for (const row of key === null ? series.rows.values() : [series.rows.get(key)]) {
+      for (let t = 0; t < series.steps.length; t++) {
+        const value = changeOf(series, change, row, t);
+        if (!(value > 0) || value === Number.POSITIVE_INFINITY) continue;
+        if (value < found[0]) found[0] = value;
+        if (value > found[1]) found[1] = value;
+      }
+    }
+    own.set(name, found);
+  }
+  return found;
+}
+
 /** An axis for all values of a measure, of one place or (null) of all, of `most` decades at most. */
 export function changeAxis(
   list: readonly FunctionSeries[],
@@ -128,16 +151,9 @@ export function changeAxis(
   key: string | null,
   most: number,
 ): ChangeAxis {
-  const values: number[] = [];
-  for (const series of list) {
-    for (const [own, row] of series.rows) {
-      if (key !== null && own !== key) continue;
-      for (let t = 0; t < series.steps.length; t++) values.push(changeOf(series, change, row, t));
-    }
-  }
-  const axis = decadesOf(values, most);
-  if (change !== "decisions") return axis;
-  const high = [0.1, 0.2, 0.5].find((share) => !values.some((value) => value > share)) ?? 1;
+  const values = list.flatMap((series) => extremesOf(series, change, key));
+  if (change !== "decisions") return decadesOf(values, most);
+  const high = [0.1, 0.2, 0.5].find((share) => !values.some((value) => value > share && Number.isFinite(value))) ?? 1;
   return { log: false, low: 0, high };
 }
 

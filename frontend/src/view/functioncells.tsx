@@ -31,6 +31,8 @@ const VALUE = 70;
 /** Narrower than this only the chosen run has a column. */
 const NARROWEST = 150;
 const MOST = 4;
+/** Of more runs than these the list beside the lines is the better choice. */
+const TABS = 6;
 const BLOCK = 10;
 
 interface Rows {
@@ -177,7 +179,7 @@ function Picture() {
   const grid = { gridTemplateColumns: `${NAMES}px repeat(${drawn.length}, ${width}px ${VALUE}px)` };
   return (
     <>
-      {aside ? (
+      {aside || list.length > TABS ? (
         <div class="fn-grid fn-heads" style={grid}>
           {drawn.map(({ run }) => (
             <RunLabel key={run.name} run={run} />

@@ -1,6 +1,15 @@
 /** Weight change against output change of the chosen run's layers at the cursor. */
 
-import { drawScatter, notable, placeLabels, STILL, scatterX, scatterY, spotOf } from "../draw/scatter";
+import {
+  drawScatter,
+  notable,
+  placeLabels,
+  type ScatterFrame,
+  STILL,
+  scatterX,
+  scatterY,
+  spotOf,
+} from "../draw/scatter";
 import { formatCount, formatNumber, formatPower } from "../model/format";
 import { changeTicks, decadesOf, formatChange, placeKey } from "../model/function";
 import { type Move, movesIn } from "../model/moves";
@@ -32,9 +41,17 @@ interface Shown {
 
 const idOf = (move: Move): string => placeKey({ kind: "layer", name: move.layer });
 
+let columnsOf: unknown[] = [];
+let known = new Map<number, Move[]>();
+
+/** The layers in a column of the overview: kept, for the cursor comes by again. */
 function movesAt({ entry, overview }: Shown, column: number): Move[] {
-  const layers = listedPlaces.value.filter((own) => own.kind === "layer").map((own) => own.name);
-  return movesIn(overview, entry.series, layers, column);
+  const of = [entry, overview, listedPlaces.value];
+  if (of.some((one, i) => one !== columnsOf[i])) [columnsOf, known] = [of, new Map()];
+  const layers = () => listedPlaces.value.filter((own) => own.kind === "layer").map((own) => own.name);
+  const moves = known.get(column) ?? movesIn(overview, entry.series, layers(), column);
+  known.set(column, moves);
+  return moves;
 }
 
 const weightsText = (move: Move): string => (move.weights === 0 ? STATE_NAMES[move.state] : formatNumber(move.weights));
@@ -45,21 +62,17 @@ const moveText = (move: Move): string =>
 /** The layer under the pointer, or the one that is chosen. */
 const isChosen = (move: Move): boolean => idOf(move) === (hover.value?.row ?? activePlace.value?.id);
 
-function Plot({ shown, width, height }: { shown: Shown; width: number; height: number }) {
-  const { entry, overview } = shown;
-  const column = columnAt(overview, readStep.value);
+/** Where everything is: the columns of the trail, the dots by importance, and their labels. */
+function arrange(shown: Shown, width: number, height: number) {
+  const column = columnAt(shown.overview, readStep.value);
   const oldest = Math.max(0, column - TRAIL + 1);
   const columns = Array.from({ length: column - oldest + 1 }, (_, i) => movesAt(shown, oldest + i));
-  const all = columns.flat();
-  const x = decadesOf(
-    all.map((move) => move.weights),
-    6,
-  );
-  const y = decadesOf(
-    all.map((move) => move.output),
-    6,
-  );
-  const frame = { width, height, x, y };
+  const axis = (of: "weights" | "output") =>
+    decadesOf(
+      columns.flat().map((move) => move[of]),
+      6,
+    );
+  const frame = { width, height, x: axis("weights"), y: axis("output") };
   const dots = (columns[columns.length - 1] ?? [])
     .flatMap((move) => {
       const spot = spotOf(frame, move);
@@ -71,13 +84,34 @@ function Plot({ shown, width, height }: { shown: Shown; width: number; height: n
   const still = dots.filter((dot) => dot.weights === 0 && dot.output === 0);
   const more = still.length > 1 ? ` +${formatCount(still.length - 1)}` : "";
   if (more) still[0].width += more.length * LETTER;
-  const chosen = dots.find(isChosen)?.layer ?? null;
-  const labels = placeLabels(
-    frame,
-    dots.slice(0, 4 * LABELS),
-    dots.map(({ spot }) => spot),
-    LABELS,
+  const spots = dots.map(({ spot }) => spot);
+  const labels = placeLabels(frame, dots.slice(0, 4 * LABELS), spots, LABELS).map((label) => ({
+    ...label,
+    more: label.layer === still[0]?.layer ? more : "",
+  }));
+  return { column, columns, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
+}
+
+function Ticks({ frame }: { frame: ScatterFrame }) {
+  return (
+    <div aria-hidden="true">
+      {[...changeTicks(frame.y, 4), 0].map((value) => (
+        <span key={value} class="fn-tick left" style={{ top: `${scatterY(frame, value)}px` }}>
+          {value === 0 ? "0" : formatPower(value)}
+        </span>
+      ))}
+      {[...changeTicks(frame.x, 4), 0].map((value) => (
+        <span key={value} class="fn-tick below" style={{ left: `${LEFT + scatterX(frame, value)}px` }}>
+          {value === 0 ? "still" : formatPower(value)}
+        </span>
+      ))}
+    </div>
   );
+}
+
+function Plot({ shown, width, height }: { shown: Shown; width: number; height: number }) {
+  const { entry, overview } = shown;
+  const { column, columns, frame, dots, labels, chosen } = arrange(shown, width, height);
   const nearest = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const away = ({ spot }: (typeof dots)[number]) =>
@@ -118,7 +152,7 @@ function Plot({ shown, width, height }: { shown: Shown; width: number; height: n
             context.setTransform(1, 0, 0, 1, 0, 0);
           }}
         />
-        {labels.map(({ layer, left, top, width: wide }) => (
+        {labels.map(({ layer, left, top, width: wide, more }) => (
           <span
             key={layer}
             aria-hidden="true"
@@ -126,22 +160,11 @@ function Plot({ shown, width, height }: { shown: Shown; width: number; height: n
             style={{ left: `${left}px`, top: `${top}px`, width: `${wide}px` }}
           >
             <RunName text={layer} />
-            {layer === still[0]?.layer ? more : ""}
+            {more}
           </span>
         ))}
       </div>
-      <div aria-hidden="true">
-        {[...changeTicks(y, 4), 0].map((value) => (
-          <span key={value} class="fn-tick left" style={{ top: `${scatterY(frame, value)}px` }}>
-            {value === 0 ? "0" : formatPower(value)}
-          </span>
-        ))}
-        {[...changeTicks(x, 4), 0].map((value) => (
-          <span key={value} class="fn-tick below" style={{ left: `${LEFT + scatterX(frame, value)}px` }}>
-            {value === 0 ? "still" : formatPower(value)}
-          </span>
-        ))}
-      </div>
+      <Ticks frame={frame} />
     </>
   );
 }
@@ -170,8 +193,12 @@ function Readout({ shown }: { shown: Shown }) {
   const steps = from === to ? `step ${from}` : `largest of steps ${from} to ${to}`;
   return (
     <p>
-      {move ? <b>{moveText(move)}</b> : "On the left no channel moves: what changed there came from layers before"} ·{" "}
-      {steps}
+      {move ? (
+        <b>{moveText(move)}</b>
+      ) : (
+        "On the left no channel moves: what changes in a frozen layer comes from those before it"
+      )}{" "}
+      · {steps}
     </p>
   );
 }
