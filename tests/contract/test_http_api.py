@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests import event_files as files
 from tests import probed
 from tests.tensorboards import Board, board
 
+ADDRESS = "http://localhost:6006"
 DOCUMENT = Path(plugin.__file__).with_name("http_api.md")
 HEADING = re.compile(r"^## `(/[a-z_.]+)(?:\?[^`]*)?`$", re.MULTILINE)
 BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<text>.*?)^```$",
@@ -114,3 +116,22 @@ def test_the_sample_of_an_error_is_true(tmp_path: Path) -> None:
         response = here.client.get(f"/data/plugin/pastnet/{sample['query']}")
         assert response.status_code == 404
         assert written(response.json) == sample["text"]
+
+
+def test_its_python_program_reads_a_container(tmp_path, monkeypatch, capsys) -> None:
+    sample_log(tmp_path)
+    [program] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.M | re.S)
+    with board(tmp_path, "slow") as here:
+
+        def urlopen(address: str) -> io.BytesIO:
+            return io.BytesIO(here.client.get(address.removeprefix(ADDRESS)).get_data())
+
+        monkeypatch.setattr("urllib.request.urlopen", urlopen)
+        exec(compile(program, DOCUMENT.name, "exec"), {})
+    assert capsys.readouterr().out == "dense {'conv1': 1}\nticket {'conv1': 1}\n"
+
+
+def test_its_contents_lead_to_its_headings() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    marks = [re.sub(r"[^\w-]", "", title) for title in re.findall(r"^## `(.+)`$", text, re.M)]
+    assert re.findall(r"\]\(#([^)]+)\)", text) == marks
