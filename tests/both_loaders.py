@@ -30,6 +30,23 @@ def everything(here: Board, *runs: str) -> dict[str, bytes]:
             response = here.get(route, run=run, **query)
             assert response.status_code == 200, response.get_data(as_text=True)
             found[f"{route} {run} {query}"] = response.get_data()
+        found |= overlaps(here, run, runs[0])
+    return found
+
+
+def overlaps(here: Board, *pair: str) -> dict[str, bytes]:
+    """What two runs have in common."""
+    found = {}
+    for unit in ("weights", "channels"):
+        for mask in ("kept", "trainable"):
+            asked = {"unit": unit, "mask": mask}
+            for route, query in (
+                ("/overlap", {"run": pair}),
+                ("/overlap_layers", {"run": pair[0], "other": pair[1], "cols": 20}),
+            ):
+                response = here.get(route, **query, **asked)
+                assert response.status_code == 200, response.get_data(as_text=True)
+                found[f"{route} {query} {asked}"] = response.get_data()
     return found
 
 

@@ -29,15 +29,12 @@ class MaskedRun:
     lineage: int = 0x3F9A2C1B
     changes: list[tuple[int, str, str, np.ndarray]] = field(default_factory=list)
     still: tuple[str, ...] = ()
+    ordinal: int = 1
 
-    def write(self, logdir: Path) -> files.LineageWriter:
+    def write(self, logdir: Path) -> None:
         writer = files.LineageWriter(
-            logdir, self.name, lineage=self.lineage, layers=self.layers, origin=self.origin
+            logdir, self.name, self.ordinal, self.lineage, self.layers, self.origin
         )
-        self.write_to(writer)
-        return writer
-
-    def write_to(self, writer: files.LineageWriter) -> None:
         writer.first_step = self.steps[0]
         writer.describe(0)
         for step, mask, layer, array in self.changes:

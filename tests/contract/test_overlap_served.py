@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_pastnet.serve.http.container import unpack
 from tests.both_loaders import in_both
 from tests.masked_runs import MaskedRun, random_changes, ratio
 from tests.tensorboards import Board
@@ -144,15 +145,10 @@ def test_layers_over_steps(logdir: Path, unit: str, mask: str, pair: str) -> Non
     query = {"run": one.name, "other": other.name, "unit": unit, "mask": mask}
 
     def look(here: Board) -> Any:
-        answers = []
-        for most in (7, 256):
-            header, arrays = here.arrays("/overlap_layers", cols=most, **query)
-            answers.append((most, header, {name: x.tolist() for name, x in arrays.items()}))
-            np.testing.assert_equal(arrays, {name: np.asarray(x) for name, x in arrays.items()})
-        return repr(answers)
+        return [(n, here.get("/overlap_layers", cols=n, **query).get_data()) for n in (7, 256)]
 
-    for most, header, arrays in eval(in_both(logdir, look), {"nan": np.nan}):
-        check(one, other, (unit, mask), (columns(one, other, most), header, arrays))
+    for most, data in in_both(logdir, look):
+        check(one, other, (unit, mask), (columns(one, other, most), *unpack(data)))
 
 
 def check(one: MaskedRun, other: MaskedRun, kind: tuple[str, str], answer: Any) -> None:
@@ -183,3 +179,28 @@ def check(one: MaskedRun, other: MaskedRun, kind: tuple[str, str], answer: Any) 
                 both, _, overlap, chance = ratio([a], [b])
                 right |= {"both": both, "overlap": np.float32(overlap), "chance": chance}
             assert cell == pytest.approx(right, rel=1e-6, nan_ok=True), (layer, first, last)
+
+
+@pytest.mark.parametrize("unit", ["weights", "channels"])
+def test_a_restart_takes_the_masks_of_the_later_lineage(tmp_path: Path, unit: str) -> None:
+    """Run "b" is written by two lineages: the later one began again at step 21."""
+    layers = {"conv1": 4, "conv2": 7}
+    parts = [random_changes(seed, layers, 40, 20) for seed in (11, 12, 13)]
+    one = MaskedRun("a", layers, lineage=1, changes=parts[0])
+    early = MaskedRun("b", layers, range(1, 33), lineage=2, changes=parts[1])
+    late = MaskedRun("b", layers, range(21, 41), lineage=3, ordinal=2, changes=parts[2])
+    for run in (one, early, late):
+        run.write(tmp_path)
+    found = in_both(
+        tmp_path,
+        lambda here: [
+            here.json("/overlap", run=["a", "b"], step=step, unit=unit) for step in range(1, 41)
+        ],
+    )
+    for step, answer in zip(range(1, 41), found, strict=True):
+        two = early if step < 21 else late
+        sets = [run.sets(step, unit, "kept").values() for run in (one, two)]
+        (pair,) = answer["pairs"]
+        numbers = [pair[name] for name in ("intersection", "union", "overlap", "chance")]
+        assert numbers == pytest.approx(list(ratio(*sets)), rel=1e-12)
+        assert [run["kept"] for run in answer["runs"]] == [sum(x.sum() for x in s) for s in sets]

@@ -68,6 +68,9 @@ def look(here: Board) -> None:
         ("/channel", {"run": "a", "layer": "conv1", "channel": 0}),
         ("/violations", {"run": "a"}),
         ("/function", {"run": "a"}),
+        ("/overlap", {"run": ["a", "a"], "mask": "trainable"}),
+        ("/overlap_layers", {"run": "a", "other": "a"}),
+        ("/overlap_layers", {"run": "a", "other": "a", "unit": "channels"}),
         ("/export.csv", {"run": "a"}),
     ):
         assert here.get(route, **query).status_code == 200

@@ -90,6 +90,12 @@ def test_masks_and_violations_of_every_name_are_found(tmp_path: Path, loader: st
             zip(LAYERS, kernels, strict=True)
         )
         assert {one["cause"] for one in listed} == {cause}
+        header, arrays = here.arrays("/overlap_layers", run="a", other="a")
+        assert header["layers"] == LAYERS
+        assert (arrays["both"] == 17).all()
+        for layer in LAYERS:
+            found = here.json("/overlap", run=["a", "a"], layer=layer)
+            assert (found["layer"], found["pairs"][0]["union"]) == (layer, 17)
         store = Store(here.provider)
         caller = Caller(context.RequestContext(), "")
         run = store.catalog(caller).runs["a"]
@@ -110,6 +116,9 @@ def test_runs_are_shown_and_found_verbatim(tmp_path: Path, loader: str) -> None:
             header, _ = here.arrays("/overview", run=run)
             assert header["run"] == run
             assert header["accounts"][0]["shown"] == 3
+        found = here.json("/overlap", run=RUNS)
+        assert [run["name"] for run in found["runs"]] == RUNS
+        assert {pair["overlap"] for pair in found["pairs"]} == {1}
 
 
 @pytest.mark.parametrize(
