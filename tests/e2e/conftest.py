@@ -34,7 +34,7 @@ class Tab:
     base: str
 
     def fetch(self, route: str, **query: Any) -> bytes:
-        text = urllib.parse.urlencode(query)
+        text = urllib.parse.urlencode(query, doseq=True)
         with urllib.request.urlopen(f"{self.base}/data/plugin/pastnet/{route}?{text}") as answer:
             return answer.read()  # type: ignore[no-any-return]
 

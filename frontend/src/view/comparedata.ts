@@ -93,7 +93,8 @@ export function lapText(lap: Lap | null, comparable: boolean): string {
 
 /** For the live region: the pair, and the layer in it. */
 export function spokenPair(): string {
-  const [pair, answer, found] = [chosen.value, overlapOf().value, chosenPair.value];
+  const [pair, found] = [chosen.value, chosenPair.value];
+  const answer = pair && overlapOf().value;
   if (!pair || !answer || !found) return "";
   const laps = lapsOf(pair).value;
   const layer = pairLayer.value?.id ?? "";

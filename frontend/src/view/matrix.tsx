@@ -28,7 +28,10 @@ function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: Overlap
       onPointerMove={(event) => {
         const tip = [names, numbersText(pair), ...textsOf(answer, pair)];
         hover.value = {
-          step: cursor.peek(),
+          // The cell is of no step: what is read follows the cursor.
+          get step() {
+            return cursor.value;
+          },
           run: null,
           row: null,
           channel: null,

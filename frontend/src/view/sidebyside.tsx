@@ -180,11 +180,25 @@ function useSides(pair: Pair): Sides | null {
   return { layer, pair, cells: [a, b], rows, third, moves };
 }
 
-export function SidePanel({ pair }: { pair: Pair }) {
+function Pictures({ sides }: { sides: Sides }) {
   const { ref, size } = useSize<HTMLDivElement>();
+  const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
+  return (
+    <div class="sides" ref={ref}>
+      {size.width > 0 ? (
+        <>
+          <Side {...sized} at={0} />
+          <Side {...sized} at={1} />
+          <ThirdSide {...sized} />
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+export function SidePanel({ pair }: { pair: Pair }) {
   const sides = useSides(pair);
   if (!sides) return <p class="message">No layer to compare. Change the filter for layers.</p>;
-  const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
   return (
     <>
       <div class="panel-line">
@@ -203,15 +217,7 @@ export function SidePanel({ pair }: { pair: Pair }) {
         <SidesTable {...sides} />
       ) : (
         <>
-          <div class="sides" ref={ref}>
-            {size.width > 0 ? (
-              <>
-                <Side {...sized} at={0} />
-                <Side {...sized} at={1} />
-                <ThirdSide {...sized} />
-              </>
-            ) : null}
-          </div>
+          <Pictures sides={sides} />
           <Legend {...sides} />
         </>
       )}

@@ -1,0 +1,311 @@
+"""The Compare view: its numbers are those of the routes and of the masks themselves; addresses, errors, downloads."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.e2e.browser import clean
+from tests.e2e.compared import (
+    COMMON,
+    LAYERS,
+    RECORDS,
+    RUNS,
+    STEPS,
+    chosen,
+    compared_story,
+    of_pair,
+    overlap,
+)
+from tests.e2e.conftest import Tab, known, tensorboard, wait
+
+NAMES = sorted(STEPS)
+SAME = ("dense", "ticket", "other")
+"""Runs of one origin."""
+STATIONS: list[dict[str, Any]] = [
+    {"s": 15, "r": "ticket", "r2": "other"},
+    {"s": 33, "r": "ticket", "r2": "other", "l": "block/conv2"},
+    {"s": 33, "r": "other", "r2": "ticket", "u": "channels", "l": "block/conv2"},
+    {"s": 34, "r": "ticket", "r2": "other", "mk": "trainable"},
+    {"s": 40, "r": "other", "r2": "ticket", "mk": "trainable", "u": "channels"},
+]
+
+
+@pytest.fixture(scope="module", params=["fast", "slow"])
+def compared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Tab]:
+    """The runs, in each loader."""
+    logdir = tmp_path_factory.mktemp("compared") / "logs"
+    compared_story(logdir)
+    flags = [] if request.param == "fast" else ["--load_fast=false"]
+    with tensorboard(logdir, *flags) as running:
+        wait(lambda: known(running, RUNS, RECORDS), "all records")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def seen(compared: Tab) -> list[dict[str, Any]]:
+    """Every station, walked through once."""
+    found: list[dict[str, Any]] = clean(compared.drive("compareNumbers", stations=STATIONS))
+    return found
+
+
+def as_text(value: float) -> str:
+    """As the page writes an overlap."""
+    if 0 < value < 0.005:
+        return "<.01"
+    return ">.99" if 0.995 <= value < 1 else f"{value:.2f}"
+
+
+def settings(at: int) -> tuple[int, str, str]:
+    """Step, unit and mask of a station."""
+    station = STATIONS[at]
+    return station["s"], station.get("u", "weights"), station.get("mk", "kept")
+
+
+STATION = pytest.mark.parametrize("at", range(len(STATIONS)))
+
+
+@STATION
+def test_the_matrix_shows_each_pair_and_its_value_by_chance(
+    seen: list[dict[str, Any]], at: int
+) -> None:
+    found, (step, unit, mask) = seen[at], settings(at)
+    for row, name in zip(found["cells"], NAMES, strict=True):
+        assert row[0] == name
+        for cell, other in zip(row[1:], NAMES, strict=True):
+            if name == other:
+                assert cell == "·"
+            elif name in SAME and other in SAME:
+                value, chance, *_ = of_pair(name, other, step, unit, mask)
+                assert cell == as_text(value) + as_text(chance)
+            else:
+                assert cell == "other initial weights"
+    a, b = NAMES.index(STATIONS[at]["r"]), NAMES.index(STATIONS[at]["r2"])
+    assert sorted(found["outlined"]) == sorted([[a, b], [b, a]])
+    what = {"weights": "kept weights", "channels": "surviving channels"}[unit]
+    assert found["title"] == [
+        f"IoU of {what if mask == 'kept' else f'trainable {unit}'}, step {step}"
+    ]
+
+
+@STATION
+def test_the_table_of_pairs_has_all_numbers(
+    compared: Tab, seen: list[dict[str, Any]], at: int
+) -> None:
+    step, unit, mask = settings(at)
+    rows = {(row[0], row[1]): row[2:] for row in seen[at]["tables"]["pairs"]}
+    assert len(rows) == RUNS * (RUNS - 1) // 2
+    for (a, b), row in rows.items():
+        if "seed" in (a, b):
+            assert row[:4] == ["–"] * 4
+            assert row[6] == "other initial weights"
+            continue
+        value, chance, both, either = of_pair(a, b, step, unit, mask)
+        layers = [layer for layer in LAYERS[a] if layer in LAYERS[b]]
+        assert row[:4] == [as_text(value), as_text(chance), f"{both:,}", f"{either:,}"]
+        unmatched = len(LAYERS[a]) + len(LAYERS[b]) - 2 * len(layers)
+        assert row[4:] == [str(len(layers)), str(unmatched), ""]
+    answer = compared.json("overlap", run=NAMES, step=step, unit=unit, mask=mask)
+    assert [
+        [as_text(pair["overlap"]), as_text(pair["chance"])]
+        for pair in answer["pairs"]
+        if pair["comparable"]
+    ] == [row[:2] for row in rows.values() if row[0] != "–"]
+
+
+@STATION
+def test_layers_show_overlap_and_chance_at_the_cursor(seen: list[dict[str, Any]], at: int) -> None:
+    found, (step, unit, mask) = seen[at], settings(at)
+    a, b = STATIONS[at]["r"], STATIONS[at]["r2"]
+    shown = dict(found["layers"])
+    assert set(shown) == {*COMMON, "logits", "head"}
+    table = {row[0]: row[1:] for row in found["tables"]["layers"]}
+    for layer in COMMON:
+        own, other = (chosen(run, layer, step, unit, mask) for run in (a, b))
+        value, chance, both, _ = overlap(iter([(own, other)]))
+        assert shown[layer] == f"{as_text(value)} / {as_text(chance)}"
+        counts = [int(own.sum()), int(other.sum()), both, own.size]
+        assert table[layer] == [as_text(value), as_text(chance), *map(str, counts), ""]
+    assert (shown["logits"], shown["head"]) == ("only in ticket", "only in other")
+    assert [cell == "–" for cell in table["head"][:6]] == [True] * 6
+    assert found["on"] == [STATIONS[at].get("l", "conv1")]
+
+
+@STATION
+def test_the_sides_count_channels_that_are_alive(seen: list[dict[str, Any]], at: int) -> None:
+    found, (step, unit, mask) = seen[at], settings(at)
+    a, b = STATIONS[at]["r"], STATIONS[at]["r2"]
+    layer = STATIONS[at].get("l", "conv1")
+    own, other = (chosen(run, layer, step, "channels", mask) for run in (a, b))
+    word = "alive" if mask == "kept" else "trainable"
+    value, chance, *_ = overlap(
+        iter([(chosen(a, layer, step, unit, mask), chosen(b, layer, step, unit, mask))])
+    )
+    assert found["heads"] == [
+        f"{own.sum()} of {own.size} {word}",
+        f"{other.sum()} of {own.size} {word}",
+        f"IoU {as_text(value)} · by chance {as_text(chance)}",
+    ]
+    counts = [
+        (own & other).sum(),
+        (own & ~other).sum(),
+        (~own & other).sum(),
+        (~own & ~other).sum(),
+    ]
+    gone = "pruned" if mask == "kept" else "held"
+    names = [f"{word} in both", f"only {a}", f"only {b}", f"{gone} in both"]
+    assert found["legend"] == [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
+    rows = {int(row[0]): row[1:3] for row in found["tables"]["channels"]}
+    held = {"pruned"} if mask == "kept" else {"pruned", "frozen"}
+    for channel in range(own.size):
+        assert [state not in held for state in rows[channel]] == [own[channel], other[channel]]
+    assert found["tables"]["axe"] == []
+    assert all(role == "img" and f"step {step}" in label for role, label in found["labels"])
+    assert (
+        ", ".join(f"{name} {count}" for name, count in zip(names, counts, strict=True))
+        in (found["labels"][-1][1])
+    )
+
+
+def test_it_says_what_a_run_without_masks_means(compared: Tab) -> None:
+    stations = [{"s": 30, "r": "dense", "r2": "ticket"}, {"s": 3, "r": "dense", "r2": "ticket"}]
+    early, late = clean(compared.drive("compareNumbers", stations=stations[::-1]))
+    assert (
+        "Nothing is pruned in dense: the overlap is just the share that is left in ticket."
+        in late["said"][0]
+    )
+    assert "Nothing is pruned in either" in early["said"][0]
+    assert late["notes"] == []
+
+
+def test_runs_of_other_origin_show_shares(compared: Tab) -> None:
+    station = {"s": 30, "r": "ticket", "r2": "seed", "l": "conv1"}
+    [found] = clean(compared.drive("compareNumbers", stations=[station]))
+    assert found["titles"][1] == "Share left by layer and step"
+    shares = [chosen(run, "conv1", 30, "weights", "kept").mean() for run in ("ticket", "seed")]
+    texts = [f"{100 * share:.0f}%" for share in shares]
+    assert dict(found["layers"])["conv1"] == " | ".join(texts)
+    assert dict(found["layers"])["logits"] == "100% | 100%"
+    text = " ".join(found["apart"])
+    assert "can't be matched one to one" in text
+    assert "set_random_seed" in text
+    points = 100 * (shares[1] - shares[0])
+    assert f"{points:+.1f} points".replace("-", "−") in text
+    assert (found["legend"], len(found["heads"])) == ([], 3)
+    row = {line[0]: line[1:] for line in found["tables"]["layers"]}["conv1"]
+    assert row[:2] == ["–", "–"]
+    assert row[2] == str(int(chosen("ticket", "conv1", 30, "weights", "kept").sum()))
+
+
+def test_where_a_run_has_ended_it_says_so(compared: Tab) -> None:
+    [found] = clean(
+        compared.drive("compareNumbers", stations=[{"s": 41, "r": "ticket", "r2": "other"}])
+    )
+    assert found["said"] == ["Not comparable: no record at this step (ticket)."]
+    assert (
+        found["cells"][NAMES.index("ticket")][1 + NAMES.index("other")] == "no record at this step"
+    )
+    assert found["heads"][0] == "no record here"
+    assert "their Δ can't be compared" in found["notes"][0]  # of another past
+
+
+def test_clicks_keys_and_lists_choose_and_every_address_restores(compared: Tab) -> None:
+    found = clean(compared.drive("compareWalk"))
+    stations = {station["name"]: station for station in found["stations"]}
+    assert [state["state"] for state in found["stations"]] == found["afresh"]
+    pairs = {name: station["state"]["pair"] for name, station in stations.items()}
+    assert pairs["start"] == ["dense", "other"]  # in the order of the names
+    assert pairs["cell"] == ["seed", "other"]
+    assert pairs["previous A"] == ["dense", "other"]
+    assert pairs["next B"] == ["dense", "seed"]
+    assert pairs["list"] == ["ticket", "seed"]
+    keyed = stations["layer and step by keys"]["state"]
+    assert (keyed["on"], set(keyed["pills"])) == (["block/conv2"], {"3"})
+    clicked = stations["clicked the first layer"]["state"]
+    assert clicked["on"] == ["conv1"]
+    assert int(clicked["pills"][0]) > 20
+    assert found["hovered"]["tip"][0] == "block/conv2"
+    assert len(set(found["hovered"]["pills"])) == 1
+    last = stations["channels, trainable, deltas"]
+    assert {"Channels", "Trainable", "Δ"} <= set(last["state"]["pressed"])
+    assert found["spoken"][0].startswith("Step ")
+    assert "ticket and seed other initial weights" in found["spoken"][0]
+    assert found["opened"]["titles"] == ["conv1"]
+    assert "p.pastnet.r=ticket" in found["opened"]["hash"]
+    assert found["back"] == found["stations"][-1]["hash"]
+
+
+def test_both_themes_are_accessible_without_eval(compared: Tab) -> None:
+    found = clean(compared.drive("compareLook"))
+    assert {name: one["axe"] for name, one in found.items()} == {name: [] for name in found}
+    for name, one in found.items():
+        assert len(one["colours"]) == (4 if name.startswith("other") else 3)
+        assert min(one["colours"]) > 1
+
+
+def test_fewer_than_two_runs_say_what_to_do(compared: Tab) -> None:
+    one, none = clean(
+        compared.drive("compareFew", hidden=["ticket,other,seed", "dense,ticket,other,seed"])
+    )
+    assert "one is shown. Tick another run on the left" in one["text"][0]
+    assert "none is shown" in none["text"][0]
+    assert (one["axe"], none["axe"]) == ([], [])
+
+
+def test_an_error_leaves_the_other_panels_and_retry_mends_it(compared: Tab) -> None:
+    found = clean(compared.drive("compareFails", routes=["overlap", "overlap_layers", "layer"]))
+    alert = "Could not read a mask. <b>Try</b> again."
+    before = {route: one["before"] for route, one in found.items()}
+    assert before["overlap"] == {"alerts": [alert], "matrix": 0, "layers": 4, "sides": 3}
+    assert before["overlap_layers"] == {"alerts": [alert], "matrix": 1, "layers": 0, "sides": 3}
+    assert before["layer"] == {"alerts": [alert] * 2, "matrix": 1, "layers": 4, "sides": 0}
+    for one in found.values():
+        assert one["after"] == {"alerts": [], "matrix": 1, "layers": 4, "sides": 3}
+
+
+def test_downloads_are_of_the_view(compared: Tab) -> None:
+    found = clean(compared.drive("compareTake"))
+    assert found["png"]["data"] == "\x89PNG\r\n\x1a\n"
+    assert found["png"]["name"] == "pastnet-compare.png"
+    assert len(found["png"]["menu"]) == 5
+    pairs = list(csv.DictReader(io.StringIO(found["pairs"]["data"])))
+    assert len(pairs) == RUNS * (RUNS - 1) // 2
+    for row in pairs:
+        if row["reason"]:
+            assert row["overlap"] == ""
+            continue
+        value, chance, both, either = of_pair(row["run"], row["other"], 30, "weights", "kept")
+        assert np.allclose([float(row["overlap"]), float(row["chance"])], [value, chance])
+        assert [int(row["intersection"]), int(row["union"])] == [both, either]
+    layers = list(csv.DictReader(io.StringIO(found["layers"]["data"])))
+    union = sorted({*STEPS["ticket"], *STEPS["other"]})
+    assert len(layers) == len(COMMON) * len(union)
+    for row in layers:
+        step = int(row["first_step"])
+        if step == 1:  # before the first record of one
+            assert (row["overlap"], row["kept"] != "") == ("", True)
+            continue
+        own, other = (
+            chosen(run, row["layer"], step, "weights", "kept") for run in ("ticket", "other")
+        )
+        value, chance, both, _ = overlap(iter([(own, other)]))
+        assert np.allclose([float(row["overlap"]), float(row["chance"])], [value, chance])
+        assert [
+            int(row["kept"]),
+            int(row["other_kept"]),
+            int(row["both"]),
+            int(row["elements"]),
+        ] == [
+            own.sum(),
+            other.sum(),
+            both,
+            own.size,
+        ]
+    assert found["run"]["data"].startswith("step,")
