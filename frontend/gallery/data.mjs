@@ -236,7 +236,7 @@ export const scenarios = {
     const steps = range(20, 1, 1);
     return {
       runs: ["<script>alert(1)</script>", "עברית/مرحبا", "a&b=c#d%2e%2e", `long_${"y".repeat(300)}`].map((name, i) =>
-        run(name, ["dense", "prune", "leak", "freeze"][i], layers, steps),
+        run(name, ["dense", "prune", "leak", "freeze"][i], layers, steps, { probe: true }),
       ),
     };
   },
