@@ -7,11 +7,20 @@ const ROUNDS = 5;
 
 const elementsOf = (info) => info.weights / info.channels;
 
+const ranks = new WeakMap();
+
+/** A number in [0, 1) of each channel of a layer. */
+function rankOf(info, channel) {
+  if (!ranks.has(info))
+    ranks.set(info, Float64Array.from({ length: info.channels }, (_, c) => random(`${info.id} ${c}`, 3)));
+  return ranks.get(info)[channel];
+}
+
 /** The shares of a channel's weights that its two masks let through at a record. */
 export function masksOf(r, info, cells, channel, t) {
   const state = cells.state[channel * cells.records + t] & 7;
   const f = (t + 1) / cells.records;
-  const rank = random(`${info.id} ${channel}`, 3);
+  const rank = rankOf(info, channel);
   let kept = state === 5 ? 0 : 1;
   let trainable = state === 4 || state === 5 ? 0 : 1;
   if (r.kind === "ticket" || r.kind === "drift") {

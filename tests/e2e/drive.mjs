@@ -15,6 +15,17 @@ for (const file of (await readdir(folder)).filter((name) => name.endsWith(".mjs"
   }
 }
 
+const LONGEST = 240_000;
+
+/** A check that hangs fails. */
+async function inTime(work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${LONGEST / 1000} s`)), LONGEST);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const browser = await launch();
 try {
@@ -23,7 +34,7 @@ try {
     const stay = visit(browser, base, (told) => say({ told }));
     try {
       if (!Object.hasOwn(checks, check)) throw new Error(`there is no check ${check}`);
-      const result = await checks[check](stay, given);
+      const result = await inTime(checks[check](stay, given));
       say({ ...stay.seen, result });
     } catch (error) {
       say({ failed: String(error.stack), ...stay.seen });

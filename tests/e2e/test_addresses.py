@@ -1,0 +1,100 @@
+"""Every address of the page restores what it stood for, over all fields of its state."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.e2e.browser import clean, drive
+
+SCENARIO = "masks"
+# In the order in which the page writes them.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "v": ("layer", "compare", "function"),
+    "l": ("block/conv2", "conv1", "logits"),
+    "r": ("ticket", "drift", "half_frozen"),
+    "w": ("block/conv2/bias", "conv1/bias"),
+    "c": ("0", "7", "15"),
+    "s": ("0", "10", "605"),
+    "th": ("0.01", "0.00001"),
+    "m": ("state", "delta"),
+    "o": ("index", "held", "delta"),
+    "d": ("frozen", "sparsity", "delta"),
+    "x": ("dense", "dense,drift"),
+    "g": ("block",),
+    "fr": ("t", "(dense|dri|tick)"),
+    "fl": ("conv", "block/.*3$"),
+    "z": ("300~900",),
+    "a": ("drift", "dense"),
+    "b": ("dense", "ticket"),
+    "vs": ("1",),
+    "r2": ("drift", "dense"),
+    "u": ("weights", "channels"),
+    "mk": ("trainable",),
+    "of": ("half_frozen",),
+    "p": ("3", "3~12"),
+    "zr": ("2~9",),
+    "pl": ("conv1",),
+    "fm": ("cosine", "divergence"),
+}
+
+
+def written(fields: dict[str, str]) -> str:
+    """An address as the page writes it."""
+    return "".join(
+        f"&p.pastnet.{key}={quote(fields[key], safe=_SAFE)}" for key in FIELDS if key in fields
+    )
+
+
+_SAFE = "-_.!~*'()"
+
+
+def made() -> list[dict[str, str]]:
+    """Each value of each field once, in company that changes."""
+    chance = random.Random(5)
+    values = [(key, value) for key, all_ in FIELDS.items() for value in all_]
+    chance.shuffle(values)
+    found = []
+    for key, value in values:
+        company = chance.sample(sorted(FIELDS), 4)
+        fields = {other: chance.choice(FIELDS[other]) for other in company}
+        found.append({**fields, key: value})
+    return found
+
+
+ADDRESSES = made()
+
+
+@pytest.fixture(scope="module")
+def restored(gallery: str) -> list[dict[str, Any]]:
+    """Each address, opened afresh, come to, and gone back to."""
+    hashes = [written(fields) for fields in ADDRESSES]
+    found: list[dict[str, Any]] = clean(
+        drive(gallery, "addresses", scenario=SCENARIO, hashes=hashes)
+    )
+    return found
+
+
+def test_the_page_keeps_the_address_that_it_was_opened_with(restored: list[dict[str, Any]]) -> None:
+    assert [seen["url"] for seen in restored] == [
+        f"#pastnet{written(fields)}" for fields in ADDRESSES
+    ]
+    assert min(seen["size"] for seen in restored) > 1000  # something was seen
+
+
+@pytest.mark.parametrize("way", ["come", "back", "forward"])
+def test_an_address_shows_the_same_whatever_was_shown_before(
+    restored: list[dict[str, Any]], way: str
+) -> None:
+    told = [seen for seen in restored if way in seen]
+    assert len(told) == {"come": len(ADDRESSES), "back": 24, "forward": 1}[way]
+    differences = {seen["url"]: seen[way] for seen in told}
+    assert {hash_: parts for hash_, parts in differences.items() if parts} == {}
+
+
+def test_the_addresses_have_every_field() -> None:
+    assert {key for fields in ADDRESSES for key in fields} == set(FIELDS)
+    assert len(ADDRESSES) >= 40
