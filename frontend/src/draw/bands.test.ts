@@ -136,7 +136,7 @@ describe("bands", () => {
     const order = Uint32Array.of(2, 1, 0);
     const raster = makeRaster(1, 3, 1);
     const style = { mode: "state" as const, threshold: THRESHOLD, pixels };
-    expect(bandsOf(cells, order, 3, levels, 0).end).toBeLessThan(3);
+    expect(bandsOf(cells, order, 3, 0, levels, false).end).toBeLessThan(3);
     drawCells(raster, { x: 0, y: 0, width: 1, height: 3 }, cells, order, { from: 0, to: records, width: 1 }, style);
     expect(Array.from(raster.data)).toEqual([pixels.states[FROZEN], pixels.violated, pixels.states[FROZEN]]);
   });

@@ -3,9 +3,7 @@
 import type { Cells } from "../model/cells";
 import { MOVING, STATE_BITS, STATES, VIOLATED } from "../model/states";
 
-/** Counts a cell of a band has room for. */
-const CODES = STATE_BITS + 1;
-/** Cells of bands that are made at a time: 64 MB. */
+/** Cells of bands that are made at a time: 16 MB. */
 const MOST = 4 * 2 ** 20;
 
 export interface Bands {
@@ -14,23 +12,17 @@ export interface Bands {
   end: number;
   /** Where the cells of each one's band begin. */
   at: Int32Array;
-  /** Channels in each state, [(band * records + record) * 8 + state]. */
-  counts: Uint8Array | Uint16Array;
-  /** The states that occur, from the lowest row up: three bits each, code + 1. */
-  order: Uint32Array;
-  /** All bits that are set in any row. */
-  marks: Uint8Array;
-  /** The largest level of the moving rows, and of all. */
-  moving: Uint8Array;
-  levels: Uint8Array;
+  /**
+   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1; whether any is violated;
+   * from `LEVEL` on the largest level.
+   */
+  sums: Uint32Array;
 }
 
-/** What is drawn of some bands. */
-export interface Pool {
-  state: number;
-  level: number;
-  violated: boolean;
-}
+export const ANY_VIOLATED = 0x40000;
+export const LEVEL = 24;
+const ORDER = 0x3ffff;
+const NO_LEVEL = 0xffffff;
 
 /** The rows [first, end) under a row of pixels. */
 export function rowsUnder(dy: number, height: number, channels: number): [number, number] {
@@ -48,83 +40,113 @@ function front(order: number, code: number): number {
   return rest | code;
 }
 
-function build(cells: Cells, rows: Uint32Array, height: number, levels: Uint8Array, from: number): Bands {
-  const { records, state, delta } = cells;
-  const until = Math.min(height, from + Math.max(1, Math.floor(MOST / records)));
-  const size = Math.min(until - from, rows.length) * records;
-  const Kind = rows.length > 255 * height ? Uint16Array : Uint8Array;
-  const counts = new Kind(size * CODES);
-  const order = new Uint32Array(size);
-  const [marks, moving, all] = [new Uint8Array(size), new Uint8Array(size), new Uint8Array(size)];
-  const at = new Int32Array(until - from);
-  for (let dy = from, band = -1, before = -1; dy < until; dy++) {
-    const [first, end] = rowsUnder(dy, height, rows.length);
+/** Adds a row of cells to those of its band. */
+function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, levels: Uint8Array, all: boolean): void {
+  const { state, delta, records } = cells;
+  for (let t = 0; t < records; t++) {
+    const byte = state[first + t];
+    const code = byte & STATE_BITS;
+    const before = sums[to + t];
+    let sum = before;
+    if ((sum & 7) !== code + 1) sum = (sum & ~ORDER) | front(sum & ORDER, code + 1);
+    if (byte > STATE_BITS && byte & VIOLATED) sum |= ANY_VIOLATED;
+    if (all || code === MOVING) {
+      const level = levels[delta[first + t] + 32768];
+      if (level > sum >>> LEVEL) sum = (sum & NO_LEVEL) | (level << LEVEL);
+    }
+    if (sum !== before) sums[to + t] = sum;
+  }
+}
+
+function build(cells: Cells, rows: Uint32Array, height: number, from: number, levels: Uint8Array, all: boolean): Bands {
+  const { records } = cells;
+  const end = Math.min(height, from + Math.max(1, Math.floor(MOST / records)));
+  const sums = new Uint32Array(Math.min(end - from, rows.length) * records);
+  const at = new Int32Array(end - from);
+  for (let dy = from, to = -records, before = -1; dy < end; dy++) {
+    const [first, last] = rowsUnder(dy, height, rows.length);
     if (first !== before) {
-      band++;
-      for (let r = first; r < end; r++) {
-        for (let cell = rows[r] * records, to = band * records, last = to + records; to < last; to++, cell++) {
-          const byte = state[cell];
-          const code = byte & STATE_BITS;
-          const level = levels[delta[cell] + 32768];
-          counts[to * CODES + code]++;
-          if ((order[to] & 7) !== code + 1) order[to] = front(order[to], code + 1);
-          marks[to] |= byte;
-          if (level > all[to]) all[to] = level;
-          if (code === MOVING && level > moving[to]) moving[to] = level;
-        }
-      }
+      to += records;
+      for (let r = first; r < last; r++) addRow(sums, to, cells, rows[r] * records, levels, all);
     }
     before = first;
-    at[dy - from] = band * records;
+    at[dy - from] = to;
   }
-  return { from, end: until, at, counts, order, marks, moving, levels: all };
+  return { from, end, at, sums };
 }
 
 interface Kept {
   height: number;
   levels: Uint8Array;
+  all: boolean;
   bands: Bands;
 }
 
 const kept = new WeakMap<Cells, WeakMap<Uint32Array, Kept>>();
 
-/** The bands of some rows at a height from a row of pixels on, kept until a picture of the same rows needs others. */
-export function bandsOf(cells: Cells, rows: Uint32Array, height: number, levels: Uint8Array, from: number): Bands {
+/**
+ * The bands of some rows from a row of pixels on, kept until a picture of the same rows needs others.
+ *
+ * @param height of all rows in pixels.
+ * @param all whether the level of every cell counts, not only of the moving ones.
+ */
+export function bandsOf(
+  cells: Cells,
+  rows: Uint32Array,
+  height: number,
+  from: number,
+  levels: Uint8Array,
+  all: boolean,
+): Bands {
   const own = kept.get(cells) ?? new WeakMap<Uint32Array, Kept>();
   kept.set(cells, own);
-  let found = own.get(rows);
-  if (found?.height !== height || found.levels !== levels || found.bands.from !== from) {
-    found = { height, levels, bands: build(cells, rows, height, levels, from) };
-    own.set(rows, found);
+  const found = own.get(rows);
+  if (found?.height === height && found.bands.from === from && found.levels === levels && found.all === all) {
+    return found.bands;
   }
-  return found.bands;
+  const bands = build(cells, rows, height, from, levels, all);
+  own.set(rows, { height, levels, all, bands });
+  return bands;
 }
 
-const counts = new Int32Array(CODES);
-
-/** Of the cells [from, to) of some bands: the state of most, ties to the latest; the largest level; all marks. */
-export function poolBand(bands: Bands, from: number, to: number, levels: Uint8Array, out: Pool): void {
-  const latest = bands.order[to - 1];
-  let alike = latest < CODES;
-  let level = 0;
-  let marks = 0;
-  for (let at = from; at < to; at++) {
-    alike &&= bands.order[at] === latest;
-    if (levels[at] > level) level = levels[at];
-    marks |= bands.marks[at];
+/** Of the cells [from, to) of a band what `sums` holds of one: the states of the last, the largest level, any violation. */
+export function poolBand(sums: Uint32Array, from: number, to: number): number {
+  let pooled = sums[to - 1];
+  let mixed = (pooled & ORDER) > STATE_BITS;
+  for (let at = from; at < to - 1; at++) {
+    const sum = sums[at];
+    if ((sum ^ pooled) & ORDER) mixed = true;
+    pooled |= sum & ANY_VIOLATED;
+    if (sum >>> LEVEL > pooled >>> LEVEL) pooled = (pooled & NO_LEVEL) | (sum & ~NO_LEVEL);
   }
-  out.level = level;
-  out.violated = (marks & VIOLATED) !== 0;
-  out.state = alike ? latest - 1 : most(bands, from, to, latest);
+  return mixed ? pooled | MIXED : pooled & ~MIXED;
 }
 
-function most(bands: Bands, from: number, to: number, latest: number): number {
+/** Set in what `poolBand` gives where more than one state occurs. */
+export const MIXED = 0x80000;
+
+const counts = new Int32Array(STATE_BITS + 1);
+
+/** The state of most of the cells, rows [r0, r1) of the order and records [c0, c1); ties go to the latest. */
+export function mostOf(
+  cells: Cells,
+  rows: Uint32Array,
+  r0: number,
+  r1: number,
+  c0: number,
+  c1: number,
+  pooled: number,
+) {
+  const { state, records } = cells;
   counts.fill(0);
-  for (let at = from * CODES, code = 0; at < to * CODES; at++, code = (code + 1) & STATE_BITS) {
-    counts[code] += bands.counts[at];
+  for (let r = r0; r < r1; r++) {
+    const row = rows[r] * records;
+    for (let at = row + c0; at < row + c1; at++) counts[state[at] & STATE_BITS]++;
   }
   let best = 0;
   for (let s = 1; s < STATES; s++) if (counts[s] > counts[best]) best = s;
-  for (let left = latest; left > 0; left >>= 3) if (counts[(left & 7) - 1] === counts[best]) return (left & 7) - 1;
+  for (let left = pooled & ORDER; left > 0; left >>= 3) {
+    if (counts[(left & 7) - 1] === counts[best]) return (left & 7) - 1;
+  }
   return best;
 }

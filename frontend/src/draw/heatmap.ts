@@ -4,8 +4,8 @@ import type { Cells } from "../model/cells";
 import { levelTable } from "../model/delta";
 import type { Mode } from "../model/hash";
 import { pixelColumns, type Scale } from "../model/scale";
-import { MOVING } from "../model/states";
-import { bandsOf, type Pool, poolBand, rowsUnder } from "./bands";
+import { MOVING, NO_DATA } from "../model/states";
+import { ANY_VIOLATED, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
 import type { Pixels } from "./palette";
 import { type Box, type Raster, statePixel } from "./raster";
 
@@ -30,37 +30,31 @@ export function drawCells(
   const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
   const levels = style.levels ?? levelTable(style.threshold);
   const channels = rows.length;
-  const out: Pool = { state: 0, level: 0, violated: false };
   const tall = box.height / channels >= 5 * raster.ratio;
   // Of moving rows the outline has to be seen on any tint.
   const line = box.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
-  let bands = bandsOf(cells, rows, box.height, levels, 0);
-  let previous = -1;
+  const bandsFrom = (dy: number) => bandsOf(cells, rows, box.height, dy, levels, mode === "delta");
+  let bands = bandsFrom(0);
   for (let dy = 0; dy < box.height; dy++) {
     const y = box.y + dy;
-    if (dy === bands.end) bands = bandsOf(cells, rows, box.height, levels, dy);
+    if (dy === bands.end) bands = bandsFrom(dy);
+    const { sums } = bands;
     const first = bands.at[dy - bands.from];
-    const pooled = mode === "delta" ? bands.levels : bands.moving;
-    const edge = tall && isEdge(dy, rowsUnder(dy, box.height, channels)[0], channels, box.height, line);
-    for (let dx = 0; dx < box.width; dx++) {
-      const x = box.x + dx;
-      const c0 = columns.from[dx];
-      if (c0 < 0) {
-        raster.data[y * raster.width + x] = statePixel(pixels, 0, x, y, raster.ratio);
-        continue;
+    const [r0, r1] = rowsUnder(dy, box.height, channels);
+    const shown = !tall || isEdge(dy, r0, channels, box.height, line);
+    let [from, to, pooled, state] = [-2, -2, 0, NO_DATA];
+    for (let dx = 0, x = box.x, at = y * raster.width + x; dx < box.width; dx++, x++, at++) {
+      if (columns.from[dx] !== from || columns.to[dx] !== to) {
+        from = columns.from[dx];
+        to = columns.to[dx];
+        pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
+        state = from < 0 ? NO_DATA : pooled & MIXED ? mostOf(cells, rows, r0, r1, from, to, pooled) : (pooled & 7) - 1;
       }
-      if (dx === 0 || c0 !== previous || columns.to[dx] - c0 > 1) {
-        poolBand(bands, first + c0, first + columns.to[dx], pooled, out);
-      }
-      previous = c0;
-      let pixel: number;
-      if (out.violated && (!tall || edge)) pixel = pixels.violated;
-      else if (mode === "delta" && out.state !== 0) pixel = pixels.movement[out.level];
-      else if (out.state === MOVING && mode === "both") pixel = pixels.movement[out.level];
-      else pixel = statePixel(pixels, out.state, x, y, raster.ratio);
-      raster.data[y * raster.width + x] = pixel;
+      if (shown && pooled & ANY_VIOLATED) raster.data[at] = pixels.violated;
+      else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
+        raster.data[at] = pixels.movement[pooled >>> LEVEL];
+      } else raster.data[at] = statePixel(pixels, state, x, y, raster.ratio);
     }
-    previous = -1;
   }
 }
 
