@@ -33,7 +33,7 @@ const dots = (name: string, positions: number[]): VectorGlyph => ({
   height: 16,
   draw: (context, width, height, theme) => {
     const made: Dot[] = positions.map((position, run) => ({ position, color: runColor(run, theme.dark), shape: run }));
-    drawDots(context, 8, height / 2, width - 16, made, theme);
+    drawDots(context, 8, width - 16, [{ y: height / 2, dots: made }], theme);
   },
 });
 

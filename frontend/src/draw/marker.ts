@@ -2,9 +2,13 @@
 
 export const SHAPES = 6;
 
+const outlines = Array.from({ length: SHAPES }, (_, shape) => outline(shape));
+
 /** The outline of a shape around (0, 0) as points, radius about 1; null is a circle. */
-export function shapePoints(shape: number): [number, number][] | null {
-  switch (shape % SHAPES) {
+export const shapePoints = (shape: number): [number, number][] | null => outlines[shape % SHAPES];
+
+function outline(shape: number): [number, number][] | null {
+  switch (shape) {
     case 1:
       return [
         [-0.86, -0.86],
@@ -42,6 +46,16 @@ export function shapePoints(shape: number): [number, number][] | null {
   }
 }
 
+/** Adds a marker to the current path. */
+export function traceMarker(context: CanvasRenderingContext2D, x: number, y: number, radius: number, shape: number) {
+  const points = shapePoints(shape);
+  const [dx, dy] = points?.[0] ?? [1, 0];
+  context.moveTo(x + dx * radius, y + dy * radius);
+  if (points) for (const [px, py] of points) context.lineTo(x + px * radius, y + py * radius);
+  else context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.closePath();
+}
+
 export function drawMarker(
   context: CanvasRenderingContext2D,
   x: number,
@@ -51,11 +65,8 @@ export function drawMarker(
   fill: string,
   halo: string,
 ): void {
-  const points = shapePoints(shape);
   context.beginPath();
-  if (points) for (const [px, py] of points) context.lineTo(x + px * radius, y + py * radius);
-  else context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.closePath();
+  traceMarker(context, x, y, radius, shape);
   context.fillStyle = fill;
   context.strokeStyle = halo;
   context.lineWidth = 1.5;

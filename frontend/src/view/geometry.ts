@@ -74,7 +74,7 @@ export interface Window {
   places: Place[];
 }
 
-const BLOCK = 240;
+const BLOCK = 120;
 
 /** The block that a scroll offset lies in. */
 export const blockOf = (scroll: number): number => Math.floor(scroll / BLOCK);

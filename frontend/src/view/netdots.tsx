@@ -100,15 +100,15 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
         ]}
         draw={(context, w, _h, ratio) => {
           context.setTransform(ratio, 0, 0, ratio, 0, 0);
-          for (const place of window.places) {
-            const y = Math.round(place.stripTop + place.stripHeight / 2 - window.top);
-            const dots = shownRuns.value.map((run) => ({
+          const drawn = window.places.map((place) => ({
+            y: Math.round(place.stripTop + place.stripHeight / 2 - window.top),
+            dots: shownRuns.value.map((run) => ({
               position: position(run, place.row.layers, step, which),
               color: run.color,
               shape: run.shape,
-            }));
-            drawDots(context, PADDING, y, w - 2 * PADDING - 8, dots, theme.value);
-          }
+            })),
+          }));
+          drawDots(context, PADDING, w - 2 * PADDING - 8, drawn, theme.value);
           context.setTransform(1, 0, 0, 1, 0, 0);
         }}
       />
