@@ -3,11 +3,15 @@
 import { createElement, render as mount } from "preact";
 import { watchHost, watchTheme, watchVisible } from "./host";
 import { App } from "./view/app";
+import { indexOf } from "./view/data";
 import { watch } from "./view/idle";
 import { listenToKeys } from "./view/keys";
 import { version } from "./view/resource";
 import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/store";
 import { css } from "./view/style";
+
+// Under way before the first render.
+indexOf();
 
 export function render(): void {
   const sheet = new CSSStyleSheet();

@@ -19,10 +19,15 @@ export function scaleTop(threshold: number): number {
   return Math.max(0.1, 10 * threshold);
 }
 
+const decades = { of: Number.NaN, span: 0 };
+
 /** Place of a relative delta on the movement scale, 0 to 1: logarithmic from the threshold to the top. */
 export function placeOf(delta: number, threshold: number): number {
   if (!(delta > threshold)) return 0;
-  return Math.min(1, Math.log(delta / threshold) / Math.log(scaleTop(threshold) / threshold));
+  // Strips ask for each of their pixels, always with the same threshold.
+  if (decades.of !== threshold)
+    Object.assign(decades, { of: threshold, span: Math.log(scaleTop(threshold) / threshold) });
+  return Math.min(1, Math.log(delta / threshold) / decades.span);
 }
 
 /** The colour of a relative delta, 0 to LEVELS - 1. */

@@ -87,13 +87,14 @@ const sums = new WeakMap<Overview, WeakMap<readonly string[], { sum: Series | nu
 /** The sum over those of `layers` that the run has, or null where it has none; kept per overview and list. */
 export function sumOf(overview: Overview, layers: readonly string[]): Series | null {
   if (layers.length === 1) return overview.series.get(layers[0]) ?? null;
-  let kept = sums.get(overview);
-  if (!kept) {
-    kept = new WeakMap();
-    sums.set(overview, kept);
-  }
+  const kept = sums.get(overview) ?? new WeakMap<readonly string[], { sum: Series | null }>();
+  sums.set(overview, kept);
   let found = kept.get(layers);
   if (!found) {
+    const { layers: all } = overview;
+    if (layers !== all && layers.length === all.length && layers.every((layer, l) => layer === all[l])) {
+      return sumOf(overview, all);
+    }
     const parts = layers.map((layer) => overview.series.get(layer)).filter((part) => part !== undefined);
     found = { sum: parts.length > 0 ? addSeries(parts) : null };
     kept.set(layers, found);

@@ -102,15 +102,24 @@ const overviewColumns = computed(() => {
   return Math.min(2048, Math.max(64, 2 ** Math.ceil(Math.log2((pixels * whole) / (to - from)))));
 });
 
+const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
+
+/** Asked for by every row of every run: what it depends on is read once a change. */
 export function overviewOf(run: string): Resource<Overview> {
-  const cols = overviewColumns.value;
-  return resource(
-    `overview ${run}`,
-    `${threshold.value} ${cols}`,
-    async (ask) => readOverview(await fetchOverview({ run, cols, th: threshold.peek() }, ask)),
-    (overview) => overview.layers.length * overview.starts.length * 44,
-    view.value !== "network",
-  ).value;
+  const found =
+    overviews.get(run) ??
+    computed(() => {
+      const cols = overviewColumns.value;
+      return resource(
+        `overview ${run}`,
+        `${threshold.value} ${cols}`,
+        async (ask) => readOverview(await fetchOverview({ run, cols, th: threshold.peek() }, ask)),
+        (overview) => overview.layers.length * overview.starts.length * 44,
+        view.value !== "network",
+      ).value;
+    });
+  overviews.set(run, found);
+  return found.value;
 }
 
 export const variableOf = (layer: string): string | null => (layer === activeLayer.value?.id ? variableId.value : null);
