@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tensorboard.errors import NotFoundError, PermissionDeniedError, PublicError
 from werkzeug.test import TestResponse
 
 from tb_pastnet.serve import plugin
@@ -99,6 +100,13 @@ def test_405_for_everything_but_get(here: Board, route: str, method: str) -> Non
     failed(response, 405, "method_not_allowed")
 
 
+@pytest.mark.parametrize("route", [*TYPES, "/nothing"])
+def test_405_without_a_body_for_head(here: Board, route: str) -> None:
+    response = here.client.head(PREFIX + route)
+    assert (response.status_code, response.headers["Allow"]) == (405, "GET")
+    assert response.get_data() == b""
+
+
 @pytest.mark.parametrize(
     "path",
     ["/nothing", "/static/index.js", "/index.js/x", "/..%2f..%2fetc/passwd", "/%00", "/loader.py"],
@@ -155,15 +163,31 @@ def test_400_and_404_say_what_was_expected(
     assert text in failed(here.get(route, **query), status, code)
 
 
-def test_500_tells_the_log_and_not_the_client(here: Board, monkeypatch, caplog) -> None:
+@pytest.mark.parametrize("route", GOOD)
+def test_500_tells_the_log_and_not_the_client(here: Board, route: str, monkeypatch, caplog) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("/home/me/secret")
 
     monkeypatch.setattr("tb_pastnet.serve.store.store.Store.catalog", fail)
-    message = failed(here.get("/index"), 500, "internal")
+    message = failed(here.get(route, **GOOD[route]), 500, "internal")
     assert "RuntimeError" in message
     assert "secret" not in message
     assert "/home/me/secret" in caplog.text
+
+
+@pytest.mark.parametrize("route", GOOD)
+@pytest.mark.parametrize(("error", "status"), [(NotFoundError, 404), (PermissionDeniedError, 403)])
+def test_what_tensorboard_refuses_keeps_its_status(
+    here: Board, route: str, error: type[PublicError], status: int, monkeypatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error("/home/me/secret")
+
+    monkeypatch.setattr("tb_pastnet.serve.store.store.Store.catalog", refuse)
+    code = {404: "not_found", 403: "forbidden"}[status]
+    message = failed(here.get(route, **GOOD[route]), status, code)
+    assert f"got status {status}" in message
+    assert "secret" not in message
 
 
 def test_an_export_that_is_too_long_is_refused(here: Board, monkeypatch) -> None:
