@@ -12,7 +12,10 @@ const ranks = new WeakMap();
 /** A number in [0, 1) of each channel of a layer. */
 function rankOf(info, channel) {
   if (!ranks.has(info))
-    ranks.set(info, Float64Array.from({ length: info.channels }, (_, c) => random(`${info.id} ${c}`, 3)));
+    ranks.set(
+      info,
+      Float64Array.from({ length: info.channels }, (_, c) => random(`${info.id} ${c}`, 3)),
+    );
   return ranks.get(info)[channel];
 }
 

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { channelAnswer, functionOf, index, layerAnswer, overview, scenarios, violationsAnswer } from "./data.mjs";
@@ -12,7 +12,7 @@ import { glyphs } from "./glyphs.mjs";
 import { overlapAnswer, overlapLayersAnswer } from "./overlap.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const bundle = process.env.PASTNET_BUNDLE ?? join(here, "../../tb_pastnet/serve/static/index.js");
+const bundle = process.env.PASTNET_BUNDLE ?? join(here, "../../tb_pastnet/serve/static");
 const port = Number(process.argv[2] ?? 8790);
 
 const FRAME_SCRIPT = `import("./index.js").then((m) => void m.render());`;
@@ -73,7 +73,7 @@ const fail = (response, status, message) =>
   send(response, status, "application/json", JSON.stringify({ schema: 1, error: { code: "not_found", message } }));
 
 async function route(name, data, path, query, request, response) {
-  if (path === "index.js") return send(response, 200, "text/javascript", await readFile(bundle));
+  if (path.endsWith(".js")) return send(response, 200, "text/javascript", await readFile(join(bundle, basename(path))));
   if (path === "index") return send(response, 200, "application/json", JSON.stringify(index(data)));
   const named = (key) => query.getAll(key).map((text) => data.runs.find((r) => r.name === text));
   const run = named("run")[0];

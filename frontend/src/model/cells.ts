@@ -3,7 +3,7 @@
 import { type Container, section } from "../wire/container";
 import type { LayerHeader } from "../wire/types";
 import { cappedTable } from "./delta";
-import { axisEnd, type Series } from "./series";
+import { axisEnd, lastAtOrBefore, type Series } from "./series";
 import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 
 export interface Cells {
@@ -120,3 +120,7 @@ export function summarise(cells: Cells): Summary {
   }
   return summary;
 }
+
+/** The record that is in force at a step, or -1. */
+export const recordAt = (cells: Cells, step: number): number =>
+  step >= cells.end ? -1 : lastAtOrBefore(cells.steps, step);

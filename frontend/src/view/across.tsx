@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { decades, drawLines, type Line, levelY } from "../draw/lines";
 import type { Cells } from "../model/cells";
+import { recordAt } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatPower } from "../model/format";
 import { toPixel } from "../model/scale";
@@ -12,7 +13,6 @@ import { Canvas, useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep } from "./cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
-import { recordAt } from "./heatpanel";
 import { Axis } from "./nethead";
 import { pinsIn } from "./pins";
 import { stepPointer } from "./pointer";

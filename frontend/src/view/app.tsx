@@ -1,24 +1,20 @@
 /** The whole page. */
 
-import { type ComponentType, createElement } from "preact";
+import { createElement } from "preact";
 import { useEffect } from "preact/hooks";
 import { formatCount } from "../model/format";
-import type { View } from "../model/hash";
 import { sumOf } from "../model/overview";
 import { readAt } from "../model/series";
 import { Failure, Guard, Skeleton } from "./bits";
-import { CompareView } from "./compare";
 import { spokenPair } from "./comparedata";
 import { cursor } from "./cursor";
 import { activeLayer, activeRun, cellSeries, cellsOf, indexOf, overviewOf, rows, shownRuns } from "./data";
 import { Empty } from "./empty";
-import { FunctionView } from "./function";
 import { activeProbed } from "./functiondata";
 import { functionText } from "./functiontip";
 import { Help } from "./help";
 import { pending } from "./idle";
-import { LayerView } from "./layer";
-import { NetworkView } from "./network";
+import { loadViews, partOf } from "./parts";
 import { Sidebar } from "./sidebar";
 import { layerId, other, runName, sideOpen, spoken, step, theme, view } from "./store";
 import { Toolbar } from "./toolbar";
@@ -56,12 +52,16 @@ function Spoken() {
   );
 }
 
-const VIEWS: Record<View, ComponentType> = {
-  network: NetworkView,
-  layer: LayerView,
-  compare: CompareView,
-  function: FunctionView,
-};
+/** The chosen view; its part of the page may still be on the way. */
+function Shown() {
+  const part = partOf(view.value);
+  // Once the first picture is there.
+  useEffect(() => {
+    if (pending.value === 0) loadViews();
+  }, [pending.value === 0]);
+  if (part instanceof Error) return <Failure text={part.message} onRetry={() => window.location.reload()} />;
+  return part ? createElement(part, null) : <FirstLoad />;
+}
 
 function Content() {
   const { value: index, error } = indexOf();
@@ -70,7 +70,9 @@ function Content() {
   return (
     <>
       {error ? <Failure text={error} /> : null}
-      <Guard key={view.value}>{createElement(VIEWS[view.value], null)}</Guard>
+      <Guard key={view.value}>
+        <Shown />
+      </Guard>
     </>
   );
 }

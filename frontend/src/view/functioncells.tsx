@@ -7,6 +7,7 @@ import { formatCount } from "../model/format";
 import { CHANGE_TITLES, type ChangeAxis, changePlace, changeTicks, formatChange, probedAt } from "../model/function";
 import { DataTable, RunLabel, RunName } from "./bits";
 import { RasterCanvas, useSize } from "./canvas";
+import { RunTab } from "./controls";
 import { cursor, readStep } from "./cursor";
 import { range, scaleOf } from "./data";
 import { FunctionPanel } from "./fnpanel";
@@ -21,7 +22,6 @@ import {
   useChangeAxis,
 } from "./functiondata";
 import { functionText, placeText, valueText } from "./functiontip";
-import { RunTab } from "./layer";
 import { Axis } from "./nethead";
 import { StepPlot } from "./stepplot";
 import { hover, place, theme, update } from "./store";

@@ -4,10 +4,10 @@ import { useRef } from "preact/hooks";
 import { drawBars } from "../draw/bars";
 import { pixelsOf } from "../draw/palette";
 import { drawStrip } from "../draw/strip";
-import type { Cells } from "../model/cells";
+import { type Cells, recordAt } from "../model/cells";
 import { formatCount } from "../model/format";
 import { toPixel, toStep } from "../model/scale";
-import { lastAtOrBefore, readAt } from "../model/series";
+import { readAt } from "../model/series";
 import { baselineRun } from "./baseline";
 import { RasterCanvas, useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
@@ -34,10 +34,6 @@ interface Sized extends HeatProps {
   width: number;
   height: number;
 }
-
-/** The record that is in force at a step, or -1. */
-export const recordAt = (cells: Cells, step: number): number =>
-  step >= cells.end ? -1 : lastAtOrBefore(cells.steps, step);
 
 function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: number }) {
   const series = cellSeries(cells);

@@ -1,6 +1,7 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
 import type { Cells } from "../model/cells";
+import { recordAt } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber } from "../model/format";
 import { lastAtOrBefore } from "../model/series";
@@ -10,7 +11,6 @@ import { Barcodes, DeltaLines } from "./across";
 import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "./bits";
 import { readStep, setStep } from "./cursor";
 import { cellSummary, channelOf, layerIn, type Run, shownRuns } from "./data";
-import { recordAt } from "./heatpanel";
 import { ChannelViolations, MaskDensity, share } from "./held";
 import { PinButton, Pins } from "./pins";
 import { tables, update } from "./store";

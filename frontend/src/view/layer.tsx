@@ -2,21 +2,18 @@
 
 import { useLayoutEffect } from "preact/hooks";
 import { formatShape, plural } from "../model/format";
-import { MODES, type Mode } from "../model/hash";
 import { moveLayer } from "./actions";
 import { against, differs, layerDifference, sameOrigin } from "./baseline";
-import { Button, Failure, Icon, Marker, RunName, Skeleton, Switch, TableButton } from "./bits";
+import { Button, Failure, Icon, Skeleton, TableButton } from "./bits";
+import { CellControls, RunTab } from "./controls";
 import { activeLayer, activeRun, cellSummary, cellsOf, layerIn, listedLayers, type Run, shownRuns } from "./data";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
 import { LayerTable } from "./layertable";
 import { allRows, drawnRows, orderRun } from "./roworder";
-import { SortMenu } from "./sortmenu";
-import { channel, mode, seekViolation, tables, update, variableId, view } from "./store";
+import { channel, seekViolation, tables, update, variableId } from "./store";
 import { Thumbnails } from "./thumbs";
 import { accountText, pastText } from "./words";
-
-const MODE_TITLES: Record<Mode, string> = { state: "State", both: "State + Δ", delta: "Δ" };
 
 function Title() {
   const run = activeRun.value;
@@ -67,16 +64,6 @@ function Title() {
   );
 }
 
-/** One of the tabs that choose the run. */
-export function RunTab({ run, on }: { run: Run; on: boolean }) {
-  return (
-    <Button class={on ? "under" : ""} pressed={on} title={run.name} onClick={() => update({ run: run.name })}>
-      <Marker color={run.color} shape={run.shape} />
-      <RunName text={run.name} />
-    </Button>
-  );
-}
-
 function Controls() {
   const id = activeLayer.value?.id;
   return (
@@ -90,23 +77,6 @@ function Controls() {
       </div>
       <CellControls />
     </div>
-  );
-}
-
-/** What the cells of a heatmap show, and in which order. */
-export function CellControls() {
-  return (
-    <>
-      <Switch
-        class="modes"
-        label="What the cells show"
-        options={MODES}
-        titles={MODE_TITLES}
-        value={mode.value}
-        onPick={(value) => update({ mode: value })}
-      />
-      <SortMenu run={view.value === "layer" ? activeRun.value : null} layer={activeLayer.value?.id ?? null} />
-    </>
   );
 }
 

@@ -1,6 +1,7 @@
 /** The channels of a layer as a table, at the cursor. */
 
 import type { Cells } from "../model/cells";
+import { recordAt } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber } from "../model/format";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../model/states";
@@ -8,7 +9,6 @@ import { baseCell } from "./baseline";
 import { DataTable } from "./bits";
 import { cursor } from "./cursor";
 import { cellSummary, type Run } from "./data";
-import { recordAt } from "./heatpanel";
 
 interface Props {
   run: Run;

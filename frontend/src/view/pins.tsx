@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Cells } from "../model/cells";
+import { recordAt } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber } from "../model/format";
 import { toPixel } from "../model/scale";
@@ -11,7 +12,6 @@ import { useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep } from "./cursor";
 import { type Run, scaleOf } from "./data";
-import { recordAt } from "./heatpanel";
 import { stepPointer } from "./pointer";
 import { pins, spoken, update } from "./store";
 

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Cells } from "../model/cells";
+import { recordAt } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { aliveIn, isAlive } from "../model/difference";
 import { formatCount, formatNumber } from "../model/format";
@@ -14,11 +15,10 @@ import { columns, DataTable, Marker, RunName, TableButton, Waiting } from "./bit
 import { useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
 import { lapsOf } from "./comparedata";
+import { CellControls } from "./controls";
 import { cursor, readStep } from "./cursor";
 import { cellsOf, layerIn, type Run } from "./data";
 import { Apart, classTexts, Legend } from "./differencekey";
-import { recordAt } from "./heatpanel";
-import { CellControls } from "./layer";
 import { pairLayer } from "./pair";
 import { drawnRows, ordered } from "./roworder";
 import { CellsPlot } from "./sideplot";

@@ -2,11 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import type { Cells } from "../model/cells";
+import { recordAt } from "../model/cells";
 import { toPixel, toStep } from "../model/scale";
 import { readStep } from "./cursor";
 import { scaleOf } from "./data";
 import { startDrag, ZoomBox } from "./drag";
-import { recordAt } from "./heatpanel";
 import { Axis } from "./nethead";
 import { channel, hover, rowZoom, update } from "./store";
 

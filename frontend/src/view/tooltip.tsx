@@ -1,5 +1,6 @@
 /** The readout at the pointer. */
 
+import { recordAt } from "../model/cells";
 import { deltaOf } from "../model/delta";
 import { formatCount, formatNumber, formatShare } from "../model/format";
 import { differenceText, MEASURE_TITLES } from "../model/measure";
@@ -11,7 +12,6 @@ import { sparsityText } from "../model/violations";
 import { against, apart, baseCell, sameOrigin } from "./baseline";
 import { Icon, Marker } from "./bits";
 import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "./data";
-import { recordAt } from "./heatpanel";
 import { type Hover, hover, measure } from "./store";
 
 const ROOM = { width: 252, height: 276 };

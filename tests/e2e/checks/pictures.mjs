@@ -32,11 +32,12 @@ const BLOCK = 16;
  */
 export async function views({ base, newPage }, { scenario, shots, swap, folder }) {
   const page = await newPage();
+  let swapped = false;
   if (swap) {
-    await page.route("**/index.js", async (route) => {
+    await page.route("**/*.js", async (route) => {
       const response = await route.fetch();
       const body = await response.text();
-      if (!body.includes(swap[0])) throw new Error(`no ${swap[0]} in the bundle`);
+      swapped ||= body.includes(swap[0]);
       await route.fulfill({ response, body: body.replaceAll(...swap) });
     });
   }
@@ -56,5 +57,6 @@ export async function views({ base, newPage }, { scenario, shots, swap, folder }
     const png = await element.screenshot(folder ? { path: `${folder}/${name}.png` } : {});
     found[name] = await blocksOf(page, png, BLOCK);
   }
+  if (swap && !swapped) throw new Error(`no ${swap[0]} in the page`);
   return found;
 }
