@@ -3,7 +3,7 @@
 import { levelOf } from "../model/delta";
 import { pixelColumns, type Scale } from "../model/scale";
 import type { Series } from "../model/series";
-import { MOVING, STACK, STATES } from "../model/states";
+import { MOVING, NO_DATA, PRUNED, STACK, STATES } from "../model/states";
 import type { Pixels } from "./palette";
 import { type Box, fillBox, type Raster, statePixel } from "./raster";
 
@@ -30,20 +30,22 @@ export function drawStrip(
     let violated = false;
     const from = columns ? columns.from[dx] : -1;
     if (series && columns && from >= 0) {
-      const pooled = poolColumns(series, from, columns.to[dx]);
-      tint = pixels.movement[levelOf(pooled.delta, threshold)];
-      violated = pooled.violated;
-      stack(pooled.counts, box.height, tops);
+      const mean = poolColumns(series, from, columns.to[dx]);
+      tint = pixels.movement[levelOf(mean, threshold)];
+      for (let j = from; j < columns.to[dx]; j++) violated ||= series.violated[j] > 0;
+      stack(pooledCounts, box.height, tops);
     } else {
       tops.fill(0);
       tops[STATES - 1] = box.height;
     }
     let y = box.y + box.height - 1;
-    for (let s = 0; s < STATES; s++) {
+    for (let s = 0, at = y * raster.width + x; s < STATES; s++) {
       const state = STACK[s];
       const until = box.y + box.height - tops[s];
-      for (; y >= until; y--) {
-        raster.data[y * raster.width + x] = state === MOVING ? tint : statePixel(pixels, state, x, y, raster.ratio);
+      const flat = state === MOVING ? tint : pixels.states[state];
+      const patterned = state === PRUNED || state === NO_DATA;
+      for (; y >= until; y--, at -= raster.width) {
+        raster.data[at] = patterned ? statePixel(pixels, state, x, y, raster.ratio) : flat;
       }
     }
     if (violated) fillBox(raster, { x, y: box.y, width: 1, height: mark }, pixels.violated);
@@ -52,21 +54,20 @@ export function drawStrip(
 
 const pooledCounts = new Float64Array(STATES);
 
-function poolColumns(series: Series, from: number, to: number) {
+/** Adds the columns [from, to) into `pooledCounts` and gives the mean delta of what moves. */
+function poolColumns({ counts, meanDelta }: Series, from: number, to: number): number {
   pooledCounts.fill(0);
   let delta = 0;
   let weight = 0;
-  let violated = false;
   for (let j = from; j < to; j++) {
-    for (let s = 0; s < STATES; s++) pooledCounts[s] += series.counts[j * STATES + s];
-    const moving = series.counts[j * STATES + MOVING];
-    if (moving > 0 && series.meanDelta[j] > 0) {
-      delta += moving * series.meanDelta[j];
+    for (let s = 0; s < STATES; s++) pooledCounts[s] += counts[j * STATES + s];
+    const moving = counts[j * STATES + MOVING];
+    if (moving > 0 && meanDelta[j] > 0) {
+      delta += moving * meanDelta[j];
       weight += moving;
     }
-    violated ||= series.violated[j] > 0;
   }
-  return { counts: pooledCounts, delta: weight > 0 ? delta / weight : 0, violated };
+  return weight > 0 ? delta / weight : 0;
 }
 
 /** Cumulative pixel heights in stacking order; they end exactly at `height`. */

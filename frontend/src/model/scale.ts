@@ -25,8 +25,27 @@ export function stepTicks(from: number, to: number, count: number): number[] {
   return ticks;
 }
 
-/** For each pixel of the scale the half-open range of columns under it; a pixel with no record repeats the one before. */
-export function pixelColumns(starts: Float64Array, end: number, scale: Scale): { from: Int32Array; to: Int32Array } {
+export interface PixelColumns {
+  from: Int32Array;
+  to: Int32Array;
+}
+
+const latest = new WeakMap<Float64Array, { end: number; scale: Scale; found: PixelColumns }>();
+
+/**
+ * For each pixel of the scale the half-open range of columns under it; a pixel with no record repeats the one before.
+ * The latest of each axis is kept: all strips of a run share it.
+ */
+export function pixelColumns(starts: Float64Array, end: number, scale: Scale): PixelColumns {
+  const known = latest.get(starts);
+  const { from, to, width } = known?.scale ?? scale;
+  if (known?.end === end && from === scale.from && to === scale.to && width === scale.width) return known.found;
+  const found = columnsUnder(starts, end, scale);
+  latest.set(starts, { end, scale, found });
+  return found;
+}
+
+function columnsUnder(starts: Float64Array, end: number, scale: Scale): PixelColumns {
   const width = Math.round(scale.width);
   const from = new Int32Array(width).fill(-1);
   const to = new Int32Array(width).fill(-1);
