@@ -18,6 +18,8 @@ from tb_pastnet.serve.store.overlap_reader import Layers, Reader
 from tb_pastnet.serve.store.overlap_sets import Sets
 from tb_pastnet.serve.store.store import UNKEPT
 
+_OBJECT_BYTES = 1024
+
 Integers = npt.NDArray[np.int64]
 
 
@@ -43,8 +45,8 @@ class ChannelSets:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds."""
-        return self.steps.nbytes + self.kept.nbytes + self.trainable.nbytes
+        """Bytes that it holds, about."""
+        return _OBJECT_BYTES + self.steps.nbytes + self.kept.nbytes + self.trainable.nbytes
 
     def sets(self, mask: str, steps: Integers) -> Sets:
         """The sets at some steps.
@@ -109,7 +111,7 @@ def read_channel_sets(reader: Reader, at: int, layers: Layers) -> Mapping[str, C
         for layer in layers
         if at in layer
     }
-    missing = [one for one, key in keys.items() if not store.holds(key, run.version)]
+    missing = [one for one, key in keys.items() if not store.holds_small(key, run.version)]
     movements = store.each_movement(caller, run, missing)
     read = {one: make_channel_sets(next(movements)) for one in missing}
 
@@ -119,7 +121,9 @@ def read_channel_sets(reader: Reader, at: int, layers: Layers) -> Mapping[str, C
         sets = found or make_channel_sets(store.movement(caller, run, variable))
         return sets, UNKEPT if notes.WITHHELD in sets.notes else sets.size
 
-    found = {one: store.kept(key, run.version, partial(made, one)) for one, key in keys.items()}
+    found = {
+        one: store.kept_small(key, run.version, partial(made, one)) for one, key in keys.items()
+    }
     reader.said.update(sum((one.notes for one in found.values()), Notes()))
     return found
 

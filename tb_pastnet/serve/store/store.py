@@ -33,6 +33,7 @@ UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
 _EVENT_RECORDS = 16
+_SMALL = 8
 
 Value = TypeVar("Value")
 
@@ -54,7 +55,8 @@ class Store:
     ) -> None:
         self._source = Source(provider)
         self._librarian = Librarian(self._source, fresh_for)
-        self._cache = Cache(ceiling)
+        self._cache = Cache(ceiling - ceiling // _SMALL)
+        self._small = Cache(ceiling // _SMALL)
         self._masks = MaskStore(self._source, self._cache)
 
     def catalog(self, caller: Caller) -> Catalog:
@@ -169,9 +171,18 @@ class Store:
         """An answer of the cache, made where it isn't there. See `Cache.get`."""
         return self._cache.get(key, version, make)
 
-    def holds(self, key: Hashable, version: Hashable) -> bool:
-        """Whether the cache has a value. See `Cache.holds`."""
-        return self._cache.holds(key, version)
+    def kept_small(
+        self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]
+    ) -> Value:
+        """What is small, and made of much: an eighth of the ceiling is kept free for it.
+
+        See `Cache.get`.
+        """
+        return self._small.get(key, version, make)
+
+    def holds_small(self, key: Hashable, version: Hashable) -> bool:
+        """Whether it is there. See `Cache.holds`."""
+        return self._small.holds(key, version)
 
     def read(
         self, caller: Caller, tb_runs: Sequence[str], tags: Sequence[str]

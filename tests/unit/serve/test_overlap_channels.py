@@ -109,18 +109,23 @@ def test_no_records_make_no_sets() -> None:
 
 def test_sets_stay_when_their_records_have_to_go() -> None:
     provider = MemoryProvider()
-    written(provider)
-    size = make_channel_sets(
-        (store := Store(provider)).movement(CALLER, store.catalog(CALLER).runs["a"], "c/kernel")
-    ).size
-    # Room for the sets, and not for states and deltas of the records.
-    store = Store(provider, ceiling=size)
+    writer, _ = written(provider)
+    store = Store(provider)
+    run = store.catalog(CALLER).runs["a"]
+    moves = store.movement(CALLER, run, "c/kernel")
+    sets = make_channel_sets(moves)
+    assert 0 < sets.size < moves.size + 1024
+    assert sets.kept.nbytes + sets.trainable.nbytes + sets.steps.nbytes == 4 * 3 * 8
+    # Others are read, more than there is room for.
+    memory_run(provider, "b", range(1, 400), layers={f"c{n}": 40 for n in range(5)})
+    store = Store(provider, ceiling=10 * sets.size)
     found = reader(store)
     read(found)
-    count = len(provider.reads)
-    read(found)
-    assert len(provider.reads) == count
-    assert size < 40 * CHANNELS
+    other = store.catalog(CALLER).runs["b"]
+    for _ in store.each_movement(CALLER, other, list(other.variables)):
+        pass
+    del provider.tree[writer.tb_run]["channels/c/kernel"]
+    assert read(found)["c/kernel"].steps.tolist() == [10, 15, 22, 30]
 
 
 def test_without_room_they_are_still_answered() -> None:
