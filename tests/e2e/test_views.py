@@ -28,6 +28,7 @@ STATES = {
     "network": "&p.pastnet.s=30000&p.pastnet.r=prune_grad",
     "layer": f"&p.pastnet.v=layer{CHOICE}&p.pastnet.c=40",
     "compare": f"&p.pastnet.v=compare{CHOICE}&p.pastnet.r2=lottery_s0",
+    "function": f"&p.pastnet.v=function{CHOICE}",
 }
 
 
@@ -76,6 +77,9 @@ HIDDEN = [
     ("compare-1440x900.light", ".matrix"),
     ("compare-1440x900.dark", ".side:last-child"),
     ("compare-1280x500.light", ".pair"),
+    ("function-1440x900.light", ".fn-scatter"),
+    ("function-1440x900.dark", ".fn-lines"),
+    ("function-1280x500.dark", ".fn-values"),
 ]
 
 

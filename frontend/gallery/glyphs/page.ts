@@ -5,13 +5,23 @@ import { DARK, LIGHT, type Theme } from "../../src/draw/palette";
 import { makeRaster, putRaster } from "../../src/draw/raster";
 import { css } from "../../src/view/style";
 import { elements } from "./elements";
+import { functionCells, functionVectors } from "./functions";
 import type { Glyph } from "./glyph";
 import { heatmaps } from "./heatmaps";
 import { overlaps } from "./overlaps";
 import { differences, strips } from "./strips";
 import { vectors } from "./vectors";
 
-const GLYPHS: Glyph[] = [...strips, ...differences, ...heatmaps, ...overlaps, ...vectors, ...elements];
+const GLYPHS: Glyph[] = [
+  ...strips,
+  ...differences,
+  ...heatmaps,
+  ...overlaps,
+  ...functionCells,
+  ...vectors,
+  ...functionVectors,
+  ...elements,
+];
 
 const OWN = `
 body { overflow: auto; padding: 16px; }
