@@ -67,10 +67,7 @@ const tables = {
 function font() {
   const names = Object.keys(tables);
   const power = 2 ** Math.floor(Math.log2(names.length));
-  const head = [
-    ...longs(0x10000),
-    ...shorts(names.length, 16 * power, Math.log2(power), 16 * (names.length - power)),
-  ];
+  const head = [...longs(0x10000), ...shorts(names.length, 16 * power, Math.log2(power), 16 * (names.length - power))];
   let offset = 12 + 16 * names.length;
   const bodies = [];
   for (const name of names) {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browser import BROWSER, clean
+from tests.e2e.browser import clean
 from tests.e2e.conftest import Tab, known, tensorboard, wait
 from tests.e2e.stories import (
     HOSTILE_LAYERS,
@@ -230,21 +230,6 @@ def test_small_logs_are_drawn(tmp_path: Path, steps: range, layers: dict[str, in
         assert (found["layers"], found["opened"]) == (["only"], ["only"])
     else:
         assert found["text"] == []
-
-
-def test_new_records_appear_when_tensorboard_reloads(tmp_path: Path) -> None:
-    logdir = tmp_path / "logs"
-    writer = LineageWriter(logdir, "live", layers=LAYERS)
-    writer.describe(0)
-    writer.records(range(1, 11))
-    with tensorboard(logdir) as tab:
-        wait(lambda: known(tab, 1, 10), "the first records")
-        answers = BROWSER.answers(tab.base, "reload", {"last": 30})
-        assert next(answers)["told"] == ["open · step 10"]
-        writer.records(range(11, 31))
-        found = clean(next(answers))
-    assert found["after"] == ["open · step 30"]
-    assert found["pill"] == ["30"]
 
 
 def test_the_story_is_the_one_that_the_tests_count_on(tab: Tab) -> None:

@@ -8,8 +8,6 @@ export interface Line {
   values: Float64Array;
   color: string;
   bold: boolean;
-  /** Written at its end; such a line is dashed. */
-  name?: string;
 }
 
 /** Decades of the axis: from just under the smallest positive value (at most seven) up to at least 1. */
@@ -76,7 +74,6 @@ function drawLine(
   const dot = () => {
     if (alone) context.fillRect(lastX - 1.5, lastY - 1.5, 3, 3);
   };
-  context.setLineDash(line.name === undefined ? [] : [3, 2]);
   context.beginPath();
   for (let i = 0; i < line.steps.length; i++) {
     const value = line.values[i];
@@ -96,8 +93,4 @@ function drawLine(
   }
   context.stroke();
   dot();
-  if (line.name === undefined || lastX === 0) return;
-  context.font = "10px Roboto, sans-serif";
-  context.textAlign = "right";
-  context.fillText(line.name, Math.min(lastX, scale.width), lastY - 4);
 }

@@ -14,9 +14,8 @@ import { CellsCanvas } from "./cellscanvas";
 import { cursor, readStep } from "./cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "./data";
 import { Axis } from "./nethead";
-import { pinsIn } from "./pins";
 import { stepPointer } from "./pointer";
-import { pins, theme } from "./store";
+import { theme } from "./store";
 
 interface Props {
   layer: string;
@@ -87,27 +86,19 @@ export function Barcodes({ layer, channel, run }: Props) {
 const HEIGHT = 104;
 const LEFT = 30;
 
-function toLine(cells: Cells, channel: number, color: string, bold: boolean, name?: string): Line {
+function toLine(found: Found, channel: number, bold: boolean): Line {
+  const { cells, run } = found;
   const row = channel * cells.records;
   const values = Float64Array.from({ length: cells.records }, (_, t) => deltaOf(cells.delta[row + t]));
-  return { steps: cells.steps, values, color, bold, name };
+  return { steps: cells.steps, values, color: run.color, bold };
 }
-
-/** Pinned channels of the same run, in grey and by their names. */
-const pinLines = (own: Found | undefined, channel: number): Line[] =>
-  (own ? pinsIn(own.cells) : [])
-    .filter((pin) => pin !== channel)
-    .map((pin) => toLine(own!.cells, pin, theme.value.muted, false, `#${pin}`));
 
 export function DeltaLines({ layer, channel, run }: Props) {
   const { ref, size } = useSize<HTMLDivElement>();
   const width = Math.max(0, size.width - LEFT);
   const found = useRuns(layer, channel);
   const own = found.find((entry) => entry.run.name === run.name);
-  const lines = [
-    ...pinLines(own, channel),
-    ...found.map((entry) => toLine(entry.cells, channel, entry.run.color, entry === own)),
-  ];
+  const lines = found.map((entry) => toLine(entry, channel, entry === own));
   const span = decades(lines);
   const labels = Array.from({ length: span[1] - span[0] + 1 }, (_, i) => span[0] + i);
   const every = Math.ceil(labels.length / 5);
@@ -138,7 +129,6 @@ export function DeltaLines({ layer, channel, run }: Props) {
               inputs={[
                 ...found.map((entry) => entry.cells),
                 channel,
-                pins.value,
                 run.name,
                 theme.value,
                 ...range.value,

@@ -1,4 +1,4 @@
-// What fails, what isn't there yet, what is new.
+// What fails, and what isn't there yet.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
 import { click, text } from "../visit.mjs";
 
@@ -31,23 +31,4 @@ export async function empty({ base, newPage }) {
   const page = await newPage();
   const frame = await openTab(page, base);
   return { text: await text(frame, ".empty"), lines: await text(frame, "pre"), axe: await axe(frame) };
-}
-
-/** New records, once TensorBoard's own button reloads. */
-export async function reload({ base, newPage, tell }, { last }) {
-  const page = await newPage();
-  const frame = await openTab(page, base);
-  const before = await text(frame, ".runs .sub");
-  tell(before);
-  await page.evaluate(async (expected) => {
-    const newest = async () => (await (await fetch("data/plugin/pastnet/index")).json()).runs[0].last_step;
-    while ((await newest()) !== expected) await new Promise((resolve) => setTimeout(resolve, 200));
-  }, last);
-  await page.click("app-header-reload button");
-  await frame.waitForFunction(
-    (expected) => document.querySelector(".runs")?.textContent.includes(`step ${expected}`),
-    last,
-  );
-  await idle(frame);
-  return { before, after: await text(frame, ".runs .sub"), pill: await text(frame, ".pill") };
 }

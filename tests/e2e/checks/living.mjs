@@ -1,0 +1,187 @@
+// Runs that go on, appear, vanish; a server that goes away; frames as notebooks have them.
+import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
+import { hashOf, press, rows, text } from "../visit.mjs";
+
+/** Waits for the index to be what is expected, then reloads as a user does. */
+async function reload(page, frame, expected) {
+  await page.evaluate(async (wanted) => {
+    const now = async () => {
+      const { runs } = await (await fetch("data/plugin/pastnet/index")).json();
+      return JSON.stringify(Object.fromEntries(runs.map((run) => [run.name, [run.last_step, run.lineages.length]])));
+    };
+    while ((await now()) !== wanted) await new Promise((resolve) => setTimeout(resolve, 100));
+  }, JSON.stringify(expected));
+  const index = page.waitForResponse((response) => response.url().endsWith("/pastnet/index"));
+  await page.click("app-header-reload button");
+  await index;
+  await idle(frame);
+}
+
+const heat = (frame) => frame.$$eval(".heat-plot canvas", (all) => all[1]?.ariaLabel);
+
+/** A run that is open: followed at its end, left behind, followed again; resumed from an earlier step. */
+export async function growing({ base, newPage, tell }, { layer, run, stages }) {
+  const page = await newPage();
+  let asked = [];
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.pathname.endsWith("/layer")) asked.push(url.searchParams.get("since"));
+  });
+  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, r: run }) });
+  const look = async () => ({
+    asked: asked.splice(0),
+    side: await text(frame, ".runs .sub"),
+    live: (await frame.$$(".runs .live")).length,
+    pill: await text(frame, ".heat .pill"),
+    heat: await heat(frame),
+    account: await text(frame, ".under-panel"),
+    alerts: await text(frame, "[role=alert]"),
+    skeletons: (await frame.$$(".skeleton")).length,
+  });
+  const found = [await look()];
+  for (const { keys, runs } of stages) {
+    await press(frame, ...keys);
+    asked = [];
+    tell("write");
+    await reload(page, frame, runs);
+    found.push(await look());
+  }
+  await press(frame, "End");
+  found.push(await look());
+  await frame.click(".layer-title .button.small");
+  await idle(frame);
+  return { found, table: await rows(frame, ".layer-panel"), flags: await text(frame, ".flags li") };
+}
+
+/** Runs that appear, vanish and are renamed while the page shows them. */
+export async function coming({ base, newPage, tell }, { hash, runs }) {
+  const page = await newPage();
+  const frame = await openTab(page, base, { hash: hashOf(hash) });
+  const look = async () => ({
+    tabs: await text(frame, ".run-tabs .path"),
+    chosen: await text(frame, ".run-tabs [aria-pressed=true] .path"),
+    side: await text(frame, ".runs .path"),
+    colours: await frame.$$eval(".runs .marker > *", (all) => all.map((one) => one.getAttribute("fill"))),
+    tags: await frame.$$eval(".tag[aria-pressed=true]", (all) => all.map((one) => one.ariaLabel)),
+    alerts: await text(frame, "[role=alert]"),
+    heat: await heat(frame),
+  });
+  const found = [await look()];
+  tell("change");
+  await reload(page, frame, runs);
+  found.push(await look());
+  await press(frame, "Escape", "Escape");
+  found.push({ heads: await text(frame, ".run-head .path"), alerts: await text(frame, "[role=alert]") });
+  return found;
+}
+
+/** A server that is gone when a layer is asked for, and comes back with other runs. */
+export async function leaving({ base, newPage, tell, seen }, { layer, run }) {
+  const page = await newPage();
+  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, r: run }) });
+  tell("stop");
+  while (
+    await page.evaluate(() =>
+      fetch("data/plugin/pastnet/index").then(
+        () => true,
+        () => false,
+      ),
+    )
+  );
+  await press(frame, "j");
+  const gone = {
+    alerts: await text(frame, "[role=alert] p"),
+    side: await text(frame, ".runs .path"),
+    title: await text(frame, ".layer-title h1"),
+    axe: await axe(frame),
+  };
+  await press(frame, "k");
+  const before = { heat: await heat(frame), alerts: await text(frame, ".layer-panel > [role=alert] p") };
+  await press(frame, "j");
+  tell("start");
+  while (
+    !(await page.evaluate(() =>
+      fetch("data/plugin/pastnet/index").then(
+        (one) => one.ok,
+        () => false,
+      ),
+    ))
+  );
+  await frame.click("[role=alert] button");
+  await idle(frame);
+  // What the browser says of requests that met no server.
+  seen.errors = seen.errors.filter((text) => !text.startsWith("Failed to load resource"));
+  return {
+    gone,
+    before,
+    back: {
+      alerts: await text(frame, "[role=alert] p"),
+      side: await text(frame, ".runs .path"),
+      heat: await heat(frame),
+    },
+  };
+}
+
+/** All addresses that the page asks for. */
+export async function addresses({ base, newPage }, { layer }) {
+  const page = await newPage();
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer }) });
+  const alerts = await text(frame, "[role=alert]");
+  return {
+    asked: asked.filter((url) => url.includes("pastnet")),
+    alerts,
+    link: await page.evaluate(() => location.href),
+  };
+}
+
+/** Each view in a small frame. */
+export async function small({ base, newPage }, { layer, sizes }) {
+  const found = {};
+  for (const [width, height] of sizes) {
+    for (const view of ["network", "layer", "compare", "function"]) {
+      const page = await newPage({ width, height });
+      const frame = await openTab(page, base, { hash: hashOf({ v: view, l: layer }) });
+      found[`${view} ${width}×${height}`] = {
+        axe: await axe(frame),
+        // Controls of the frame that can't be reached because they lie outside.
+        outside: await frame.$$eval(".toolbar button, .toolbar input", (all) =>
+          all
+            .map((one) => ({ name: one.textContent || one.ariaLabel, box: one.getBoundingClientRect() }))
+            .filter(({ box }) => box.width > 0 && (box.right > innerWidth + 1 || box.left < 0))
+            .map(({ name }) => name),
+        ),
+        wide: await frame.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+        plots: await frame.$$eval(".net canvas, .heat-plot canvas", (all) =>
+          all
+            .map((one) => one.getBoundingClientRect())
+            .filter((box) => box.height > 40)
+            .map((box) => box.width),
+        ),
+        runs: (await frame.$$eval(".runs li", (all) => all.filter((one) => one.offsetParent !== null))).length,
+      };
+      if (width <= 1000) {
+        await frame.click(".side-toggle");
+        await idle(frame);
+        found[`${view} ${width}×${height}`].opened = (
+          await frame.$$eval(".runs li", (all) => all.filter((one) => one.offsetParent !== null))
+        ).length;
+      }
+      await page.close();
+    }
+  }
+  return found;
+}
+
+/** What a page says while there is little to show. */
+export async function words({ base, newPage }, { hash = {} }) {
+  const page = await newPage();
+  const frame = await openTab(page, base, { hash: hashOf(hash) });
+  return {
+    main: await text(frame, "main"),
+    side: await text(frame, ".runs .sub"),
+    notes: await text(frame, ".notes li"),
+    axe: await axe(frame),
+  };
+}
