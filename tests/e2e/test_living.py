@@ -211,13 +211,13 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
 
 def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
     logdir = tmp_path / "logs"
-    writer = LineageWriter(logdir, "killed", layers=LAYERS, created=time.time() - 2 * 3600)
+    writer = LineageWriter(logdir, "killed", layers=LAYERS, created=time.time() - 9000)
     writer.describe(0)
     writer.records(range(1, 11))
     write_run(logdir, "whole", range(1, 11), lineage=0x51, layers=LAYERS)
     with tensorboard(logdir) as tab:
         wait(lambda: known(tab, 2, 20), "both runs")
         found = clean(tab.drive("words"))
-    assert found["side"] == ["step 10 · silent for 1 hour", "step 10 · 10 records"]
+    assert found["side"] == ["step 10 · silent for 2 hours", "step 10 · 10 records"]
     [note] = [text for text in found["notes"] if "no end" in text]
     assert note.strip().startswith("killed: no end was recorded. It was killed, or it trains on")

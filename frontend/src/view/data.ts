@@ -4,6 +4,7 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { SHAPES } from "../draw/marker";
 import { runColor } from "../draw/palette";
 import { type Cells, readCells, type Summary, seriesOf, summarise } from "../model/cells";
+import { joinCells } from "../model/join";
 import { type Overview, readOverview, sumOf } from "../model/overview";
 import type { Scale } from "../model/scale";
 import { type Series, violations } from "../model/series";
@@ -122,14 +123,26 @@ export function overviewOf(run: string): Resource<Overview> {
   return found.value;
 }
 
-export const variableOf = (layer: string): string | null => (layer === activeLayer.value?.id ? variableId.value : null);
+/** The chosen variable of a layer, as far as the layer has it. */
+export function variableOf(layer: string): string | null {
+  const active = activeLayer.value;
+  return layer === active?.id && active.variables.some((one) => one.id === variableId.value) ? variableId.value : null;
+}
 
 export function cellsOf(run: string, layer: string): Resource<Cells> {
   const variable = variableOf(layer);
-  return resource(
+  return resource<Cells>(
     `layer ${run} ${layer} ${variable ?? ""}`,
     String(threshold.value),
-    async (ask) => readCells(await fetchLayer({ run, layer, variable, th: threshold.peek() }, ask)),
+    async (ask, before) => {
+      const query = { run, layer, variable, th: threshold.peek() };
+      if (before && before.records > 0 && before.header.threshold === query.th) {
+        const since = before.steps[before.records - 1];
+        const joined = joinCells(before, readCells(await fetchLayer({ ...query, since }, ask)));
+        if (joined) return joined;
+      }
+      return readCells(await fetchLayer(query, ask));
+    },
     (cells) => cells.state.length * 3,
     view.value === "layer" && run !== activeRun.value?.name,
   ).value;

@@ -33,8 +33,13 @@ const entries = new Map<string, Entry>();
 const busy = { now: 0, later: 0 };
 const waiting = new Map<Entry, (lane: Lane) => void>();
 let clock = 0;
-/** Grows when the host says that data may be new. */
+/** Grows when the host says that data may be new: the index is asked for. */
 export const version = signal(0);
+const INDEX = "index";
+/** The version of the last index that came. All else is asked for after it: nothing asks for a run that is gone. */
+const indexed = signal(0);
+/** After a failure the index is asked for again by itself. */
+const AGAIN_MS = 15_000;
 
 function evict(): void {
   let total = 0;
@@ -88,23 +93,22 @@ function drop(entry: Entry): void {
   hurry(entry);
 }
 
-async function load<T>(
-  entry: Entry,
-  loader: (ask: Ask) => Promise<T>,
-  size: (value: T) => number,
-  later: boolean,
-): Promise<void> {
+/** Given the value before, which it may add to. */
+type Loader<T> = (ask: Ask, before: T | null) => Promise<T>;
+
+async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => number, later: boolean): Promise<void> {
   drop(entry);
   const abort = new AbortController();
   entry.abort = abort;
   begin();
   const before = entry.state.peek();
+  const asked = version.peek();
   if (!before.loading) entry.state.value = { ...before, loading: true };
   const lane = await turn(entry, later);
   const ask: Ask = { signal: abort.signal, tag: entry.tag };
   let after: Resource<unknown> = { ...before, error: null, loading: false };
   try {
-    const value = await loader(ask);
+    const value = await loader(ask, before.value as T | null);
     after = { ...after, value };
     entry.bytes = size(value);
   } catch (error) {
@@ -117,6 +121,10 @@ async function load<T>(
       entry.abort = null;
       if (after.value !== before.value) entry.tag = ask.tag;
       entry.state.value = after;
+      if (entry === entries.get(INDEX)) {
+        if (after.error === null) indexed.value = asked;
+        else setTimeout(() => asked === version.peek() && version.value++, AGAIN_MS);
+      }
       evict();
     }
     pump();
@@ -152,14 +160,14 @@ function makeEntry(): Entry {
 export function resource<T>(
   key: string,
   asked: string,
-  loader: (ask: Ask) => Promise<T>,
+  loader: Loader<T>,
   size: (value: T) => number = () => 0,
   later = false,
 ): Signal<Resource<T>> {
   const entry = entries.get(key) ?? makeEntry();
   entries.set(key, entry);
   entry.used = ++clock;
-  const want = `${version.value} ${asked}`;
+  const want = `${(key === INDEX ? version : indexed).value} ${asked}`;
   if (entry.asked !== want) {
     entry.asked = want;
     // Not while a component renders: loading changes signals.

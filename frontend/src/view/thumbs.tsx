@@ -6,7 +6,7 @@ import { toPixel } from "../model/scale";
 import { readAt } from "../model/series";
 import { STATE_NAMES } from "../model/states";
 import type { OverlapAnswer } from "../wire/types";
-import { Failure, Marker, RunName, Skeleton } from "./bits";
+import { Marker, RunName, Skeleton } from "./bits";
 import { useSize } from "./canvas";
 import { CellsCanvas } from "./cellscanvas";
 import { askOverlap } from "./comparedata";
@@ -58,7 +58,7 @@ function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: 
         </span>
       </span>
       <div class="thumb-plot" ref={ref} style={{ height: `${HEIGHT}px` }}>
-        {error && !cells ? <Failure text={error} /> : null}
+        {error && !cells ? <span class="sub">{error}</span> : null}
         {!cells && !error ? <Skeleton height={HEIGHT} /> : null}
         {cells && rows && rows.length > 0 ? (
           <CellsCanvas

@@ -40,17 +40,20 @@ export async function growing({ base, newPage, tell }, { layer, run, stages }) {
   });
   const found = [await look()];
   for (const { keys, runs } of stages) {
+    await frame.click(".layer-title h1"); // keys go to the frame that was clicked last
     await press(frame, ...keys);
     asked = [];
     tell("write");
     await reload(page, frame, runs);
     found.push(await look());
   }
+  await frame.click(".layer-title h1");
   await press(frame, "End");
   found.push(await look());
+  const flags = await text(frame, ".flags li");
   await frame.click(".layer-title .button.small");
   await idle(frame);
-  return { found, table: await rows(frame, ".layer-panel"), flags: await text(frame, ".flags li") };
+  return { found, flags, table: await rows(frame, ".layer-panel") };
 }
 
 /** Runs that appear, vanish and are renamed while the page shows them. */
@@ -70,6 +73,7 @@ export async function coming({ base, newPage, tell }, { hash, runs }) {
   tell("change");
   await reload(page, frame, runs);
   found.push(await look());
+  await frame.click(".layer-title h1");
   await press(frame, "Escape", "Escape");
   found.push({ heads: await text(frame, ".run-head .path"), alerts: await text(frame, "[role=alert]") });
   return found;
