@@ -17,7 +17,11 @@ The planes of past_norm and delta_max hold differences to norm and delta_norm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +32,11 @@ from tb_pastnet.core.quantize import Codes
 from tb_pastnet.errors import InvalidArgument
 
 Integers = npt.NDArray[np.int64]
+
+Rows = tuple[int, ...]
+
+ROWS: Rows = tuple(range(len(statistics.STATISTICS)))
+"""All statistics, as the rows of a block's codes."""
 
 _PREDICTED_BY = {
     statistics.PAST_NORM: statistics.NORM,
@@ -84,7 +93,7 @@ def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
     payload += varint.encode_signed([0, *np.diff(block.steps)[::-1].tolist()])
     payload += varint.encode_signed((block.steps - block.past_steps).tolist())
     words = block.codes.view(np.uint16)
-    for row in range(len(statistics.STATISTICS)):
+    for row in ROWS:
         plane = words[row]
         if row in _PREDICTED_BY:
             plane = plane - words[_PREDICTED_BY[row]]
@@ -108,23 +117,97 @@ def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
     Raises:
         UnreadableRecord: foreign, of a newer version, or damaged.
     """
+    return restore([open_block(message, tag=tag, step=step, lineage=lineage)])
+
+
+class OpenBlock(NamedTuple):
+    """A block that was proven and inflated, and whose codes aren't restored yet.
+
+    Attributes:
+        sequence: as in `Block`, like the next two.
+        steps: int64 (records,).
+        past_steps: int64 (records,).
+        channels: number of channels.
+        planes: one for each statistic, see `planes.open_planes`.
+    """
+
+    sequence: Integers
+    steps: Integers
+    past_steps: Integers
+    channels: int
+    planes: tuple[planes.Opened, ...]
+
+
+def open_block(
+    message: bytes, *, tag: str, step: int, lineage: int, rows: Rows = ROWS
+) -> OpenBlock:
+    """Opens a message up to the point where many blocks can be restored together.
+
+    Args:
+        message: stored bytes, untrusted.
+        tag: the tag that it was found under.
+        step: the step of its event.
+        lineage: the lineage it belongs to, 0 for a user's own writer.
+        rows: the statistics that are needed. The others may come back as NaN.
+
+    Returns:
+        The block, for `restore`.
+
+    Raises:
+        UnreadableRecord: foreign, of a newer version, or damaged.
+    """
     payload = unseal(message, Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
     channels = reader.number(limits.MAX_CHANNELS)
     records = reader.number(limits.MAX_RECORDS)
     if not channels or not records or channels * records > limits.MAX_CELLS:
         raise varint.damaged("a block of reasonable size", f"{records} x {channels} cells")
-    sequence = np.cumsum(reader.signed_array(records))
-    steps = (step - np.cumsum(reader.signed_array(records)))[::-1].copy()
-    past_steps = steps - reader.signed_array(records)
-    rows = len(statistics.STATISTICS)
-    words = planes.unpack_many(reader, rows, records, channels).view(np.uint16)
-    for row, predictor in _PREDICTED_BY.items():
-        words[row] += words[predictor]
+    numbers = reader.signed_array(3 * records).reshape(3, records)
+    sequence, distances = numbers[:2].cumsum(axis=1)
+    steps = (step - distances)[::-1].copy()
+    opened = planes.open_planes(reader, _wanted(rows), records, channels)
     reader.end()
-    if records > 1 and (np.diff(sequence).min() < 1 or np.diff(steps).min() < 1):
+    if not (numbers[:2, 1:] > 0).all():
         raise varint.damaged("increasing steps", "steps that go back")
-    return Block(sequence, steps, past_steps, words.view(np.int16))
+    return OpenBlock(sequence, steps, steps - numbers[2], channels, opened)
+
+
+@lru_cache(maxsize=16)
+def _wanted(rows: Rows) -> tuple[bool, ...]:
+    """Which planes are needed for some rows."""
+    predictors = {_PREDICTED_BY[row] for row in rows if row in _PREDICTED_BY}
+    return tuple(row in rows or row in predictors for row in ROWS)
+
+
+def restore(blocks: Sequence[OpenBlock]) -> Block:
+    """Restores consecutive blocks as one.
+
+    Args:
+        blocks: at least one, of one number of channels. Their sequence numbers and steps go on
+            increasing from block to block.
+    """
+    sizes = [len(one.steps) for one in blocks]
+    words = np.empty((len(ROWS), sum(sizes), blocks[0].channels), np.uint16)
+    first = 0
+    for size, some in groupby(blocks, lambda one: len(one.steps)):
+        alike = list(some)
+        last = first + size * len(alike)
+        for row in ROWS:
+            out = words[row, first:last].reshape(len(alike), size, -1)
+            planes.restore([one.planes[row] for one in alike], out)
+        first = last
+    for row, predictor in _PREDICTED_BY.items():
+        if not any(one.planes[row] is None for one in blocks):
+            words[row] += words[predictor]
+    if len(blocks) == 1:
+        one = blocks[0]
+        return Block(one.sequence, one.steps, one.past_steps, words.view(np.int16))
+    return Block(
+        np.concatenate([one.sequence for one in blocks]),
+        np.concatenate([one.steps for one in blocks]),
+        np.concatenate([one.past_steps for one in blocks]),
+        words.view(np.int16),
+    )
 
 
 def _check(block: Block) -> None:

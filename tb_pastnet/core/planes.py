@@ -9,25 +9,27 @@ all zero and cost nothing. All sums wrap at 16 bits, so that every input is rest
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import varint
-from tb_pastnet.core.quantize import Codes
+from tb_pastnet.core.quantize import NAN, Codes
+
+Words = npt.NDArray[np.uint16]
+Opened = int | bytes | None
 
 _CONSTANT, _DEFLATED = 0, 1
 _LEVEL = 6
-_TOGETHER = 1 << 16
-
-_Words = npt.NDArray[np.uint16]
 
 
-def pack(plane: Codes) -> bytes:
+def pack(plane: Codes, level: int = _LEVEL) -> bytes:
     """Packs the codes of one statistic.
 
     Args:
         plane: int16 of shape (records, channels), any values.
+        level: of zlib; records are packed at the default.
 
     Returns:
         The packed bytes; 3 where all cells are equal.
@@ -45,7 +47,7 @@ def pack(plane: Codes) -> bytes:
     difference[0, 1:] -= words[0, :-1]
     zigzag = (difference << 1) ^ (0 - (difference >> 15)).astype(np.uint16)
     split = zigzag.astype("<u2").view(np.uint8).reshape(-1, 2)
-    deflated = zlib.compress(np.ascontiguousarray(split.T).tobytes(), _LEVEL)
+    deflated = zlib.compress(np.ascontiguousarray(split.T).tobytes(), level)
     return bytes([_DEFLATED]) + varint.encode([len(deflated)]) + deflated
 
 
@@ -63,56 +65,82 @@ def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:
     Raises:
         DamagedRecord: the bytes don't inflate to exactly that shape.
     """
-    plane: Codes = unpack_many(reader, 1, records, channels)[0]
+    words = np.empty((1, records, channels), np.uint16)
+    restore(open_planes(reader, [True], records, channels), words)
+    plane: Codes = words[0].view(np.int16)
     return plane
 
 
-def unpack_many(reader: varint.Reader, count: int, records: int, channels: int) -> Codes:
-    """Restores several planes that were packed one after the other.
+def open_planes(
+    reader: varint.Reader, wanted: Sequence[bool], records: int, channels: int
+) -> tuple[Opened, ...]:
+    """Reads planes up to the point where those of many blocks can be restored together.
 
     Args:
         reader: stands at the packed bytes, and behind them afterwards.
-        count: number of planes.
-        records: number of records of each, already checked against `limits`.
+        wanted: of each plane, whether it is needed; else it is passed over.
+        records: number of records, already checked against `limits`.
         channels: number of channels, likewise.
 
     Returns:
-        int16 of shape (count, records, channels).
+        Of each plane its one value, or its inflated bytes, or None where it isn't wanted.
 
     Raises:
         DamagedRecord: the bytes don't inflate to exactly that shape.
     """
-    words = np.empty((count, records, channels), np.uint16)
-    waiting: list[tuple[int, bytes]] = []
-    for plane in range(count):
+    opened: list[Opened] = []
+    for needed in wanted:
         mode = reader.number()
         if mode == _CONSTANT:
-            words[plane] = int.from_bytes(reader.take(2), "little")
+            plane: Opened = int.from_bytes(reader.take(2), "little")
         elif mode == _DEFLATED:
-            raw = inflate(reader.take(reader.number()), 2 * records * channels)
-            waiting.append((plane, raw))
+            data = reader.take(reader.number())
+            plane = inflate(data, 2 * records * channels) if needed else None
         else:
             raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
-        # Small planes are restored together, which is what most of the time would go into.
-        if waiting and (plane == count - 1 or records * channels > _TOGETHER):
-            words[[at for at, _ in waiting]] = _restore(waiting, records, channels)
-            waiting = []
-    return words.view(np.int16)
+        opened.append(plane if needed else None)
+    return tuple(opened)
 
 
-def _restore(planes: list[tuple[int, bytes]], records: int, channels: int) -> _Words:
+def restore(planes: Sequence[Opened], out: Words) -> None:
+    """Restores planes of one shape, of consecutive blocks for example.
+
+    Args:
+        planes: what `open_planes` returned, at least one.
+        out: uint16 (planes, records, channels), filled; unwanted planes become `NAN`.
+    """
+    first = planes[0]
+    if not isinstance(first, bytes) and all(plane == first for plane in planes):
+        out[...] = NAN if first is None else first
+        return
+    deflated: dict[int, bytes] = {}
+    for at, plane in enumerate(planes):
+        if isinstance(plane, bytes):
+            deflated[at] = plane
+        else:
+            out[at] = NAN if plane is None else plane
+    if len(deflated) == len(planes):
+        _undo(deflated.values(), out)
+    elif deflated:
+        words = np.empty((len(deflated), *out.shape[1:]), np.uint16)
+        _undo(deflated.values(), words)
+        out[list(deflated)] = words
+
+
+def _undo(planes: Iterable[bytes], words: Words) -> None:
     """Joins the low and high bytes of inflated planes and undoes the differences."""
-    raw = np.frombuffer(b"".join(part for _, part in planes), np.uint8)
-    split = raw.reshape(len(planes), 2, records, channels)
-    words = split[:, 1].astype(np.uint16)
-    words <<= 8
-    words |= split[:, 0]
-    words = ((words >> 1) ^ (0 - (words & 1))).astype(np.uint16)
+    raw = np.frombuffer(b"".join(planes), np.uint8)
+    low, high = np.moveaxis(raw.reshape(len(words), 2, *words.shape[1:]), 1, 0)
+    words[...] = low
+    if high.any():
+        words |= high.astype(np.uint16) << 8
+    sign = words & 1
+    words >>= 1
+    words ^= np.negative(sign, out=sign)
     words[:, 0] = np.cumsum(words[:, 0], axis=1, dtype=np.uint16)
     # Row by row: numpy's cumsum along another axis takes ten times as long where rows are wide.
-    for at in range(1, records):
+    for at in range(1, words.shape[1]):
         words[:, at] += words[:, at - 1]
-    return words
 
 
 def inflate(data: bytes, size: int) -> bytes:

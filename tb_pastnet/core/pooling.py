@@ -6,6 +6,8 @@ pool by majority, the relative delta by its largest, so that a short burst stays
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -92,7 +94,32 @@ def pool_delta(delta: Codes, starts: Integers) -> Codes:
     """
     if len(starts) == len(delta):
         return delta
-    known = np.where(delta == NAN, np.int16(ZERO), delta)
-    pooled: Codes = np.maximum.reduceat(known, starts, axis=0)
-    unknown = np.logical_and.reduceat(delta == NAN, starts, axis=0)
-    return np.where(unknown, np.int16(NAN), pooled).astype(np.int16)
+    nothing = delta == NAN
+    some = bool(nothing.any())
+    known = np.where(nothing, np.int16(ZERO), delta) if some else delta
+    pooled = np.empty((len(starts), delta.shape[1]), np.int16)
+    for here, rows in by_size(starts, len(delta)):
+        pooled[here] = known[rows].max(axis=1)
+        if some:
+            pooled[here] = np.where(nothing[rows].all(axis=1), np.int16(NAN), pooled[here])
+    return pooled
+
+
+def by_size(starts: Integers, records: int) -> Iterator[tuple[Integers, Integers]]:
+    """Groups columns by the number of their records, so that NumPy can take many at once.
+
+    Args:
+        starts: the first record of each column, as from `columns`.
+        records: how many there are.
+
+    Yields:
+        The numbers of some columns, int64 (some,), and their records, int64 (some, size).
+
+    Example:
+        >>> [(here.tolist(), rows.tolist()) for here, rows in by_size(np.array([0, 2, 3]), 5)]
+        [([1], [[2]]), ([0, 2], [[0, 1], [3, 4]])]
+    """
+    sizes = np.diff(np.append(starts, records))
+    for size in np.unique(sizes):
+        here = np.flatnonzero(sizes == size)
+        yield here, starts[here][:, None] + np.arange(size)

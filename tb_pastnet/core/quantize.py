@@ -22,6 +22,7 @@ ZERO = -32768
 NAN = 32766
 INFINITE = 32767
 _LARGEST = 1024 * CODES_PER_OCTAVE - 1
+_ORDINARY = (1 << 14) - 1
 
 Codes = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float64]
@@ -113,9 +114,16 @@ def ratio_codes(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Codes:
     """
     top = np.asarray(numerator, dtype=np.int16)
     bottom = np.asarray(denominator, dtype=np.int16)
+    if _ordinary(top) and _ordinary(bottom):
+        return top - bottom
     difference = np.clip(top.astype(np.int32) - bottom, ZERO + 1, NAN - 1).astype(np.int16)
     infinite = (bottom == ZERO) | (top == INFINITE)
     codes = np.where(infinite, np.int16(INFINITE), difference)
     codes[(top == ZERO) | (bottom == INFINITE)] = ZERO
     codes[(top == NAN) | (bottom == NAN)] = NAN
     return codes.astype(np.int16, copy=False)
+
+
+def _ordinary(codes: Codes) -> bool:
+    """Whether no code is special, and the difference of any two fits."""
+    return bool(codes.size) and codes.min() > -_ORDINARY and codes.max() < _ORDINARY

@@ -85,29 +85,62 @@ def channel_states(
         >>> channel_states(codes, steps, steps - 1, measured=True)[:, 0].tolist()
         [1, 1, 1, 1, 3, 3]
     """
+    state = unsettled_states(
+        codes, steps, past_steps, measured=measured, audited=audited, patience=patience
+    )
+    return settle(state, relative_delta(codes), threshold=threshold, patience=patience)
+
+
+def unsettled_states(
+    codes: Codes,
+    steps: Integers,
+    past_steps: Integers,
+    *,
+    measured: bool,
+    audited: bool = False,
+    patience: int = PATIENCE,
+) -> States:
+    """Tells all of `channel_states` that doesn't depend on the threshold: none is settled.
+
+    Args:
+        codes: as there, like the others. Neither delta_norm nor delta_max is looked at, and
+            changed only where it isn't audited.
+        steps: int64 (records,).
+        past_steps: int64 (records,).
+        measured: whether a channel of zeros counts as pruned without a mask.
+        audited: whether none are marked as violated.
+        patience: records for which a channel stays reactivated.
+
+    Returns:
+        uint8 (records, channels), for `settle`.
+    """
     finite = codes[statistics.NONFINITE] == ZERO
     masked = codes[statistics.KEPT] == ZERO
-    zero = finite & (codes[statistics.NORM] == ZERO) & (codes[statistics.PAST_NORM] == ZERO)
-    pruned = masked | zero if measured else masked
     held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
+    pruned = masked
+    if measured:
+        zero = (codes[statistics.NORM] == ZERO) & (codes[statistics.PAST_NORM] == ZERO)
+        pruned = masked | (finite & zero)
     held = pruned | held_by_mask
 
     state = np.full(held.shape, MOVING, np.uint8)
-    state[_any_before(held, patience)] = REACTIVATED
-    state[held_by_mask] = FROZEN
-    state[pruned] = PRUNED
-    state[~finite] |= NONFINITE
-    if not audited:
+    if held.any():
+        state[_any_before(held, patience)] = REACTIVATED
+        state[held_by_mask] = FROZEN
+        state[pruned] = PRUNED
+    if not finite.all():
+        state[~finite] |= NONFINITE
+    if not audited and held_by_mask.any():
         moved = codes[statistics.CHANGED] != ZERO
         state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
-    return settle(state, relative_delta(codes), threshold=threshold, patience=patience)
+    return state
 
 
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
     """Tells settled from moving channels, the one thing that depends on the threshold.
 
     Args:
-        state: uint8 (records, channels) as from `channel_states` with a threshold of 0.
+        state: uint8 (records, channels) as from `unsettled_states`.
         delta: int16 (records, channels), codes of the relative delta.
         threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
         patience: records, at least 1.
@@ -120,14 +153,23 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
         >>> settle(moving, np.full((3, 1), ZERO), threshold=1e-4, patience=2)[:, 0].tolist()
         [1, 3, 3]
     """
-    quiet = (delta < _limit(threshold)) & (state & np.uint8(NONFINITE) == 0)
+    quiet = (delta < quiet_limit(threshold)) & (state & np.uint8(NONFINITE) == 0)
     settled = _all_of_last(quiet, patience) & (state & np.uint8(STATE) == MOVING)
     # SETTLED - MOVING keeps the marks as they are.
     told: States = state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
     return told
 
 
-def _limit(threshold: float) -> int:
+def quiet_limit(threshold: float) -> int:
+    """The code under which a relative delta is quiet.
+
+    Args:
+        threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
+
+    Example:
+        >>> quiet_limit(0.5), quiet_limit(0.51), quiet_limit(0) == ZERO
+        (-16, -15, True)
+    """
     if threshold <= 0:
         return ZERO
     return max(math.ceil(math.log2(threshold) * CODES_PER_OCTAVE), ZERO + 1)

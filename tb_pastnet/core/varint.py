@@ -11,6 +11,8 @@ from tb_pastnet.errors import DamagedRecord
 
 Integers = npt.NDArray[np.int64]
 
+_SHIFTS = range(0, 70, 7)
+
 
 def encode(numbers: Iterable[int]) -> bytes:
     """Writes non-negative numbers below 2**64, seven bits a byte, lowest first.
@@ -54,7 +56,7 @@ class Reader:
             DamagedRecord: the payload ends inside the number, or it is larger than `most`.
         """
         value = 0
-        for shift in range(0, 70, 7):
+        for shift in _SHIFTS:
             if self._at >= len(self._payload):
                 raise damaged("1 more bytes", "0")
             byte = self._payload[self._at]
@@ -98,10 +100,11 @@ class Reader:
         Raises:
             DamagedRecord: fewer are left.
         """
-        if count > self.left:
+        end = self._at + count
+        if end > len(self._payload):
             raise damaged(f"{count} more bytes", str(self.left))
-        piece = self._payload[self._at : self._at + count]
-        self._at += count
+        piece = self._payload[self._at : end]
+        self._at = end
         return piece
 
     @property

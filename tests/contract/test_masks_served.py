@@ -259,13 +259,15 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
 def check(store: Store, run: Any, name: str) -> str:
     """Whatever is drawn of a damaged run is right."""
     found = make_overview(store, CALLER, run, 1e-4, None)
-    if not found.pruned:
+    if not found.digest.pruned:
         return "nothing"
     right = np.array([0, 6, 6, 7, 7, 7])
-    np.testing.assert_array_equal(found.pruned[0].counts, right[found.steps - 1], name)
-    if 3 in found.steps:
+    np.testing.assert_array_equal(
+        found.digest.pruned[0].counts, right[found.digest.steps - 1], name
+    )
+    if 3 in found.digest.steps:
         check_bits(store, run, name)
-    return f"{len(found.steps)} records, {'noted' if found.notes else 'fine'}"
+    return f"{len(found.digest.steps)} records, {'noted' if found.digest.notes else 'fine'}"
 
 
 def check_bits(store: Store, run: Any, name: str) -> None:

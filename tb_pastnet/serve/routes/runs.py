@@ -11,8 +11,10 @@ from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
 from tb_pastnet.serve.routes.kept import kept
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import Movement
+from tb_pastnet.serve.store.marks import Marked
+from tb_pastnet.serve.store.movement import make_movement
 from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views.function import function_container
@@ -50,7 +52,7 @@ def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
 
     def make() -> tuple[Answer, bool]:
         overview = make_overview(store, caller, run, threshold, most)
-        return answer(overview.container(), BINARY), notes.WITHHELD not in overview.notes
+        return answer(overview.container(), BINARY), notes.WITHHELD not in overview.digest.notes
 
     return kept(
         store, ("overview", caller.experiment, run.name, threshold, most), run.version, make
@@ -79,13 +81,19 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
 
 def _noting(
     store: Store, caller: Caller, run: Run, found: notes.Notes
-) -> Iterator[tuple[str, Movement]]:
-    """The records of all variables, adding to the notes what can't be read of them."""
+) -> Iterator[tuple[str, Marked]]:
+    """The marks of all variables, adding to the notes what can't be read of them."""
     variables = list(dict.fromkeys(one for layer in run.layers for one in layer.variables))
-    movements = store.each_movement(caller, run, variables)
-    for variable, moves in zip(variables, movements, strict=True):
-        found.update(moves.notes)
-        yield variable, moves
+    held = store.held(caller, run)
+
+    def marked(name: str, series: Series) -> Marked:
+        moves = make_movement(series, run.variables[name], held.commanded(name))
+        return Marked(moves.steps, moves.marks, moves.notes)
+
+    made = store.each(caller, run, variables, marked)
+    for variable, one in zip(variables, made, strict=True):
+        found.update(one.notes)
+        yield variable, one
 
 
 def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
+from tb_pastnet.serve.store.notes import Notes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -38,6 +40,20 @@ class Marks:
     def size(self) -> int:
         """Bytes that it holds."""
         return 5 * self.channels.nbytes
+
+
+class Marked(NamedTuple):
+    """The marks of one variable's records.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        marks: which of them bear it.
+        notes: what could not be read, and why.
+    """
+
+    steps: Integers
+    marks: Marks
+    notes: Notes
 
 
 _NOWHERE = np.zeros(0, np.int64)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.block import ROWS
 from tb_pastnet.core.description import Variable
 from tb_pastnet.core.quantize import Codes, dequantize
-from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.core.statistics import DELTA_MAX, KEPT, TRAINABLE
 from tb_pastnet.serve.store.marks import Marks, find_marks, join_marks, pruned_weights
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.series import Series
@@ -24,8 +25,11 @@ Event = dict[str, Any]
 
 _KERNEL = "kernel"
 _NO_STEPS = np.zeros(0, np.int64)
-_SLAB = 1 << 20
+_SLAB = 1 << 18
 _RATE_FACTOR = 1.5
+
+MOVING_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
+"""The statistics that a movement is made from; only its marks look at the largest change."""
 
 MOST_EVENTS = 256
 """Events of a layer that are told."""
@@ -46,9 +50,10 @@ class Movement:
         pruned: float64 (records,), weights that the kept mask holds at zero, by the shares.
         partial: float64 (records,), weights of channels of which it holds a part: where there are
             none, `pruned` is exact.
-        events: masks changed, learning rate changed, training resumed; see `events`.
         account: what became of all records.
         notes: what could not be read, and why.
+        events: masks changed, learning rate changed, training resumed; see `events`. Left out
+            where nobody asks for them.
     """
 
     steps: Integers
@@ -60,9 +65,9 @@ class Movement:
     marks: Marks
     pruned: Floats
     partial: Floats
-    events: tuple[Event, ...]
     account: Account
     notes: Notes
+    events: tuple[Event, ...] = ()
 
     @property
     def size(self) -> int:
@@ -99,13 +104,8 @@ def make_movement(
     for at in range(0, channels, wide):
         codes = series.codes[:, :, at : at + wide]
         delta[:, at : at + wide] = states.relative_delta(codes)
-        state[:, at : at + wide] = calm & states.channel_states(
-            codes,
-            series.steps,
-            series.past_steps,
-            measured=measured,
-            audited=commanded is None,
-            threshold=0,
+        state[:, at : at + wide] = calm & states.unsettled_states(
+            codes, series.steps, series.past_steps, measured=measured, audited=commanded is None
         )
         marks.append(find_marks(state[:, at : at + wide], codes, at))
         more = pruned_weights(codes, variable.elements)
@@ -120,7 +120,6 @@ def make_movement(
         join_marks(marks),
         pruned,
         partial,
-        tuple(events(series)),
         series.account,
         series.notes,
     )

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from tb_pastnet.core import overlap, states
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import Movement
+from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, make_movement
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_reader import Layers, Reader
 from tb_pastnet.serve.store.overlap_sets import Sets
+from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.store.store import UNKEPT
 
 _OBJECT_BYTES = 1024
@@ -112,8 +113,14 @@ def read_channel_sets(reader: Reader, at: int, layers: Layers) -> Mapping[str, C
         if at in layer
     }
     missing = [one for one, key in keys.items() if not store.holds_small(key, run.version)]
-    movements = store.each_movement(caller, run, missing)
-    read = {one: make_channel_sets(next(movements)) for one in missing}
+    held = store.held(caller, run)
+
+    def sets_of(name: str, records: Series) -> ChannelSets:
+        moves = make_movement(records, run.variables[name], held.commanded(name))
+        return make_channel_sets(moves)
+
+    sets = store.each(caller, run, missing, sets_of, MOVING_ROWS)
+    read = dict(zip(missing, sets, strict=True))
 
     def made(variable: str) -> tuple[ChannelSets, int]:
         # None: it was held a moment ago and had to make room since.

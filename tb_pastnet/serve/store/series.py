@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
-from tb_pastnet.core.block import Block, decode_block
+from tb_pastnet.core.block import ROWS, Block, OpenBlock, Rows, open_block
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import Codes
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.lineages import Lineage, decode_all, rising
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import Place
-from tb_pastnet.serve.store.shelf import choose, concatenate, pile
+from tb_pastnet.serve.store.shelf import choose, concatenate, joined, pile
 from tb_pastnet.serve.store.source import Message
 
 Integers = npt.NDArray[np.int64]
@@ -73,6 +73,7 @@ def make_series(
     *,
     withheld: Sequence[tuple[str, str]] = (),
     sampled: bool = False,
+    rows: Rows = ROWS,
 ) -> Series:
     """Decodes and joins what is stored of a variable.
 
@@ -82,9 +83,10 @@ def make_series(
         channels: the number of channels of the latest network.
         withheld: series that TensorBoard could not hand out.
         sampled: whether only a part of the events was read.
+        rows: the statistics that are needed. The others may come back as NaN.
     """
     parts = [
-        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld)
+        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, rows)
         for place in places
     ]
     ordinals = [_order(place, at) for at, place in enumerate(places)]
@@ -107,19 +109,20 @@ def _part(
     messages: Sequence[Message],
     channels: int,
     withheld: Sequence[tuple[str, str]],
+    rows: Rows,
 ) -> _Part:
     lost: Notes = Counter()
     lineage = place.lineage.name.lineage if place.lineage else 0
     blocks = decode_all(
         messages,
-        lambda data, step: decode_block(data, tag=place.tag, step=step, lineage=lineage),
+        lambda data, step: open_block(data, tag=place.tag, step=step, lineage=lineage, rows=rows),
         lost,
     )
     reshaped: Notes = Counter()
     fitting = _of_width(blocks, channels, reshaped)
     if place.lineage is None:
         fitting = iter(_as_written(fitting))
-    records, left_out = pile(fitting, channels)
+    records, left_out = pile(joined(fitting), channels)
     if place.lineage is not None:
         _, first = np.unique(records.sequence, return_index=True)
         records = choose(records, first[rising(records.steps[first])])
@@ -132,7 +135,7 @@ def _part(
     return _Part(records, walls, rates, damaged, left_out, lost + reshaped)
 
 
-def _of_width(blocks: Iterable[Block], channels: int, found: Notes) -> Iterator[Block]:
+def _of_width(blocks: Iterable[OpenBlock], channels: int, found: Notes) -> Iterator[OpenBlock]:
     """The blocks of the latest network's width; others are noted."""
     for block in blocks:
         if block.channels == channels:
@@ -141,12 +144,12 @@ def _of_width(blocks: Iterable[Block], channels: int, found: Notes) -> Iterator[
             found[notes.RESHAPED] += len(block.steps)
 
 
-def _as_written(blocks: Iterable[Block]) -> list[Block]:
+def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
     """A user's own writer: a step that goes back replaces what was written from there on.
 
     TensorBoard's fast loader does this itself, its slow one doesn't.
     """
-    stand: list[Block] = []
+    stand: list[OpenBlock] = []
     for block in blocks:
         while stand and stand[-1].steps[-1] >= block.steps[0]:
             stand.pop()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.block import Block
+from tb_pastnet.core.block import Block, OpenBlock, restore
 from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
 
 Flags = npt.NDArray[np.bool_]
@@ -15,6 +15,32 @@ Integers = npt.NDArray[np.int64]
 
 MOST_CELLS = 1 << 24
 """Records times channels of one series that are held at once: 256 MiB of codes."""
+
+
+_TOGETHER = 1 << 20
+
+
+def joined(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
+    """Restores blocks, as many together as go on from one another and don't take much memory.
+
+    Args:
+        blocks: of one number of channels, opened one by one.
+    """
+    some: list[OpenBlock] = []
+    cells = 0
+    for block in blocks:
+        more = block.channels * len(block.steps)
+        if some and (cells + more > _TOGETHER or not _goes_on(some[-1], block)):
+            yield restore(some)
+            some, cells = [], 0
+        some.append(block)
+        cells += more
+    if some:
+        yield restore(some)
+
+
+def _goes_on(first: OpenBlock, second: OpenBlock) -> bool:
+    return bool(first.sequence[-1] < second.sequence[0] and first.steps[-1] < second.steps[0])
 
 
 def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -> tuple[Block, int]:
@@ -40,12 +66,18 @@ def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -
     for block in blocks:
         total += len(block.steps)
         last = max(last, int(block.sequence[-1]))
-        changed = _mask_changes(block, mask)
-        mask = block.codes[[KEPT, TRAINABLE], -1]
-        stays = changed | (block.sequence % stride == 0)
-        held.append(choose(block, stays))
-        changes.append(changed[stays])
-        count += len(held[-1].steps)
+        held.append(block)
+        count += len(block.steps)
+        if count <= room and not changes:
+            continue
+        # Only where something has to go, and then from the first block on.
+        for at in range(len(changes), len(held)):
+            changed = _mask_changes(held[at], mask)
+            mask = held[at].codes[[KEPT, TRAINABLE], -1]
+            stays = changed | (held[at].sequence % stride == 0)
+            held[at] = choose(held[at], stays)
+            changes.append(changed[stays])
+        count = sum(len(one.steps) for one in held)
         while count > room:
             if stride <= last:
                 stride *= 2

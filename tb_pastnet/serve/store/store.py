@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from tensorboard.data import provider as tb_provider
 
+from tb_pastnet.core.block import ROWS, Rows
 from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.cache import Cache
@@ -14,7 +18,7 @@ from tb_pastnet.serve.store.catalog import Catalog, Librarian
 from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_events
 from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
-from tb_pastnet.serve.store.movement import Movement, make_movement
+from tb_pastnet.serve.store.movement import Movement, events, make_movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series, make_series
 from tb_pastnet.serve.store.shelf import MOST_CELLS
@@ -29,12 +33,16 @@ CELLS_A_CALL = 4 << 20
 FRESH_FOR = 1.0
 """Seconds for which what is listed counts as new. TensorBoard itself looks every 5 seconds."""
 
+THREADS = min(4, os.cpu_count() or 1)
+"""Threads that decode records: zlib and NumPy let others run."""
+
 UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
 _EVENT_RECORDS = 16
 _SMALL = 8
 
+Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
@@ -58,6 +66,7 @@ class Store:
         self._cache = Cache(ceiling - ceiling // _SMALL)
         self._small = Cache(ceiling // _SMALL)
         self._masks = MaskStore(self._source, self._cache)
+        self._threads = ThreadPoolExecutor(THREADS, "pastnet")
 
     def catalog(self, caller: Caller) -> Catalog:
         """All runs as of now. One quick provider call where nothing is new."""
@@ -116,7 +125,7 @@ class Store:
         """
 
         def make() -> tuple[Series, int]:
-            found = self._read(caller, run, [variable])[variable]
+            found = next(self._read(caller, run, [variable], ROWS))[1]
             return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
         return self._cache.get(_key("series", caller, run, variable), run.version, make)
@@ -129,41 +138,53 @@ class Store:
             run: from the catalog.
             variable: an id that the run has.
         """
-        return next(self.each_movement(caller, run, [variable]))
 
-    def each_movement(
-        self, caller: Caller, run: Run, variables: Sequence[str]
-    ) -> Iterator[Movement]:
-        """State and relative delta of many variables, read in few calls, a few at a time.
+        def make() -> tuple[Movement, int]:
+            commanded = self.held(caller, run).commanded(variable)
+            records = next(self._read(caller, run, [variable], ROWS))[1]
+            made = make_movement(records, run.variables[variable], commanded)
+            made = replace(made, events=tuple(events(records)))
+            return made, UNKEPT if notes.WITHHELD in made.notes else made.size
+
+        return self._cache.get(_key("movement", caller, run, variable), run.version, make)
+
+    def each(
+        self,
+        caller: Caller,
+        run: Run,
+        variables: Sequence[str],
+        make: Callable[[str, Series], Value],
+        rows: Rows = ROWS,
+    ) -> Iterator[Value]:
+        """Makes something of the records of many variables, of which few are held at a time.
+
+        They are read in few calls, and a few calls at once.
 
         Args:
             caller: on whose behalf.
             run: from the catalog.
             variables: ids that the run has.
+            make: takes a variable and its records. Called in other threads.
+            rows: the statistics that it needs. The others may be NaN.
 
         Yields:
-            One for each variable, in the order given.
+            What was made of each, in the order given.
         """
-        held = self.held(caller, run)
-        for some in _calls(run, variables):
-            missing = [one for one in some if not self._holds(caller, run, one)]
-            found = self._read(caller, run, missing) if missing else {}
-            for variable in some:
-                yield self._movement(caller, run, variable, found.pop(variable, None), held)
 
-    def _holds(self, caller: Caller, run: Run, variable: str) -> bool:
-        return self._cache.holds(_key("movement", caller, run, variable), run.version)
+        def read(some: Sequence[str]) -> list[Value]:
+            return [make(*found) for found in self._read(caller, run, some, rows)]
 
-    def _movement(
-        self, caller: Caller, run: Run, variable: str, series: Series | None, held: Held
-    ) -> Movement:
-        def make() -> tuple[Movement, int]:
-            # None: it was held a moment ago and had to make room since.
-            records = series or self._read(caller, run, [variable])[variable]
-            made = make_movement(records, run.variables[variable], held.commanded(variable))
-            return made, UNKEPT if notes.WITHHELD in made.notes else made.size
+        for made in self._threads.map(read, _calls(run, variables)):
+            yield from made
 
-        return self._cache.get(_key("movement", caller, run, variable), run.version, make)
+    def in_threads(self, action: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
+        """The results of an action, in order, computed in a few threads where that is faster.
+
+        Args:
+            action: must not ask the store for anything.
+            items: its arguments.
+        """
+        return self._threads.map(action, items)
 
     def kept(
         self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]
@@ -190,21 +211,24 @@ class Store:
         """Events as TensorBoard hands them out, and what it doesn't. See `Source.read`."""
         return self._source.read(caller, tb_runs, tags)
 
-    def _read(self, caller: Caller, run: Run, variables: Sequence[str]) -> dict[str, Series]:
-        places = {one: run.places[one] for one in variables}
-        tags = [place.tag for parts in places.values() for place in parts]
+    def _read(
+        self, caller: Caller, run: Run, variables: Sequence[str], rows: Rows
+    ) -> Iterator[tuple[str, Series]]:
+        tags = [place.tag for one in variables for place in run.places[one]]
         most = max((_most_events(run, one) for one in variables), default=ALL)
         readings, withheld = self._source.read(caller, run.tb_runs, tags, most)
-        return {
-            one: make_series(
-                places[one],
-                readings,
-                run.variables[one].channels,
-                withheld=withheld,
-                sampled=most < ALL,
+        for one in variables:
+            yield (
+                one,
+                make_series(
+                    run.places[one],
+                    readings,
+                    run.variables[one].channels,
+                    withheld=withheld,
+                    sampled=most < ALL,
+                    rows=rows,
+                ),
             )
-            for one in variables
-        }
 
 
 def _key(kind: str, caller: Caller, run: Run, variable: str) -> Hashable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from tb_pastnet.core.description import Layer, Variable
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.held import Held
-from tb_pastnet.serve.store.movement import Movement
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import SINK, Run
 
@@ -21,6 +21,20 @@ Integers = npt.NDArray[np.int64]
 
 _KERNEL = "kernel"
 _PRECISION = 0.045
+
+
+class Shares(NamedTuple):
+    """What the records of a variable say of its kept mask.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        pruned: float64 (records,), weights that it holds at zero.
+        partial: float64 (records,), see `Movement`.
+    """
+
+    steps: Integers
+    pruned: Floats
+    partial: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,31 +82,31 @@ class Sparsity:
         ]
         return [layer.main, *others]
 
-    def count(self, layer: Layer, movements: Mapping[str, Movement], steps: Integers) -> Pruned:
+    def count(self, layer: Layer, shares: Mapping[str, Shares], steps: Integers) -> Pruned:
         """Counts a layer's weights.
 
         Args:
             layer: of the run.
-            movements: the records of what it needs.
+            shares: of what it needs.
             steps: int64 (columns,), the steps to count at.
         """
         counts, prunable = np.zeros(len(steps)), 0
         for name in layer.variables:
-            variable, moves = self._run.variables[name], movements.get(name)
+            variable, moves = self._run.variables[name], shares.get(name)
             if name not in self._seen and self._is_prunable(variable, moves):
                 self._seen.add(name)
                 counts += self._counts(variable, moves, steps)
                 prunable += math.prod(variable.shape)
         return Pruned(counts, prunable)
 
-    def _is_prunable(self, variable: Variable, moves: Movement | None) -> bool:
+    def _is_prunable(self, variable: Variable, moves: Shares | None) -> bool:
         return (
             variable.role == _KERNEL
             or self._held.pruned_once(variable.id)
             or (moves is not None and bool(moves.pruned.any()))
         )
 
-    def _counts(self, variable: Variable, moves: Movement | None, steps: Integers) -> Floats:
+    def _counts(self, variable: Variable, moves: Shares | None, steps: Integers) -> Floats:
         counts = self._held.count(variable.id, "kept", math.prod(variable.shape), steps)
         if moves is None or not len(moves.steps):
             return counts

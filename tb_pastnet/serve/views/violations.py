@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core.description import Variable
 from tb_pastnet.core.violation import CAUSES, Violation
+from tb_pastnet.serve.store.marks import Marked
 from tb_pastnet.serve.store.movement import Movement
 from tb_pastnet.serve.store.runs import Run
 
@@ -48,7 +49,7 @@ def entries(
     variable: Variable,
     layer: str,
     audited: Sequence[Violation],
-    moves: Movement,
+    moves: Movement | Marked,
     first_channel: int = 0,
 ) -> tuple[int, list[Entry]]:
     """The violations of one variable, as JSON values.
@@ -76,7 +77,7 @@ def entries(
     return len(audited) + len(fresh), told
 
 
-def _from_mark(variable: Variable, moves: Movement, at: int, channel: int) -> Entry:
+def _from_mark(variable: Variable, moves: Movement | Marked, at: int, channel: int) -> Entry:
     marks, weights = moves.marks, variable.elements
     start, end = int(moves.steps[marks.first[at]]), int(moves.steps[marks.last[at]])
     largest = float(f"{marks.largest[at]:.4g}")
@@ -97,14 +98,14 @@ def _from_mark(variable: Variable, moves: Movement, at: int, channel: int) -> En
 
 
 def listed(
-    run: Run, audited: Mapping[str, Sequence[Violation]], movements: Iterable[tuple[str, Movement]]
+    run: Run, audited: Mapping[str, Sequence[Violation]], marked: Iterable[tuple[str, Marked]]
 ) -> tuple[int, list[Entry]]:
     """The violations of a run: how many, and the first of them.
 
     Args:
         run: the run.
         audited: what the audit found, by variable.
-        movements: the records of each variable.
+        marked: the marks of each variable's records.
 
     Returns:
         The number of all, and `MOST` at most: by first step, then in the order of layers, of their
@@ -118,7 +119,7 @@ def listed(
 
     total = 0
     found: list[Entry] = []
-    for name, moves in movements:
+    for name, moves in marked:
         count, some = entries(run.variables[name], layers[name], audited.get(name, ()), moves)
         total += count
         found += some

@@ -86,3 +86,11 @@ def test_scalars_and_empty_arrays_keep_their_shape():
     assert quantize(np.zeros((2, 0))).shape == (2, 0)
     assert dequantize(np.zeros((0,), np.int16)).shape == (0,)
     assert quantize_share(0.3).shape == ()
+
+
+def test_ratios_of_ordinary_codes_are_those_of_codes_beside_special_ones():
+    edges = np.array([-32767, -17184, -16384, -16383, -16382, -1, 0, 1, 16382, 16383], np.int16)
+    top, bottom = (grid.ravel() for grid in np.meshgrid(edges, edges))
+    expected = np.clip(top.astype(int) - bottom, ZERO + 1, NAN - 1)
+    for some in (slice(None), *(slice(at, at + 1) for at in range(len(top)))):
+        np.testing.assert_array_equal(ratio_codes(top[some], bottom[some]), expected[some])

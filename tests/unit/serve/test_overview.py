@@ -19,7 +19,7 @@ def test_each_record_is_a_column_where_there_is_room() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 21))
     found = overview(provider, 64)
-    assert found.first_steps.tolist() == found.steps.tolist() == list(range(1, 21))
+    assert found.digest.first_steps.tolist() == found.digest.steps.tolist() == list(range(1, 21))
     assert [row.counts[:, MOVING].tolist() for row in found.rows] == [[4] * 20, [6] * 20]
 
 
@@ -27,8 +27,8 @@ def test_columns_are_even_ranges_of_steps() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(100))
     found = overview(provider, 4)
-    assert found.first_steps.tolist() == [0, 25, 50, 75]
-    assert found.steps.tolist() == [24, 49, 74, 99]
+    assert found.digest.first_steps.tolist() == [0, 25, 50, 75]
+    assert found.digest.steps.tolist() == [24, 49, 74, 99]
     header, arrays = unpack(found.container())
     assert arrays["wall_times"].tolist() == [arrays["wall_times"][0] + 25 * n for n in range(4)]
     assert header["layers"] == ["conv1", "block/conv2"]
@@ -40,7 +40,7 @@ def test_a_layer_without_a_record_has_no_data_there() -> None:
     del provider.tree[writer.tb_run]["channels/block/conv2/kernel"][0]
     found = overview(provider, 64)
     assert found.rows[1].counts[:, NO_DATA].tolist() == [6] * 16 + [0] * 16
-    assert found.accounts[1].unreadable == 16
+    assert found.digest.accounts[1].unreadable == 16
 
 
 def test_where_the_timeline_ends_early_the_first_layer_knows_the_steps() -> None:
@@ -48,7 +48,7 @@ def test_where_the_timeline_ends_early_the_first_layer_knows_the_steps() -> None
     writer = memory_run(provider, "a", range(1, 33))
     provider.tree[writer.tb_run]["timeline"].pop()
     found = overview(provider, 64)
-    assert found.steps.tolist() == list(range(1, 33))
+    assert found.digest.steps.tolist() == list(range(1, 33))
     assert np.isnan(unpack(found.container())[1]["wall_times"][16:]).all()
 
 

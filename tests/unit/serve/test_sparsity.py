@@ -26,7 +26,7 @@ def overview(provider: MemoryProvider, run: str = "a") -> Overview:
 
 
 def pruned(found: Overview, layer: int = 0) -> list[float]:
-    return found.pruned[layer].counts.tolist()
+    return found.digest.pruned[layer].counts.tolist()
 
 
 def masked(provider: MemoryProvider, log: bool = True) -> MemoryWriter:
@@ -46,12 +46,12 @@ def test_the_log_tells_exactly_and_a_layer_without_masks_has_none_pruned() -> No
     found = overview(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
     assert pruned(found, 1) == [0] * 8
-    assert [one.prunable for one in found.pruned] == [36, 54]
+    assert [one.prunable for one in found.digest.pruned] == [36, 54]
     header, arrays = unpack(found.container())
     assert header["prunable"] == [36, 54]
     assert arrays["pruned"].dtype == np.float64
     assert arrays["pruned"].shape == (2, 8)
-    assert not found.notes
+    assert not found.digest.notes
 
 
 def test_a_column_of_many_records_shows_its_last_step() -> None:
@@ -59,7 +59,7 @@ def test_a_column_of_many_records_shows_its_last_step() -> None:
     masked(provider)
     store = Store(provider)
     found = make_overview(store, CALLER, store.catalog(CALLER).runs["a"], 1e-4, 2)
-    assert (found.steps.tolist(), pruned(found)) == ([4, 8], [0, HOLES])
+    assert (found.digest.steps.tolist(), pruned(found)) == ([4, 8], [0, HOLES])
 
 
 def test_a_bias_counts_once_it_was_pruned() -> None:
@@ -68,7 +68,7 @@ def test_a_bias_counts_once_it_was_pruned() -> None:
     writer.masks(6, {("kept", BIAS): np.array([0, 1, 1, 0], bool)})
     writer.masks(8, {("kept", BIAS): np.ones(4, bool)})
     found = overview(provider)
-    assert found.pruned[0].prunable == 40
+    assert found.digest.pruned[0].prunable == 40
     assert pruned(found)[4:] == [HOLES, HOLES + 2, HOLES + 2, HOLES]
 
 
@@ -77,7 +77,7 @@ def test_a_frozen_weight_isnt_pruned() -> None:
     writer = masked(provider, log=False)
     writer.masks(0, {("trainable", BIAS): np.zeros(4, bool)})
     found = overview(provider)
-    assert found.pruned[0].prunable == 36
+    assert found.digest.pruned[0].prunable == 36
 
 
 def test_a_variable_that_two_layers_share_counts_in_the_first() -> None:
@@ -89,7 +89,7 @@ def test_a_variable_that_two_layers_share_counts_in_the_first() -> None:
     shared = type(second)(second.id, "", "x", "Dense", (KERNEL, *second.variables), second.main)
     twice = type(run)(**{**vars(run), "layers": (first, shared)})
     found = make_overview(store, CALLER, twice, 1e-4, 64)
-    assert [one.prunable for one in found.pruned] == [36, 54]
+    assert [one.prunable for one in found.digest.pruned] == [36, 54]
     assert pruned(found, 1) == [0] * 8
     assert writer.changes == 2
 
@@ -100,7 +100,7 @@ def test_where_no_log_tells_the_shares_do() -> None:
     del provider.tree[writer.tb_run]["masks"]
     found = overview(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
-    assert not found.notes
+    assert not found.digest.notes
 
 
 def test_of_two_kernels_that_no_log_tells_of_both_are_read() -> None:
@@ -116,7 +116,7 @@ def test_of_two_kernels_that_no_log_tells_of_both_are_read() -> None:
             content = encode_series(Series(shape, "-1", CHANNELS))
             provider.add("a", tag, int(step), encode_block(block, tag=tag, lineage=0), content)
     found = overview(provider)
-    assert found.pruned[0].prunable == 2 * 36
+    assert found.digest.pruned[0].prunable == 2 * 36
     assert pruned(found) == [0] * 4 + [HOLES] * 4
 
 
@@ -126,12 +126,12 @@ def test_a_log_whose_end_is_lost_is_corrected_by_the_records() -> None:
     provider.tree[writer.tb_run]["masks"].pop()
     found = overview(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
-    assert found.notes == {notes.MASKS_LOST: 1}
+    assert found.digest.notes == {notes.MASKS_LOST: 1}
     # Where the masks themselves were torn off too, nothing but the records tells it.
     provider.tree[writer.tb_run][f"kept/{KERNEL}"].pop()
     found = overview(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
-    assert found.notes == {notes.MASKS_DISAGREE: 4}
+    assert found.digest.notes == {notes.MASKS_DISAGREE: 4}
 
 
 def test_behind_a_gap_the_shares_tell_and_without_a_record_nothing_does() -> None:
@@ -145,6 +145,6 @@ def test_behind_a_gap_the_shares_tell_and_without_a_record_nothing_does() -> Non
     del provider.tree[writer.tb_run][f"channels/{KERNEL}"][2]
     found = overview(provider)
     np.testing.assert_array_equal(pruned(found), [36 - HOLES] * 4 + [np.nan, np.nan, HOLES, HOLES])
-    assert found.notes[notes.MASKS_LOST] == 1
+    assert found.digest.notes[notes.MASKS_LOST] == 1
     last = found.table().splitlines()[9].split(",")
     assert last[:2] + last[-2:] == ["5", "conv1", "", "36"]

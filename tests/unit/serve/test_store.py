@@ -64,8 +64,8 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     mains = [layer.main for layer in run.layers]
-    found = list(here.each_movement(CALLER, run, mains))
-    assert [moves.delta.shape for moves in found] == [(16, n) for n in layers.values()]
+    found = list(here.each(CALLER, run, mains, lambda name, made: (name, made.codes.shape)))
+    assert found == [(f"{layer}/kernel", (8, 16, n)) for layer, n in layers.items()]
     asked = [tags for _, tags, _ in provider.reads[1:]]
     assert sorted(tag for tags in asked for tag in tags) == sorted(
         channels_tag(one) for one in mains
@@ -73,18 +73,6 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
     width = {channels_tag(f"{name}/kernel"): n for name, n in layers.items()}
     assert all(16 * sum(width[tag] for tag in tags) <= 1600 for tags in asked)
     assert len(asked) < 10
-
-
-def test_another_threshold_reads_nothing(provider: MemoryProvider) -> None:
-    memory_run(provider, "a", range(1, 17))
-    here = Store(provider, fresh_for=0)
-    run = here.catalog(CALLER).runs["a"]
-    mains = [layer.main for layer in run.layers]
-    list(here.each_movement(CALLER, run, mains))
-    count = len(provider.reads)
-    for moves in here.each_movement(CALLER, run, mains):
-        moves.told(0.5)
-    assert len(provider.reads) == count
 
 
 def test_a_run_that_grew_is_read_again(provider: MemoryProvider) -> None:
@@ -102,7 +90,7 @@ def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> 
     here = Store(provider, ceiling=0, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     for _ in range(2):
-        found = list(here.each_movement(CALLER, run, [layer.main for layer in run.layers]))
+        found = [here.movement(CALLER, run, layer.main) for layer in run.layers]
         assert [len(moves.steps) for moves in found] == [16, 16]
 
 

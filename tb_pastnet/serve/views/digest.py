@@ -1,0 +1,155 @@
+"""What of a run's records the Network view needs, for every threshold: some megabytes a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import pooling
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.statistics import CHANGED
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, make_movement
+from tb_pastnet.serve.store.notes import Notes
+from tb_pastnet.serve.store.runs import Run
+from tb_pastnet.serve.store.series import Series
+from tb_pastnet.serve.store.source import Caller
+from tb_pastnet.serve.store.store import UNKEPT, Store
+from tb_pastnet.serve.views.sparsity import Pruned, Shares, Sparsity
+from tb_pastnet.serve.views.tally import Tally, make_tally
+from tb_pastnet.serve.views.violations import mark
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Digest:
+    """What is known of a run in some columns.
+
+    Attributes:
+        first_steps: int64 (columns,), the first step of each column.
+        steps: int64 (columns,), the last one.
+        tallies: one for each layer of the run, in its order.
+        accounts: likewise, of the variable that the layer is drawn by.
+        pruned: likewise, what is pruned of all its variables.
+        violated_channels: of all variables, found by the audit.
+        notes: what could not be read of any of them.
+    """
+
+    first_steps: Integers
+    steps: Integers
+    tallies: tuple[Tally, ...]
+    accounts: tuple[Account, ...]
+    pruned: tuple[Pruned, ...]
+    violated_channels: int
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        return sum(tally.size + self.steps.nbytes for tally in self.tallies)
+
+
+class _Columns(NamedTuple):
+    """The first and the last step of each column."""
+
+    edges: Integers
+    lasts: Integers
+
+
+class _Reading(NamedTuple):
+    """What is kept of one variable's records."""
+
+    tally: Tally
+    shares: Shares
+    account: Account
+    notes: Notes
+
+
+def digest_of(store: Store, caller: Caller, run: Run, most: int | None) -> Digest:
+    """The digest of a run, made anew only where there is something new.
+
+    Args:
+        store: the records.
+        caller: on whose behalf.
+        run: from the catalog.
+        most: columns at most; None: one for each record.
+    """
+
+    def make() -> tuple[Digest, int]:
+        made = _make_digest(store, caller, run, most)
+        return made, UNKEPT if notes.WITHHELD in made.notes else made.size
+
+    return store.kept(("digest", caller.experiment, run.name, most), run.version, make)
+
+
+def _make_digest(store: Store, caller: Caller, run: Run, most: int | None) -> Digest:
+    held = store.held(caller, run)
+    sparsity = Sparsity(run, held)
+    needs = [sparsity.needs(layer) for layer in run.layers]
+    columns, readings = _read(store, caller, run, most, list(dict.fromkeys(chain(*needs))))
+    mains = [readings[layer.main] for layer in run.layers]
+    found = run.notes + held.notes
+    for one in mains:
+        found.update(one.notes)
+    pruned = tuple(
+        sparsity.count(layer, {one: readings[one].shares for one in names}, columns.lasts)
+        for layer, names in zip(run.layers, needs, strict=True)
+    )
+    found.update(sparsity.notes)
+    violations = chain.from_iterable(held.violations.values())
+    return Digest(
+        columns.edges,
+        columns.lasts,
+        tuple(one.tally for one in mains),
+        tuple(one.account for one in mains),
+        pruned,
+        len({(one.variable, one.channel) for one in violations}),
+        found,
+    )
+
+
+def _read(
+    store: Store, caller: Caller, run: Run, most: int | None, variables: Sequence[str]
+) -> tuple[_Columns, dict[str, _Reading]]:
+    """Reads variables, the first one before the others: it may know more steps than the run."""
+    held = store.held(caller, run)
+    audited = all(held.commanded(one) is None for one in variables[:1])
+    rows = tuple(row for row in MOVING_ROWS if not (audited and row == CHANGED))
+    series = [*store.each(caller, run, variables[:1], lambda _, found: found, rows)]
+    steps = np.union1d(run.axis.steps, series[0].steps) if series else run.axis.steps
+    columns = _columns(steps, most)
+
+    def reading(name: str, records: Series) -> _Reading:
+        moves = make_movement(records, run.variables[name], held.commanded(name))
+        return _reading(moves, held.violations.get(name, ()), columns)
+
+    made = [reading(name, series.pop()) for name in variables[:1]]
+    made += store.each(caller, run, variables[1:], reading, rows)
+    return columns, dict(zip(variables, made, strict=True))
+
+
+def _columns(steps: Integers, most: int | None) -> _Columns:
+    starts = pooling.columns(steps, most or max(len(steps), 1))
+    ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
+    return _Columns(steps[starts], steps[ends])
+
+
+def _reading(moves: Movement, violations: Sequence[Violation], columns: _Columns) -> _Reading:
+    # Of a lost timeline's end only the first layer knows.
+    last = columns.lasts[-1] if len(columns.lasts) else -math.inf
+    known = slice(np.searchsorted(moves.steps, last, side="right"))
+    told = mark(moves.unsettled, moves.steps, violations)
+    return _Reading(
+        make_tally(told[known], moves.delta[known], moves.steps[known], columns.edges),
+        Shares(moves.steps, moves.pruned, moves.partial),
+        moves.account,
+        moves.notes,
+    )
