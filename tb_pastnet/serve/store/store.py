@@ -40,7 +40,7 @@ UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
 _EVENT_RECORDS = 16
-_SMALL = 8
+_SMALL = 2
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -195,7 +195,7 @@ class Store:
     def kept_small(
         self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]
     ) -> Value:
-        """What is small, and made of much: an eighth of the ceiling is kept free for it.
+        """What is small, and made of much: half of the ceiling is kept free for it.
 
         See `Cache.get`.
         """

@@ -87,7 +87,7 @@ def digest_of(store: Store, caller: Caller, run: Run, most: int | None) -> Diges
         made = _make_digest(store, caller, run, most)
         return made, UNKEPT if notes.WITHHELD in made.notes else made.size
 
-    return store.kept(("digest", caller.experiment, run.name, most), run.version, make)
+    return store.kept_small(("digest", caller.experiment, run.name, most), run.version, make)
 
 
 def _make_digest(store: Store, caller: Caller, run: Run, most: int | None) -> Digest:
