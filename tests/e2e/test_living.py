@@ -149,7 +149,7 @@ def test_all_addresses_lie_below_a_path_prefix(tmp_path: Path) -> None:
     with tensorboard(logdir, "--path_prefix", "/deep/er") as tab:
         below = Tab(f"{tab.base}/deep/er")
         wait(lambda: known(below, 1, 10), "the run")
-        found = clean(below.drive("addresses", layer=LAYER))
+        found = clean(below.drive("prefixed", layer=LAYER))
     assert found["alerts"] == []
     assert {url.partition("?")[0].rpartition("/")[2] for url in found["asked"]} >= {
         "index.js",

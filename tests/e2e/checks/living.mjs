@@ -127,7 +127,7 @@ export async function leaving({ base, newPage, tell, seen }, { layer, run }) {
 }
 
 /** All addresses that the page asks for. */
-export async function addresses({ base, newPage }, { layer }) {
+export async function prefixed({ base, newPage }, { layer }) {
   const page = await newPage();
   const asked = [];
   page.on("request", (request) => asked.push(request.url()));
