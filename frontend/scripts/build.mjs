@@ -4,23 +4,12 @@ import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build, transform } from "esbuild";
+import { build } from "esbuild";
+import { css } from "./css.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 /** Of what is loaded before the first view can be drawn. */
 const LIMIT = 60 * 1024;
-
-/** Style sheets are imported as minified text and adopted by the document, so that no second request is needed. */
-const css = {
-  name: "css-text",
-  setup(builder) {
-    builder.onLoad({ filter: /\.css$/ }, async (args) => {
-      const source = await readFile(args.path, "utf8");
-      const { code } = await transform(source, { loader: "css", minify: true });
-      return { contents: code, loader: "text" };
-    });
-  },
-};
 
 const outdir = process.argv[2] ?? join(root, "../tb_pastnet/serve/static");
 await mkdir(outdir, { recursive: true });

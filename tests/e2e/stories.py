@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import CHANGED
-from tests.event_files import LineageWriter, codes, frame, freeze, prune, scalar_event, write_run
+from tests.event_files import LineageWriter, codes, frame, freeze, prune, scalar_event
 
 LAYERS = {"conv1": 8, "block/conv2": 16, "block/conv3": 16, "logits": 10}
 
@@ -66,27 +66,6 @@ def story(logdir: Path) -> None:
 
 
 STORY_RUNS, STORY_RECORDS = 4, 3 * 40 + 30
-
-HOSTILE_RUNS = [
-    "<script>alert(1)<",
-    "\"quoted\" & 'single'",
-    "עברית مرحبا",
-    "a&b=c#d%2e%2e",
-    "__proto__",
-]
-HOSTILE_LAYERS = {
-    "<img src=x onerror=alert(1)>": 2,
-    "\u202eevil": 3,
-    "constructor": 2,
-    "a\"b'c`d&amp;": 2,
-    "x" * 300: 2,
-}
-
-
-def hostile(logdir: Path) -> None:
-    """Runs and layers whose names want to be something else."""
-    for at, run in enumerate(HOSTILE_RUNS):
-        write_run(logdir, run, range(1, 9), lineage=0x3000 + at, layers=HOSTILE_LAYERS)
 
 
 def neighbour(logdir: Path) -> None:

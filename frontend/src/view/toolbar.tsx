@@ -35,7 +35,9 @@ async function copyLink(): Promise<void> {
   setTimeout(() => (copied.value = ""), 2000);
 }
 
-const fileName = (...parts: string[]): string => parts.join("-").replace(/[^\p{L}\p{N}._-]+/gu, "_");
+/** The name of a file; of a long part its end, in which layers and runs differ. */
+const fileName = (...parts: string[]): string =>
+  parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
 
 async function savePicture(): Promise<void> {
   menuOpen.value = false;

@@ -30,7 +30,8 @@ def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
         _check_lines(len(run.axis.steps) * len(run.layers))
         overview = make_overview(store, caller, run, parameters.threshold(arguments), None)
         text = overview.table()
-    disposition = ("Content-Disposition", 'attachment; filename="pastnet.csv"')
+    # Without a name: one of ours would go before that of the page, which tells runs apart.
+    disposition = ("Content-Disposition", "attachment")
     return answer(text.encode("utf-8", "replace"), CSV, (disposition,))
 
 

@@ -16,10 +16,10 @@ const everything = (frame) =>
       return hash;
     };
     return JSON.stringify({
-      text: all(".page > :not([role=status])", (part) => part.innerText),
+      text: all(".page > :not([role=status])", (part) => part.textContent),
       pressed: all("[aria-pressed=true]", (button) => button.textContent),
       values: all("select, input", (input) => (input.type === "checkbox" ? input.checked : input.value)),
-      open: all("dialog[open]", (dialog) => dialog.innerText),
+      open: all("dialog[open]", (dialog) => dialog.textContent),
       canvases: all("canvas", (canvas) => [canvas.ariaLabel, sum(canvas)]),
     });
   });
