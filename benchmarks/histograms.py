@@ -187,8 +187,8 @@ def main(argv: Sequence[str]) -> int:
         read_to_the_end(bases)
         times = script("paint", arguments.rounds, bases["theirs"], bases["ours"])
         whole = {tab: script("everything", tab, base) for tab, base in bases.items()}
+        print(*table_of_costs(times, whole, logdir), "", sep="\n", flush=True)
         answers = {tab: script("ask", tab, base) for tab, base in bases.items()}
-        print(*table_of_costs(times, whole, logdir), "", sep="\n")
         print(*table_of_answers(answers, known), sep="\n")
         if arguments.actions:
             print("", *scripts_of(answers), sep="\n")

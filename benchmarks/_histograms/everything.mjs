@@ -39,7 +39,7 @@ const visits = {
       }
     }
     await open("Compare");
-    for (const name of await frame.locator(".lap-name").all()) {
+    for (const name of await frame.locator(".lap-rows button").all()) {
       await name.click();
       await ours.settled();
     }

@@ -144,7 +144,7 @@ export const questions = {
   },
   async 13(hand) {
     await view(hand, "Compare");
-    await hand.click(await middle(frame.locator(".lap-name", { hasText: "conv2" })), "conv2");
+    await hand.click(await middle(frame.locator(".lap-rows").getByRole("button", { name: "conv2", exact: true })), "conv2");
     await hand.click(await middle(frame.getByRole("button", { name: "View the channels as a table" })), "the table's button");
     await hand.see(frame.locator("main .table-scroll tbody tr").last(), "the end of the table");
     const rows = await table();
@@ -152,8 +152,8 @@ export const questions = {
   },
   async 14(hand) {
     await view(hand, "Compare");
-    const names = await texts(".lap-name");
-    return (await texts(".lap-numbers span"))[names.indexOf("hidden")].split(" / ").map(Number);
+    const row = await frame.locator(".lap-rows .lap", { hasText: "hidden" }).innerText();
+    return row.match(/([\d.]+) \/ ([\d.]+)/).slice(1).map(Number);
   },
   async 15(hand) {
     await view(hand, "Function");

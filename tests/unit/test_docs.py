@@ -74,3 +74,18 @@ def test_each_tab_is_asked_all_of_the_twenty_questions(tab):
     numbers = re.findall(r"^(\d+)\. ", guide, re.M)
     assert numbers == [str(number) for number in range(1, 21)]
     assert re.findall(r"^  (?:async )?(\d+)[(:]", asked, re.M) == numbers
+
+
+def test_the_page_has_what_the_questions_are_read_from():
+    scripts = [
+        ROOT / "benchmarks" / "_histograms" / name for name in ("ours.mjs", "everything.mjs")
+    ]
+    page = "".join(path.read_text("utf-8") for path in (ROOT / "frontend" / "src").rglob("*.ts*"))
+    selectors = set()
+    for script in scripts:
+        for text in re.findall(
+            r"[\"`](\.[a-z][^\"`]*|main [^\"`]*|dialog[^\"`]*)[\"`]", script.read_text("utf-8")
+        ):
+            selectors |= set(re.findall(r"\.([a-z][a-z-]+)", text))
+    assert len(selectors) > 10
+    assert {name for name in selectors if not re.search(rf"\b{name}\b", page)} <= {"mjs"}
