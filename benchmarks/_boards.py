@@ -1,0 +1,146 @@
+"""A real TensorBoard to ask over HTTP, and what it costs: time, bytes, memory."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import statistics
+import subprocess
+import sys
+import time
+import urllib.parse
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from demo.serve import free_port, wait
+
+LOADERS = {"fast": "true", "slow": "false"}
+_ROUTES = "/data/plugin/pastnet"
+_QUIET = 0.05  # of a core: less is no work
+
+
+class Reply(NamedTuple):
+    """An answer.
+
+    Attributes:
+        status: of HTTP.
+        seconds: from the request to the last byte.
+        wire: bytes of the body as it was sent.
+        body: unpacked.
+        tag: its entity tag.
+    """
+
+    status: int
+    seconds: float
+    wire: int
+    body: bytes
+    tag: str
+
+
+class Board:
+    """A TensorBoard that runs.
+
+    Args:
+        server: its process.
+        port: that it listens to.
+    """
+
+    def __init__(self, server: subprocess.Popen[bytes], port: int) -> None:
+        self._server = server
+        self._port = port
+
+    def get(self, route: str, known: str = "", **query: object) -> Reply:
+        """Asks a route of the plugin as a browser would.
+
+        Args:
+            route: below the plugin's address.
+            known: the entity tag of an answer that is there already.
+            query: the parameters; those that are None are left out.
+        """
+        given = {name: str(value) for name, value in query.items() if value is not None}
+        path = f"{_ROUTES}{route}?{urllib.parse.urlencode(given)}"
+        headers = {"Accept-Encoding": "gzip", **({"If-None-Match": known} if known else {})}
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=600)
+        start = time.perf_counter()
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        sent = answer.read()
+        seconds = time.perf_counter() - start
+        connection.close()
+        packed = answer.headers.get("Content-Encoding") == "gzip"
+        body = zlib.decompress(sent, 31) if packed else sent
+        return Reply(answer.status, seconds, len(sent), body, answer.headers.get("ETag", ""))
+
+    def resident(self) -> float:
+        """Memory of all its processes now, in MiB."""
+        return sum(_status(pid, "VmRSS") for pid in family(self._server.pid)) / 1024
+
+    def settle(self, seconds: float = 3.0, most: float = 900.0) -> None:
+        """Waits until it has nothing more to do.
+
+        Args:
+            seconds: for which its processes have to be idle.
+            most: after which it is given up.
+
+        Raises:
+            TimeoutError: it never is.
+        """
+        end = time.monotonic() + most
+        while time.monotonic() < end:
+            before = self._work()
+            time.sleep(seconds)
+            if self._work() - before < _QUIET * seconds:
+                return
+        raise TimeoutError(f"Could not wait for TensorBoard: expected it idle within {most:.0f} s.")
+
+    def _work(self) -> float:
+        """Seconds of processor time of all its processes so far."""
+        stats = (Path(f"/proc/{pid}/stat").read_text() for pid in family(self._server.pid))
+        fields = (text.rpartition(")")[2].split() for text in stats)
+        return sum(int(some[11]) + int(some[12]) for some in fields) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def board(logdir: Path, loader: str, *flags: str) -> Iterator[Board]:
+    """Starts TensorBoard on a log directory and ends it.
+
+    Args:
+        logdir: the log directory.
+        loader: "fast" or "slow".
+        flags: more of its flags.
+
+    Raises:
+        RuntimeError: it doesn't start.
+    """
+    port = free_port(6106)
+    command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
+    command += ["--host=127.0.0.1", f"--load_fast={LOADERS[loader]}", *flags]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as server:
+        try:
+            if not wait(f"http://127.0.0.1:{port}/", server):
+                raise RuntimeError(f"Could not start TensorBoard with the {loader} loader.")
+            yield Board(server, port)
+        finally:
+            server.terminate()
+
+
+def family(pid: int) -> Iterator[int]:
+    """A process and its descendants, on Linux."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from family(int(child))
+
+
+def _status(pid: int, name: str) -> int:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.split(f"{name}:")[1].split()[0])
+
+
+def median(replies: Sequence[Reply]) -> float:
+    """The median time, in milliseconds."""
+    return 1e3 * statistics.median(one.seconds for one in replies)
