@@ -10,16 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import overlap, states
+from tb_pastnet.core.description import Variable
 from tb_pastnet.core.overlap import Words
+from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, make_movement
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_reader import Layers, Reader
 from tb_pastnet.serve.store.overlap_sets import Sets
 from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.store.store import UNKEPT
 
+STATE_ROWS = (NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE)
+"""The statistics that tell which channels are pruned or frozen."""
+
+_KERNEL = "kernel"
 _OBJECT_BYTES = 1024
+_SLAB = 1 << 18
 
 Integers = npt.NDArray[np.int64]
 
@@ -74,24 +80,37 @@ class ChannelSets:
         return np.append(still, False)[np.searchsorted(self.steps, steps, side="right") - 1]
 
 
-def make_channel_sets(moves: Movement) -> ChannelSets:
-    """Takes the sets of channels out of the states.
+def make_channel_sets(series: Series, variable: Variable) -> ChannelSets:
+    """Tells the sets of channels from records.
 
     Args:
-        moves: state and relative delta of one variable.
+        series: the records; of their statistics those of `STATE_ROWS` are looked at.
+        variable: whose. In kernels alone channels of zeros count as pruned without a mask.
     """
-    state = moves.unsettled & np.uint8(states.STATE)
-    kept = state != states.PRUNED
-    both = np.stack([kept, kept & (state != states.FROZEN)], axis=1)
-    changed = np.ones(len(state), bool)
+    _, records, channels = series.codes.shape
+    both = np.empty((records, 2, channels), bool)
+    # In slabs of channels: what is computed in between stays small.
+    wide = max(_SLAB // max(records, 1), 1)
+    for at in range(0, channels, wide):
+        some = slice(at, at + wide)
+        state = states.STATE & states.unsettled_states(
+            series.codes[:, :, some],
+            series.steps,
+            series.past_steps,
+            measured=variable.role == _KERNEL,
+            audited=True,
+        )
+        both[:, 0, some] = state != states.PRUNED
+        both[:, 1, some] = both[:, 0, some] & (state != states.FROZEN)
+    changed = np.ones(records, bool)
     changed[1:] = (both[1:] != both[:-1]).any(axis=(1, 2))
     rows = overlap.words(np.packbits(both[changed], axis=2))
     return ChannelSets(
-        moves.steps[changed],
+        series.steps[changed],
         np.ascontiguousarray(rows[:, 0]),
         np.ascontiguousarray(rows[:, 1]),
-        state.shape[1],
-        moves.notes,
+        channels,
+        series.notes,
     )
 
 
@@ -113,20 +132,17 @@ def read_channel_sets(reader: Reader, at: int, layers: Layers) -> Mapping[str, C
         if at in layer
     }
     missing = [one for one, key in keys.items() if not store.holds_small(key, run.version)]
-    held = store.held(caller, run)
 
     def sets_of(name: str, records: Series) -> ChannelSets:
-        moves = make_movement(records, run.variables[name], held.commanded(name))
-        return make_channel_sets(moves)
+        return make_channel_sets(records, run.variables[name])
 
-    sets = store.each(caller, run, missing, sets_of, MOVING_ROWS)
+    sets = store.each(caller, run, missing, sets_of, STATE_ROWS)
     read = dict(zip(missing, sets, strict=True))
 
     def made(variable: str) -> tuple[ChannelSets, int]:
         # None: it was held a moment ago and had to make room since.
-        found = read.get(variable)
-        sets = found or make_channel_sets(store.movement(caller, run, variable))
-        return sets, UNKEPT if notes.WITHHELD in sets.notes else sets.size
+        found = read.get(variable) or next(store.each(caller, run, [variable], sets_of, STATE_ROWS))
+        return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
     found = {
         one: store.kept_small(key, run.version, partial(made, one)) for one, key in keys.items()

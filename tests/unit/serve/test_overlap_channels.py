@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import make_movement
+from tb_pastnet.serve.store import notes, overlap_channels
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_channels import make_channel_sets, read_channel_sets
 from tb_pastnet.serve.store.overlap_reader import Reader
@@ -41,7 +40,9 @@ def read(found: Reader) -> dict:
     return read_channel_sets(found, 0, [{0: one} for one in drawn(found.runs[0]).values()])
 
 
-def test_sets_are_those_of_the_states() -> None:
+@pytest.mark.parametrize("slab", [1, 80, 1 << 18])
+def test_sets_are_those_of_the_states(slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlap_channels, "_SLAB", slab)
     provider = MemoryProvider()
     _, right = written(provider)
     sets = read(reader(Store(provider)))["c/kernel"]
@@ -67,7 +68,7 @@ def test_a_threshold_has_no_bearing() -> None:
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
     moves = store.movement(CALLER, run, "c/kernel")
-    sets = make_channel_sets(moves)
+    sets = make_channel_sets(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
     for threshold in (0.0, 1e-4, 1.0):
         told = moves.told(threshold) & np.uint8(states.STATE)
         found = sets.sets("trainable", moves.steps)
@@ -100,9 +101,7 @@ def test_no_records_make_no_sets() -> None:
     memory_run(provider, "a", range(0), layers={"c": 3})
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
-    sets = make_channel_sets(
-        make_movement(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
-    )
+    sets = make_channel_sets(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
     assert sets.sets("kept", np.array([-1, 0, 5])).which.tolist() == [UNKNOWN] * 3
     assert not sets.held(np.array([-1, 5])).any()
 
@@ -113,7 +112,7 @@ def test_sets_stay_when_their_records_have_to_go() -> None:
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
     moves = store.movement(CALLER, run, "c/kernel")
-    sets = make_channel_sets(moves)
+    sets = make_channel_sets(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
     assert 0 < sets.size < moves.size + 1024
     assert sets.kept.nbytes + sets.trainable.nbytes + sets.steps.nbytes == 4 * 3 * 8
     # Others are read, more than there is room for.
