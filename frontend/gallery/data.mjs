@@ -319,7 +319,7 @@ export function container(header, sections) {
 const SAMPLE = 8;
 
 /** The overview of so few channels and records, with their counts scaled to the layer's. */
-function sampledRun(r, cols) {
+export function sampledRun(r, cols) {
   const steps = r.steps.filter((_, t) => t % Math.ceil(r.steps.length / cols) === 0);
   const layers = r.layers.map((info) => ({ ...info, channels: SAMPLE, scale: info.channels / SAMPLE }));
   return { ...r, name: `${r.name} ${cols}`, steps, layers, sampled: false };

@@ -1,6 +1,17 @@
 // Overlap of the synthetic networks' masks, from the same states and shares as everything else.
-import { cellsOf, container } from "./data.mjs";
+import { cellsOf, container, sampledRun } from "./data.mjs";
 import { masksOf } from "./masks.mjs";
+
+const few = new Map();
+
+/** A run that is too large to be made is compared by a part of its channels and records. */
+function made(scenario, r) {
+  const key = `${scenario}\n${r.name}`;
+  if (r.sampled && !few.has(key)) few.set(key, sampledRun(r, 60));
+  return few.get(key) ?? r;
+}
+
+const has = (r, info) => r.layers.some((other) => other.id === info.id && other.weights === info.weights);
 
 const EMPTY = { kept: 0, other: 0, both: 0, meet: 0, join: 0 };
 
@@ -25,7 +36,7 @@ function sizesOf(scenario, r, info, t, unit, mask) {
     const n = info.weights / info.channels;
     found = Float64Array.from({ length: info.channels }, (_, c) => {
       const state = cells.state[c * cells.records + t] & 7;
-      if (unit === "channels") return state === 5 || (mask === "trainable" && state === 4) ? 0 : 1;
+      if (unit === "channels") return state === 5 || (mask === "trainable" && state === 4) ? 0 : (info.scale ?? 1);
       const { kept, trainable } = masksOf(r, info, cells, c, t);
       return Math.round((mask === "kept" ? kept : Math.min(kept, trainable)) * n);
     });
@@ -36,7 +47,7 @@ function sizesOf(scenario, r, info, t, unit, mask) {
 
 /** One layer of two runs at their records. Of two partly kept channels the kept weights meet as if by chance. */
 function meet(scenario, [a, b], info, [ta, tb], unit, mask) {
-  const n = unit === "channels" ? 1 : info.weights / info.channels;
+  const n = unit === "channels" ? (info.scale ?? 1) : info.weights / info.channels;
   const [own, other] = [sizesOf(scenario, a, info, ta, unit, mask), sizesOf(scenario, b, info, tb, unit, mask)];
   const sum = { ...EMPTY, elements: n * info.channels };
   own.forEach((size, c) => {
@@ -55,13 +66,14 @@ const known = (r, unit) => unit === "channels" || r.masks !== false;
 
 function reasonOf(a, b, records, unit) {
   if (a.origin !== b.origin) return "origin";
-  if (!a.layers.some((info) => b.layers.includes(info))) return "layers";
+  if (!a.layers.some((info) => has(b, info))) return "layers";
   if (records.some((t) => t < 0)) return "no record";
   return known(a, unit) && known(b, unit) ? null : "unknown";
 }
 
 /** The answer of `overlap`. */
-export function overlapAnswer(scenario, runs, query) {
+export function overlapAnswer(scenario, whole, query) {
+  const runs = whole.map((r) => made(scenario, r));
   const unit = query.get("unit") ?? "weights";
   const mask = query.get("mask") ?? "kept";
   const step = Number(query.get("step"));
@@ -73,7 +85,7 @@ export function overlapAnswer(scenario, runs, query) {
     runs.slice(i + 1).forEach((b, at) => {
       const j = i + 1 + at;
       const reason = reasonOf(a, b, [records[i], records[j]], unit);
-      const matched = layers(a).filter((info) => b.layers.includes(info));
+      const matched = layers(a).filter((info) => has(b, info));
       const sum = { ...EMPTY };
       if (reason === null) {
         for (const info of matched) {
@@ -97,7 +109,7 @@ export function overlapAnswer(scenario, runs, query) {
     });
   });
   const parts = runs.map((r, i) => ({
-    name: r.name,
+    name: whole[i].name,
     step: records[i] < 0 ? null : r.steps[records[i]],
     origin: r.origin,
     kept:
@@ -107,20 +119,24 @@ export function overlapAnswer(scenario, runs, query) {
             (sum, info) => sum + meet(scenario, [r, r], info, [records[i], records[i]], unit, mask).kept,
             0,
           ),
-    elements: layers(r).reduce((sum, info) => sum + (unit === "channels" ? info.channels : info.weights), 0),
+    elements: layers(r).reduce(
+      (sum, info) => sum + (unit === "channels" ? info.channels * (info.scale ?? 1) : info.weights),
+      0,
+    ),
   }));
   return { schema: 1, step, unit, mask, layer, runs: parts, pairs, notes: [] };
 }
 
 /** The answer of `overlap_layers`. */
-export function overlapLayersAnswer(scenario, a, b, query) {
+export function overlapLayersAnswer(scenario, run, other, query) {
+  const [a, b] = [made(scenario, run), made(scenario, other)];
   const unit = query.get("unit") ?? "weights";
   const mask = query.get("mask") ?? "kept";
   const steps = [...new Set([...a.steps, ...b.steps])].sort((x, y) => x - y);
   const K = Math.min(steps.length, Number(query.get("cols") ?? 256));
   const starts = Array.from({ length: K }, (_, k) => Math.floor((k * steps.length) / K));
   const ends = Float64Array.from(starts, (_, k) => steps[(starts[k + 1] ?? steps.length) - 1]);
-  const matched = a.layers.filter((info) => b.layers.includes(info));
+  const matched = a.layers.filter((info) => has(b, info));
   const L = matched.length;
   const make = (Kind) => new Kind(L * K).fill(Number.NaN);
   const out = { overlap: make(Float32Array), chance: make(Float32Array) };
@@ -143,15 +159,15 @@ export function overlapLayersAnswer(scenario, a, b, query) {
   return container(
     {
       schema: 1,
-      run: a.name,
-      other: b.name,
+      run: run.name,
+      other: other.name,
       unit,
       mask,
       comparable: reason === null,
       reason,
       layers: matched.map((info) => info.id),
-      elements: matched.map((info) => (unit === "channels" ? info.channels : info.weights)),
-      unmatched: [...a.layers, ...b.layers].filter((info) => !matched.includes(info)).map((info) => info.id),
+      elements: matched.map((info) => (unit === "channels" ? info.channels * (info.scale ?? 1) : info.weights)),
+      unmatched: [...a.layers, ...b.layers].filter((info) => !has(a, info) || !has(b, info)).map((info) => info.id),
       notes: [],
     },
     [
