@@ -45,9 +45,9 @@ export function apart(run: Run, base: Run, layers: readonly string[], step: numb
   return differenceOf(measured(run, layers, step, which), measured(base, layers, step, which), which);
 }
 
-/** "still moving −26.0 points against dense", of all rows at the cursor */
-export function apartText(run: Run, base: Run): string {
-  const difference = apart(run, base, rows.value[0]?.layers ?? [], cursor.value);
+/** "still moving −26.0 points against dense", of some layers at the cursor, by default all */
+export function apartText(run: Run, base: Run, layers: readonly string[] = rows.value[0]?.layers ?? []): string {
+  const difference = apart(run, base, layers, cursor.value);
   return `${measureName(measure.value)} ${differenceText(difference, measure.value)} against ${base.name}`;
 }
 

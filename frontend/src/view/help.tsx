@@ -14,7 +14,7 @@ const KEYS: [string[], string][] = [
   [["{", "}"], "the other run (Compare view)"],
   [["↑", "↓"], "channel above, channel below (Layer view)"],
   [["P"], "pin the channel, or take the pin out (Layer view)"],
-  [["D"], "difference to the baseline, or values"],
+  [["D"], "difference to the baseline, or values; in Compare the baseline as B"],
   [["Enter"], "open the layer"],
   [["Esc"], "close the list or the channel, then back to the network"],
   [["V"], "list the violations of the run"],

@@ -7,8 +7,9 @@ import { Button } from "./bits";
 import { type Run, runs } from "./data";
 import { measure, spoken, theme, update, versus, view } from "./store";
 
-/** D: differences to the baseline, or values. */
+/** D: differences to the baseline, or values; of the compared runs, B becomes the baseline. */
 export function toggleVersus(): void {
+  if (view.value === "compare" && baselineRun.value) update({ other: baselineRun.value.name });
   if (!canDiffer.value) return;
   const on = !versus.value;
   update({ versus: on });
