@@ -2,12 +2,12 @@
 
 import { createElement, render as mount } from "preact";
 import { watchHost, watchTheme, watchVisible } from "./host";
-import { App } from "./view/app";
-import { indexOf } from "./view/data";
-import { watch } from "./view/idle";
-import { listenToKeys } from "./view/keys";
-import { version } from "./view/resource";
-import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/store";
+import { App } from "./view/frame/app";
+import { indexOf } from "./view/state/data";
+import { watch } from "./view/state/idle";
+import { listenToKeys } from "./view/state/keys";
+import { version } from "./view/state/resource";
+import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/state/store";
 import { css } from "./view/style";
 
 // Under way before the first render.

@@ -3,7 +3,7 @@
 import { overlapStyle } from "../../src/draw/overlap";
 import { runColor } from "../../src/draw/palette";
 import { STATE_NAMES } from "../../src/model/states";
-import { Icon, Marker } from "../../src/view/bits";
+import { Icon, Marker } from "../../src/view/shared/bits";
 import type { ElementGlyph } from "./glyph";
 
 export const elements: ElementGlyph[] = [

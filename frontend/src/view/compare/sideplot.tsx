@@ -1,0 +1,63 @@
+/** A heatmap of the Compare view with pointer, crosshair, zoom, and the line of the channel. */
+
+import type { ComponentChildren } from "preact";
+import type { Cells } from "../../model/cells";
+import { recordAt } from "../../model/cells";
+import { toPixel, toStep } from "../../model/scale";
+import { Axis } from "../network/head";
+import { startDrag, ZoomBox } from "../shared/drag";
+import { readStep } from "../state/cursor";
+import { scaleOf } from "../state/data";
+import { channel, hover, rowZoom, update } from "../state/store";
+
+interface Props {
+  cells: Cells;
+  rows: Uint32Array;
+  /** The lines of the tooltip. */
+  tip: (channel: number, step: number) => string[];
+  width: number;
+  height: number;
+  children: ComponentChildren;
+}
+
+export function CellsPlot({ cells, rows, tip, width, height, children }: Props) {
+  const x = toPixel(scaleOf(width), readStep.value);
+  const own = hover.value?.channel ?? channel.value;
+  const row = own === null ? -1 : rows.indexOf(own);
+  const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
+  const band = { top: 0, height, from, count: rows.length };
+  const where = (event: MouseEvent) => {
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const step = toStep(scaleOf(width), Math.min(width - 0.01, Math.max(0, event.clientX - box.left)));
+    const record = recordAt(cells, step);
+    const place = Math.floor(((event.clientY - box.top) / height) * rows.length);
+    return {
+      step: record < 0 ? Math.floor(step) : cells.steps[record],
+      channel: rows[Math.max(0, Math.min(rows.length - 1, place))],
+    };
+  };
+  return (
+    <>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same */}
+      <div
+        class="heat-plot"
+        style={{ width: `${width}px`, height: `${height}px` }}
+        onPointerMove={(event) => {
+          const at = where(event);
+          const lines = tip(at.channel, at.step);
+          hover.value = { ...at, run: null, row: null, x: event.clientX, y: event.clientY, tip: lines };
+        }}
+        onPointerLeave={() => (hover.value = null)}
+        onPointerDown={(event) => startDrag(event, width, band)}
+        onClick={(event) => update(where(event))}
+      >
+        {children}
+        {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+        {row >= 0 ? <div class="row-line" style={{ top: `${((row + 0.5) / rows.length) * height}px` }} /> : null}
+        <ZoomBox width={width} band={band} />
+      </div>
+      <Axis width={width} pill count={Math.max(2, Math.floor(width / 70))} />
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+/** The whole page. */
+
+import { createElement } from "preact";
+import { useEffect } from "preact/hooks";
+import { Failure, Guard, Skeleton } from "../shared/bits";
+import { indexOf } from "../state/data";
+import { pending } from "../state/idle";
+import { sideOpen, theme, view } from "../state/store";
+import { Empty } from "./empty";
+import { Help } from "./help";
+import { loadViews, partOf } from "./parts";
+import { Sidebar } from "./sidebar";
+import { Spoken } from "./spoken";
+import { Toolbar } from "./toolbar";
+import { Tooltip } from "./tooltip";
+import { ViolationsList } from "./violations";
+
+/** The chosen view; its part of the page may still be on the way. */
+function Shown() {
+  const part = partOf(view.value);
+  // Once the first picture is there.
+  useEffect(() => {
+    if (pending.value === 0) loadViews();
+  }, [pending.value === 0]);
+  if (part instanceof Error) return <Failure text={part.message} onRetry={() => window.location.reload()} />;
+  return part ? createElement(part, null) : <FirstLoad />;
+}
+
+function Content() {
+  const { value: index, error } = indexOf();
+  if (!index) return error ? <Failure text={error} /> : <FirstLoad />;
+  if (index.runs.length === 0) return <Empty otherRuns={index.other_runs} warnings={index.warnings} />;
+  return (
+    <>
+      {error ? <Failure text={error} /> : null}
+      <Guard key={view.value}>
+        <Shown />
+      </Guard>
+    </>
+  );
+}
+
+function FirstLoad() {
+  return (
+    <div class="panel first-load" aria-busy="true">
+      <span class="offscreen">Loading</span>
+      {[1, 2, 3, 4, 5, 6].map((line) => (
+        <Skeleton key={line} height={line === 1 ? 60 : 34} />
+      ))}
+    </div>
+  );
+}
+
+export function App() {
+  const { value: index } = indexOf();
+  return (
+    <div class={`page ${theme.value.dark ? "dark" : "light"} ${sideOpen.value ? "side" : ""}`}>
+      {pending.value > 0 && index ? <div class="progress" role="presentation" /> : null}
+      {!index || index.runs.length > 0 ? <Sidebar /> : null}
+      <div class="right">
+        {!index || index.runs.length > 0 ? <Toolbar /> : null}
+        <main>
+          <Content />
+        </main>
+      </div>
+      <Tooltip />
+      <ViolationsList />
+      <Help />
+      <Spoken />
+    </div>
+  );
+}

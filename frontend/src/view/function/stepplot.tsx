@@ -1,0 +1,58 @@
+/** A picture of the Function view on the axis of steps: its pointer, the crosshair and the box of the zoom. */
+
+import type { ComponentChildren } from "preact";
+import { toPixel, toStep } from "../../model/scale";
+import { startDrag, ZoomBox } from "../shared/drag";
+import { openLayer } from "../state/actions";
+import { readStep, setStep } from "../state/cursor";
+import { scaleOf } from "../state/data";
+import { hover, update } from "../state/store";
+import { layerOfPlace, type Probed, type Spot } from "./places";
+import { placeTip } from "./tip";
+
+interface Props {
+  width: number;
+  height: number;
+  /** The run that the picture is of, null for all. */
+  entry: Probed | null;
+  /** The step of a record at a place of the axis, and what lies at a height. */
+  read: (step: number, y: number) => { step: number; own: Spot | null };
+  children: ComponentChildren;
+}
+
+export function StepPlot({ width, height, entry, read, children }: Props) {
+  const x = toPixel(scaleOf(width), readStep.value);
+  const where = (event: MouseEvent) => {
+    const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    return read(toStep(scaleOf(width), Math.min(width - 0.01, Math.max(0, event.clientX - left))), event.clientY - top);
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same
+    <div
+      class="fn-plot"
+      style={{ width: `${width}px`, height: `${height}px` }}
+      onPointerMove={(event) => {
+        const { step, own } = where(event);
+        const tip = entry && own ? placeTip(entry, own, step) : undefined;
+        const at = { x: event.clientX, y: event.clientY, channel: null, run: null };
+        hover.value = { ...at, step, row: own?.id ?? null, tip };
+      }}
+      onPointerLeave={() => (hover.value = null)}
+      onPointerDown={(event) => startDrag(event, width)}
+      onClick={(event) => {
+        const { step, own } = where(event);
+        setStep(step);
+        if (own && entry) update({ place: own.id, run: entry.run.name });
+      }}
+      onDblClick={(event) => {
+        const layer = layerOfPlace(where(event).own);
+        if (layer !== null && entry) openLayer(layer, entry.run.name);
+      }}
+    >
+      {children}
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      <ZoomBox width={width} />
+    </div>
+  );
+}

@@ -1,0 +1,150 @@
+/** One channel in all shown runs: its states as barcodes, its relative delta as lines. */
+
+import { useMemo } from "preact/hooks";
+import { decades, drawLines, type Line, levelY } from "../../draw/lines";
+import type { Cells } from "../../model/cells";
+import { recordAt } from "../../model/cells";
+import { deltaOf } from "../../model/delta";
+import { formatCount, formatNumber, formatPower } from "../../model/format";
+import { toPixel } from "../../model/scale";
+import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
+import { Axis } from "../network/head";
+import { Marker, RunName } from "../shared/bits";
+import { Canvas, useSize } from "../shared/canvas";
+import { CellsCanvas } from "../shared/cellscanvas";
+import { stepPointer } from "../shared/pointer";
+import { cursor, readStep } from "../state/cursor";
+import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "../state/data";
+import { theme } from "../state/store";
+
+interface Props {
+  layer: string;
+  channel: number;
+  run: Run;
+}
+
+interface Found {
+  run: Run;
+  cells: Cells;
+}
+
+/** The runs that have this channel of this layer, as far as their data is there. */
+function useRuns(layer: string, channel: number): Found[] {
+  return shownRuns.value.flatMap((run) => {
+    const cells = layerIn(run, layer) ? cellsOf(run.name, layer).value : null;
+    return cells && channel < cells.channels && cells.records > 0 ? [{ run, cells }] : [];
+  });
+}
+
+function Barcode({ found, channel, width }: { found: Found; channel: number; width: number }) {
+  const { run, cells } = found;
+  const record = recordAt(cells, cursor.value);
+  const byte = record < 0 ? 0 : cells.state[channel * cells.records + record];
+  const rows = useMemo(() => Uint32Array.of(channel), [channel]);
+  return (
+    <CellsCanvas
+      label={`${run.name}, channel ${channel} at step ${formatCount(cursor.value)}: ${STATE_NAMES[byte & STATE_BITS]}${byte & VIOLATED ? ", moved although held" : ""}`}
+      cells={cells}
+      rows={rows}
+      mode="both"
+      width={width}
+      height={14}
+    />
+  );
+}
+
+export function Barcodes({ layer, channel, run }: Props) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const width = size.width;
+  const x = toPixel(scaleOf(width), readStep.value);
+  const found = useRuns(layer, channel);
+  return (
+    <>
+      <h3>
+        State across runs <span class="sub">channel {channel}</span>
+      </h3>
+      <div class="barcodes">
+        <div class="barcode-names">
+          {found.map((entry) => (
+            <div key={entry.run.name} class={entry.run.name === run.name ? "own" : ""} title={entry.run.name}>
+              <Marker color={entry.run.color} shape={entry.run.shape} size={9} />
+              <RunName text={entry.run.name} />
+            </div>
+          ))}
+        </div>
+        <div class="barcode-plots" ref={ref} {...stepPointer(width)}>
+          {width > 0
+            ? found.map((entry) => <Barcode key={entry.run.name} found={entry} channel={channel} width={width} />)
+            : null}
+          {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+        </div>
+      </div>
+    </>
+  );
+}
+
+const HEIGHT = 104;
+const LEFT = 30;
+
+function toLine(found: Found, channel: number, bold: boolean): Line {
+  const { cells, run } = found;
+  const row = channel * cells.records;
+  const values = Float64Array.from({ length: cells.records }, (_, t) => deltaOf(cells.delta[row + t]));
+  return { steps: cells.steps, values, color: run.color, bold };
+}
+
+export function DeltaLines({ layer, channel, run }: Props) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const width = Math.max(0, size.width - LEFT);
+  const found = useRuns(layer, channel);
+  const own = found.find((entry) => entry.run.name === run.name);
+  const lines = found.map((entry) => toLine(entry, channel, entry === own));
+  const span = decades(lines);
+  const labels = Array.from({ length: span[1] - span[0] + 1 }, (_, i) => span[0] + i);
+  const every = Math.ceil(labels.length / 5);
+  const x = toPixel(scaleOf(width), readStep.value);
+  const record = own ? recordAt(own.cells, cursor.value) : -1;
+  const now = own && record >= 0 ? deltaOf(own.cells.delta[channel * own.cells.records + record]) : Number.NaN;
+  return (
+    <>
+      <h3>
+        Δ current vs past <span class="sub">log scale; gaps are exact zeros</span>
+      </h3>
+      <div class="lines" ref={ref}>
+        <div class="lines-axis" style={{ width: `${LEFT}px`, height: `${HEIGHT}px` }} aria-hidden="true">
+          {labels
+            .filter((decade) => (span[1] - decade) % every === 0)
+            .map((decade) => (
+              <span key={decade} style={{ top: `${levelY(10 ** decade, span, HEIGHT)}px` }}>
+                {formatPower(10 ** decade)}
+              </span>
+            ))}
+        </div>
+        {width > 0 ? (
+          <div class="lines-plot" style={{ width: `${width}px` }} {...stepPointer(width)}>
+            <Canvas
+              label={`Relative delta of channel ${channel} over steps in ${found.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
+              width={width}
+              height={HEIGHT + 2}
+              inputs={[
+                ...found.map((entry) => entry.cells),
+                channel,
+                run.name,
+                theme.value,
+                ...range.value,
+                found.length,
+              ]}
+              draw={(context, w, _h, ratio) => {
+                context.setTransform(ratio, 0, 0, ratio, 0, 0);
+                drawLines(context, scaleOf(w), HEIGHT, lines, span, theme.value);
+                context.setTransform(1, 0, 0, 1, 0, 0);
+              }}
+            />
+            {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px`, height: `${HEIGHT}px` }} /> : null}
+            <Axis width={width} pill={false} count={4} />
+          </div>
+        ) : null}
+      </div>
+    </>
+  );
+}

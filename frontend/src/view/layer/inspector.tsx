@@ -1,0 +1,218 @@
+/** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
+
+import type { Cells } from "../../model/cells";
+import { recordAt } from "../../model/cells";
+import { deltaOf } from "../../model/delta";
+import { formatCount, formatNumber } from "../../model/format";
+import { lastAtOrBefore } from "../../model/series";
+import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../model/states";
+import type { ChannelAnswer } from "../../wire/types";
+import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../shared/bits";
+import { readStep, setStep } from "../state/cursor";
+import { cellSummary, channelOf, layerIn, type Run, shownRuns } from "../state/data";
+import { tables, update } from "../state/store";
+import { Barcodes, DeltaLines } from "./across";
+import { ChannelViolations, MaskDensity, share } from "./held";
+import { PinButton, Pins } from "./pins";
+
+interface Props {
+  run: Run;
+  layer: string;
+  cells: Cells | null;
+  channel: number | null;
+  chosen: boolean;
+}
+
+function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
+  return (
+    <div class="metric">
+      <dt>{title}</dt>
+      <dd>
+        {children}
+        {detail ? <span class="sub"> {detail}</span> : null}
+      </dd>
+    </div>
+  );
+}
+
+function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
+  const record = recordAt(cells, readStep.value);
+  const at = channel * cells.records + record;
+  const own = answer ? lastAtOrBefore(answer.steps, readStep.value) : -1;
+  const i = record < 0 ? -1 : own;
+  const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
+  const elements = cells.header.elements;
+  const moved = cellSummary(cells).lastMoved[channel];
+  const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
+  return (
+    <dl class="metrics">
+      <Metric title={`Δ to past (−${formatCount(lag)} ${lag === 1 ? "step" : "steps"})`}>
+        {record < 0 ? "–" : formatNumber(deltaOf(cells.delta[at]))}
+      </Metric>
+      <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
+        {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}
+      </Metric>
+      <Metric title="‖w‖ past · ‖Δ‖" detail={answer && i >= 0 ? `· ${formatNumber(answer.delta_norm[i])}` : undefined}>
+        {answer && i >= 0 ? formatNumber(answer.past_norm[i]) : "–"}
+      </Metric>
+      <Metric title="Last moved">{moved < 0 ? "never" : formatCount(cells.steps[moved])}</Metric>
+      <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+        {part(answer?.trainable)}
+      </Metric>
+      <Metric title="Kept" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+        {part(answer?.kept)}
+      </Metric>
+      <Metric title="Elements changed">{part(answer?.changed)}</Metric>
+      <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
+      {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
+        <Metric title="Not finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
+      ) : null}
+    </dl>
+  );
+}
+
+function Changes({ answer }: { answer: ChannelAnswer | null }) {
+  if (!answer) return null;
+  if (answer.changes.length === 0) return <p class="sub">No change of state.</p>;
+  return (
+    <ol class="changes">
+      {answer.changes.map((change) => (
+        <li key={`${change.step} ${change.to}`}>
+          <button type="button" class="plain" onClick={() => setStep(change.step)}>
+            <span class="at">{formatCount(change.step)}</span> {STATE_NAMES[stateCode(change.from)]} →{" "}
+            <b>{STATE_NAMES[stateCode(change.to)]}</b>
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function ChannelTable({ answer }: { answer: ChannelAnswer }) {
+  const titles = [
+    "Step",
+    "Past",
+    "State",
+    "Violated",
+    "Relative Δ",
+    "‖w‖",
+    "‖Δ‖",
+    "Largest |Δ|",
+    "Changed",
+    "Kept",
+    "Trainable",
+    "Not finite",
+  ];
+  return (
+    <DataTable
+      caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
+      columns={titles.map((title) => ({ title, text: title === "State" || title === "Violated" }))}
+      rows={answer.steps.map((step, i) => [
+        formatCount(step),
+        formatCount(answer.past_steps[i]),
+        STATE_NAMES[stateCode(answer.state[i])],
+        answer.violated[i] ? "violated" : "",
+        answer.relative_delta[i] === null ? "∞" : formatNumber(answer.relative_delta[i]),
+        formatNumber(answer.norm[i]),
+        formatNumber(answer.delta_norm[i]),
+        formatNumber(answer.delta_max[i]),
+        share(answer.changed[i]),
+        share(answer.kept[i]),
+        share(answer.trainable[i]),
+        formatCount(answer.nonfinite[i] ?? 0),
+      ])}
+    />
+  );
+}
+
+/** Whether the channels of the other runs are the same ones: only where the initial weights are. */
+function Origins({ run, layer, channel }: { run: Run; layer: string; channel: number }) {
+  const others = shownRuns.value.filter((other) => other.name !== run.name && layerIn(other, layer));
+  const names = (list: readonly Run[]) => list.map((other) => other.name).join(", ");
+  const unknown = others.filter((other) => !other.origin || !run.origin);
+  const foreign = others.filter((other) => other.origin && run.origin && other.origin !== run.origin);
+  return (
+    <>
+      {foreign.length > 0 ? (
+        <p class="note">
+          Not from the same initial weights as {run.name}: {names(foreign)}. Their channel {channel} is another one;
+          compare shares per layer instead.
+        </p>
+      ) : null}
+      {unknown.length > 0 ? (
+        <p class="note">
+          Not known to share {run.name}'s initial weights: {names(unknown)}. Their channel {channel} may be another one.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function Badge({ cells, channel }: { cells: Cells; channel: number }) {
+  const record = recordAt(cells, readStep.value);
+  if (record < 0) return null;
+  const byte = cells.state[channel * cells.records + record];
+  const state = byte & STATE_BITS;
+  return (
+    <>
+      <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
+      {byte & VIOLATED ? (
+        <span class="badge" title="Held weights moved">
+          <Icon name="warning" size={12} />
+          <span class="offscreen">held weights moved</span>
+        </span>
+      ) : null}
+      {byte & NONFINITE ? <span class="state-badge">not finite</span> : null}
+    </>
+  );
+}
+
+export function Inspector({ run, layer, cells, channel, chosen }: Props) {
+  const asTable = tables.value.has("channel");
+  const known = cells !== null && channel !== null && cells.records > 0;
+  const found = known ? channelOf(run.name, layer, channel) : null;
+  const answer = found?.value ?? null;
+  return (
+    <section class="panel inspector" aria-label="Channel inspector">
+      {known ? (
+        <>
+          <header>
+            <h2>Channel {channel}</h2>
+            <Badge cells={cells} channel={channel} />
+            <span class="spring" />
+            <TableButton panel="channel" what="the channel" />
+            {chosen ? (
+              <Button class="small" label="Close the channel (Esc)" onClick={() => update({ channel: null })}>
+                <Icon name="close" size={16} />
+              </Button>
+            ) : null}
+          </header>
+          <p class="where">
+            <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
+            {formatCount(readStep.value)}
+            {chosen ? "" : " · first row"}
+            <PinButton channel={channel} />
+          </p>
+          {found?.error ? <Failure text={found.error} /> : null}
+          {asTable && answer ? (
+            <ChannelTable answer={answer} />
+          ) : (
+            <>
+              <Metrics answer={answer} cells={cells} channel={channel} />
+              <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
+              {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
+              <Pins run={run} cells={cells} channel={channel} />
+              <Barcodes layer={layer} channel={channel} run={run} />
+              <Origins run={run} layer={layer} channel={channel} />
+              <DeltaLines layer={layer} channel={channel} run={run} />
+              <h3>State changes</h3>
+              <Changes answer={answer} />
+            </>
+          )}
+        </>
+      ) : (
+        <Skeleton height={300} />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,117 @@
+/** Pinned channels of the layer: they stay in the inspector, each as a barcode that can be selected or taken out. */
+
+import { useMemo } from "preact/hooks";
+import type { Cells } from "../../model/cells";
+import { recordAt } from "../../model/cells";
+import { deltaOf } from "../../model/delta";
+import { formatCount, formatNumber } from "../../model/format";
+import { toPixel } from "../../model/scale";
+import { STATE_BITS, STATE_NAMES } from "../../model/states";
+import { Button, Icon } from "../shared/bits";
+import { useSize } from "../shared/canvas";
+import { CellsCanvas } from "../shared/cellscanvas";
+import { stepPointer } from "../shared/pointer";
+import { cursor, readStep } from "../state/cursor";
+import { type Run, scaleOf } from "../state/data";
+import { pins, spoken, update } from "../state/store";
+
+export const MOST_PINS = 6;
+
+/** Those pinned channels that the layer has. */
+export const pinsIn = (cells: Cells): number[] => pins.value.filter((pin) => pin < cells.channels);
+
+/** Pins a channel or takes it out; the oldest gives way to a seventh. */
+export function togglePin(channel: number): void {
+  const now = pins.peek();
+  const pinned = now.includes(channel);
+  const next = pinned ? now.filter((pin) => pin !== channel) : [...now, channel].slice(-MOST_PINS);
+  const gone = now.find((pin) => !pinned && !next.includes(pin));
+  update({ pins: next });
+  spoken.value = `Channel ${channel} ${pinned ? "is no longer pinned" : "pinned"}${gone === undefined ? "" : `, channel ${gone} gave way`}`;
+}
+
+export function PinButton({ channel }: { channel: number }) {
+  const pinned = pins.value.includes(channel);
+  return (
+    <Button
+      class="pin"
+      pressed={pinned}
+      title={pinned ? "Take the pin out (P)" : "Keep it here (P)"}
+      onClick={() => togglePin(channel)}
+    >
+      <Icon name="pin" size={16} /> {pinned ? "Pinned" : "Pin"}
+    </Button>
+  );
+}
+
+function Pinned({ run, cells, pin, width }: { run: Run; cells: Cells; pin: number; width: number }) {
+  const rows = useMemo(() => Uint32Array.of(pin), [pin]);
+  const record = recordAt(cells, cursor.value);
+  const state = record < 0 ? 0 : cells.state[pin * cells.records + record] & STATE_BITS;
+  return (
+    <CellsCanvas
+      label={`${run.name}, pinned channel ${pin} at step ${formatCount(cursor.value)}: ${STATE_NAMES[state]}`}
+      cells={cells}
+      rows={rows}
+      mode="both"
+      width={width}
+      height={14}
+    />
+  );
+}
+
+interface Props {
+  run: Run;
+  cells: Cells;
+  /** The one that is selected. */
+  channel: number;
+}
+
+export function Pins(props: Props) {
+  return pinsIn(props.cells).length > 0 ? <PinList {...props} /> : null;
+}
+
+function PinList({ run, cells, channel }: Props) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const found = pinsIn(cells);
+  const x = toPixel(scaleOf(size.width), readStep.value);
+  const record = recordAt(cells, readStep.value);
+  return (
+    <>
+      <h3>
+        Pinned{" "}
+        <span class="sub">
+          <bdi>{run.name}</bdi>, Δ at the cursor
+        </span>
+      </h3>
+      <div class="barcodes pins">
+        <div class="barcode-names">
+          {found.map((pin) => (
+            <div key={pin} class={pin === channel ? "own" : ""}>
+              <button type="button" class="plain linked" onClick={() => update({ channel: pin })}>
+                #{pin}
+              </button>
+              <span class="sub number">
+                {record < 0 ? "–" : formatNumber(deltaOf(cells.delta[pin * cells.records + record]))}
+              </span>
+              <button
+                type="button"
+                class="plain"
+                aria-label={`Take the pin of channel ${pin} out`}
+                onClick={() => togglePin(pin)}
+              >
+                <Icon name="close" size={14} />
+              </button>
+            </div>
+          ))}
+        </div>
+        <div class="barcode-plots" ref={ref} {...stepPointer(size.width)}>
+          {size.width > 0
+            ? found.map((pin) => <Pinned key={pin} run={run} cells={cells} pin={pin} width={size.width} />)
+            : null}
+          {x >= 0 && x <= size.width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,153 @@
+/** One run's column of strips, with its crosshair, outline and pointer. */
+
+import { pixelsOf } from "../../draw/palette";
+import { fillBox, type Raster } from "../../draw/raster";
+import { drawStrip } from "../../draw/strip";
+import { drawStripDifference } from "../../draw/versus";
+import { formatCount } from "../../model/format";
+import { type Overview, sumOf } from "../../model/overview";
+import { type Scale, toPixel, toStep } from "../../model/scale";
+import { columnAt, readAt, violations } from "../../model/series";
+import { Failure } from "../shared/bits";
+import { RasterCanvas } from "../shared/canvas";
+import { startDrag, ZoomBox } from "../shared/drag";
+import { sharesText } from "../shared/words";
+import { openLayer } from "../state/actions";
+import { against, apartText } from "../state/baseline";
+import { cursor, readStep, setStep } from "../state/cursor";
+import { overviewOf, type Run, range, scaleOf } from "../state/data";
+import { focusRow, hover, measure, runName, theme, update } from "../state/store";
+import { type Layout, type Place, placeAt, type Window } from "./geometry";
+
+interface Props {
+  run: Run;
+  layout: Layout;
+  window: Window;
+  width: number;
+  first: boolean;
+}
+
+interface Drawn {
+  overview: Overview;
+  /** What it is drawn against. */
+  base: Overview | null;
+}
+
+function paint(raster: Raster, place: Place, drawn: Drawn, window: Window, scale: Scale, ratio: number): void {
+  const { overview, base } = drawn;
+  const pixels = pixelsOf(theme.value);
+  const top = Math.round((place.stripTop - window.top) * ratio);
+  const bottom = Math.round((place.stripTop + place.stripHeight - window.top) * ratio);
+  const box = {
+    x: 0,
+    y: Math.max(0, top),
+    width: raster.width,
+    height: Math.min(bottom, raster.height) - Math.max(0, top),
+  };
+  if (box.height <= 0) return;
+  const series = sumOf(overview, place.row.layers);
+  if (base) drawStripDifference(raster, box, series, sumOf(base, place.row.layers), measure.value, scale, pixels);
+  else drawStrip(raster, box, series, scale, overview.threshold, pixels);
+  if (!series || !violations(series)) return;
+  const line = raster.ratio;
+  fillBox(raster, { ...box, height: line }, pixels.violated);
+  fillBox(raster, { ...box, y: box.y + box.height - line, height: line }, pixels.violated);
+  fillBox(raster, { ...box, width: line }, pixels.violated);
+  fillBox(raster, { ...box, x: raster.width - line, width: line }, pixels.violated);
+}
+
+function Strips({ run, window, width }: Props) {
+  const { value: overview, error } = overviewOf(run.name);
+  const scale = scaleOf(width);
+  if (!overview) return error ? <Failure text={error} /> : null;
+  const base = against(run);
+  const drawn = { overview, base: base && overviewOf(base.name).value };
+  const total = sumOf(overview, overview.layers);
+  const values = sharesText(total ? readAt(total, cursor.value) : null);
+  const label = `${run.name} at step ${formatCount(cursor.value)}: ${base ? `${apartText(run, base)}. ` : ""}${values}`;
+  if (base && !drawn.base) return null;
+  return (
+    <RasterCanvas
+      class="strips"
+      label={label}
+      width={width}
+      height={window.bottom - window.top}
+      style={{ top: `${window.top}px` }}
+      inputs={[overview, drawn.base, measure.value, window, theme.value, range.value[0], range.value[1]]}
+      paint={(raster, _, __, ratio) => {
+        for (const place of window.places) paint(raster, place, drawn, window, scale, ratio);
+      }}
+    />
+  );
+}
+
+function Overlay({ run, layout, width }: Props) {
+  const scale = scaleOf(width);
+  const x = toPixel(scale, readStep.value);
+  const hovered = hover.value?.run === run.name ? hover.value.row : null;
+  const chosen = (runName.value === run.name || hovered !== null) && (hovered ?? focusRow.value);
+  const place =
+    chosen === false || chosen === null
+      ? null
+      : layout.places.find((p) => p.row.id === chosen && (p.row.kind === "total") === (chosen === ""));
+  return (
+    <>
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      {place ? (
+        <div
+          class="outline"
+          style={{ top: `${place.stripTop - 2}px`, height: `${place.stripHeight + 4}px`, width: `${width + 4}px` }}
+        />
+      ) : null}
+    </>
+  );
+}
+
+/** The step of the run's record that is in force at a place of the axis; a whole step where there is none. */
+function snap(run: Run, step: number): number {
+  const overview = overviewOf(run.name).value;
+  const column = overview ? columnAt(overview, step) : -1;
+  return overview && column >= 0 ? overview.starts[column] : Math.floor(step);
+}
+
+export function RunColumn(props: Props) {
+  const { run, layout, width } = props;
+  const scale = scaleOf(width);
+  const where = (event: MouseEvent) => {
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
+    return { step: snap(run, toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same
+    <div
+      class="run-column"
+      onPointerMove={(event) => {
+        const { step, place } = where(event);
+        hover.value = place
+          ? { step, run: run.name, row: place.row.id, channel: null, x: event.clientX, y: event.clientY }
+          : null;
+      }}
+      onPointerLeave={() => (hover.value = null)}
+      onPointerDown={(event) => startDrag(event, width)}
+      onClick={(event) => {
+        if ((event.target as Element).closest("button")) return;
+        const { step, place } = where(event);
+        setStep(step);
+        if (place && place.row.kind !== "total") {
+          focusRow.value = place.row.id;
+          update({ run: run.name });
+        }
+      }}
+      onDblClick={(event) => {
+        const { place } = where(event);
+        if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
+      }}
+    >
+      <Strips {...props} />
+      <Overlay {...props} />
+      <ZoomBox width={width} />
+    </div>
+  );
+}

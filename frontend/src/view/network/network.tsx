@@ -1,0 +1,185 @@
+/** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
+
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { formatCount, formatShare, plural } from "../../model/format";
+import { differenceText, MEASURE_TITLES } from "../../model/measure";
+import { sumOf } from "../../model/overview";
+import { readAt } from "../../model/series";
+import { LEGEND, STATE_TITLES } from "../../model/states";
+import { DataTable, Skeleton, TableButton } from "../shared/bits";
+import { useSize } from "../shared/canvas";
+import { pastText, weightsText } from "../shared/words";
+import { apart, baselineRun, differs } from "../state/baseline";
+import { cursor } from "../state/cursor";
+import { overviewOf, type Run, rows, runs, shownRuns, sparse } from "../state/data";
+import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
+import { RunColumn } from "./column";
+import { DotsColumn, DotsHead } from "./dots";
+import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, runColumn } from "./geometry";
+import { RunHead } from "./head";
+import { Names } from "./names";
+
+const HEAD_HEIGHT = 98;
+/** What the line of pruned weights adds. */
+const WEIGHTS_HEIGHT = 16;
+/** Narrower columns give the second number a line of its own. */
+const NARROW = 132;
+
+function Body({ layout, block, height, column }: { layout: Layout; block: number; height: number; column: number }) {
+  const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
+  const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
+  return (
+    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
+      <Names window={window} />
+      {shownRuns.value.map((run, i) => (
+        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} first={i === 0} />
+      ))}
+      <DotsColumn window={window} width={DOTS_WIDTH} />
+    </div>
+  );
+}
+
+/** What differs between the runs' past, said once for all of them. */
+export function PastNote({ runs = shownRuns.value }: { runs?: readonly Run[] }) {
+  const pasts = new Map<string | null, string[]>();
+  for (const run of runs) pasts.set(run.past, [...(pasts.get(run.past) ?? []), run.name]);
+  if (pasts.size < 2) return null;
+  const text = [...pasts]
+    .map(([past, names]) => `${names.length > 3 ? plural(names.length, "run") : names.join(", ")}: ${pastText(past)}`)
+    .join("; ");
+  return <p class="note">The runs compare with different pasts, so their changes can't be compared: {text}.</p>;
+}
+
+function NetworkTable() {
+  const base = differs.value ? baselineRun.value : null;
+  const columns = [
+    { title: "Layer", text: true },
+    { title: "Run", text: true },
+    { title: "Channels" },
+    ...LEGEND.map((state) => ({ title: STATE_TITLES[state] })),
+    { title: "Violated" },
+    { title: "Non-finite" },
+    ...(sparse.value ? [{ title: "Pruned weights" }] : []),
+    ...(base ? [{ title: `${MEASURE_TITLES[measure.value]} against ${base.name}` }] : []),
+  ];
+  const lines = rows.value.flatMap((row) =>
+    shownRuns.value.map((run) => {
+      const overview = overviewOf(run.name).value;
+      const series = overview && sumOf(overview, row.layers);
+      const readout = series ? readAt(series, cursor.value) : null;
+      const states = LEGEND.map((state) =>
+        readout ? `${formatCount(readout.counts[state])} (${formatShare(readout.counts[state], readout.total)})` : "–",
+      );
+      return [
+        row.kind === "layer" ? row.layer.id : row.kind === "group" ? `${row.id}/` : row.label,
+        run.name,
+        series ? formatCount(series.channels) : "–",
+        ...states,
+        readout ? formatCount(readout.violated) : "–",
+        readout ? formatCount(readout.nonfinite) : "–",
+        ...(sparse.value ? [(readout && weightsText(readout)) ?? "–"] : []),
+        ...(base ? [differenceText(apart(run, base, row.layers, cursor.value), measure.value)] : []),
+      ];
+    }),
+  );
+  return (
+    <DataTable caption={`Channels in each state at step ${formatCount(cursor.value)}`} columns={columns} rows={lines} />
+  );
+}
+
+function Message() {
+  const reason =
+    runs.value.every((run) => run.records === 0) && runs.value.length > 0
+      ? "Nothing is recorded yet. The first record comes when training has done as many steps as every= says, and is on disk two seconds later. Then reload TensorBoard, at its top right, or let it reload by itself."
+      : shownRuns.value.length === 0
+        ? "No run is shown. Tick a run on the left, or change the filter for runs."
+        : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
+  return <p class="message">{reason}</p>;
+}
+
+export function NetworkView() {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const [block, setBlock] = useState(0);
+  const shown: Run[] = shownRuns.value;
+  const list = rows.value;
+  const column = runColumn(size.width, shown.length);
+  const narrow = column - GAP < NARROW;
+  const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
+  const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
+  const empty = shown.length === 0 || list.length === 0;
+  const asTable = tables.value.has("network");
+  const first =
+    shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+
+  // The keyboard's row stays in sight.
+  useLayoutEffect(() => {
+    const scroller = ref.current;
+    const place = layout.places.find((p) => p.row.kind !== "total" && p.row.id === focusRow.value);
+    if (!scroller || !place) return;
+    const visible = scroller.clientHeight - head;
+    if (place.top < scroller.scrollTop) scroller.scrollTop = place.top;
+    else if (place.top + place.height > scroller.scrollTop + visible) {
+      scroller.scrollTop = place.top + place.height - visible;
+    }
+  }, [focusRow.value]);
+
+  return (
+    <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
+      <PastNote />
+      {asTable && !empty ? (
+        <div class="panel-top">
+          <h1>Is it still learning?</h1>
+          <TableButton panel="network" what="the network" />
+        </div>
+      ) : null}
+      <div
+        class="net"
+        ref={ref}
+        role="region"
+        aria-label="Layers by runs"
+        tabIndex={0}
+        onScroll={(event) => setBlock(blockOf(event.currentTarget.scrollTop))}
+        onPointerLeave={() => (hover.value = null)}
+      >
+        {empty ? <Message /> : null}
+        {!empty && asTable ? <NetworkTable /> : null}
+        {!empty && !asTable ? (
+          <div
+            class="net-inner"
+            style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
+          >
+            <div
+              class={`net-head ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
+              style={{
+                height: `${head}px`,
+                gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px`,
+              }}
+            >
+              <div class="net-title">
+                <div class="net-title-line">
+                  <h1>Is it still learning?</h1>
+                  <TableButton panel="network" what="the network" />
+                </div>
+                <p>
+                  {differs.value
+                    ? `${MEASURE_TITLES[measure.value]}: difference to ${baselineRun.value?.name}, by layer`
+                    : "Share of channels in each state, by layer"}{" "}
+                  (input at top)
+                </p>
+              </div>
+              {shown.map((run, i) => (
+                <RunHead key={run.name} run={run} width={column - GAP} first={i === 0} />
+              ))}
+              <DotsHead />
+            </div>
+            {first ? (
+              <Skeleton height={420} />
+            ) : (
+              <Body layout={layout} block={block} height={size.height} column={column} />
+            )}
+          </div>
+        ) : null}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,83 @@
+/** A canvas at device resolution that redraws when its inputs or its size change. */
+
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Box, makeRaster, putRaster, type Raster } from "../../draw/raster";
+import type { Style } from "./bits";
+
+export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, ratio: number) => void;
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** The content size of an element, followed. */
+export function useSize<E extends HTMLElement>() {
+  const ref = useRef<E>(null);
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const read = () => {
+      const { clientWidth: width, clientHeight: height } = element;
+      setSize((last) => (last.width === width && last.height === height ? last : { width, height }));
+    };
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    read();
+    return () => observer.disconnect();
+  }, []);
+  return { ref, size };
+}
+
+interface CanvasProps {
+  /** A sentence that says what the picture shows. */
+  label: string;
+  draw: Draw;
+  /** The picture is drawn again when one of these changes. */
+  inputs: readonly unknown[];
+  width: number;
+  height: number;
+  style?: Style;
+  class?: string;
+}
+
+export function Canvas({ label, draw, inputs, width, height, style, ...rest }: CanvasProps) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  const ratio = window.devicePixelRatio || 1;
+  useLayoutEffect(() => {
+    const canvas = ref.current;
+    const context = canvas?.getContext("2d");
+    if (!canvas || !context || width <= 0 || height <= 0) return;
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) {
+      canvas.width = w;
+      canvas.height = h;
+    } else context.clearRect(0, 0, w, h);
+    draw(context, width, height, ratio);
+  }, [width, height, ratio, ...inputs]);
+  return (
+    <canvas
+      ref={ref}
+      role="img"
+      aria-label={label}
+      class={rest.class}
+      style={{ width: `${width}px`, height: `${height}px`, ...style }}
+    />
+  );
+}
+
+interface RasterProps extends Omit<CanvasProps, "draw"> {
+  /** Fills the pixels; the box is all of them, the width is that of the canvas in CSS pixels. */
+  paint: (raster: Raster, box: Box, width: number, ratio: number) => void;
+}
+
+/** A canvas whose every pixel is computed. */
+export function RasterCanvas({ paint, ...rest }: RasterProps) {
+  const draw: Draw = (context, width, height, ratio) => {
+    const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
+    paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio);
+    putRaster(context, raster);
+  };
+  return <Canvas {...rest} draw={draw} />;
+}

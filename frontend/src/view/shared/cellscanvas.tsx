@@ -1,0 +1,42 @@
+/** Channels over steps, coloured by state and delta: the heatmap, a thumbnail, a barcode. */
+
+import { aliveStyle } from "../../draw/difference";
+import { drawCells } from "../../draw/heatmap";
+import { pixelsOf } from "../../draw/palette";
+import { differenceStyle } from "../../draw/versus";
+import type { Cells } from "../../model/cells";
+import type { Mode } from "../../model/hash";
+import { range, scaleOf } from "../state/data";
+import { theme } from "../state/store";
+import { RasterCanvas } from "./canvas";
+
+interface Props {
+  /** A sentence that says what the picture shows. */
+  label: string;
+  cells: Cells;
+  /** The channels to draw, from the top. */
+  rows: Uint32Array;
+  mode: Mode;
+  /** Whether the cells are differences to the baseline. */
+  differences?: boolean;
+  /** The colours of two runs, where the cells tell in which of them a channel is alive. */
+  alive?: readonly [string, string];
+  width: number;
+  height: number;
+}
+
+export function CellsCanvas({ label, cells, rows, mode, differences, alive, width, height }: Props) {
+  return (
+    <RasterCanvas
+      label={label}
+      width={width}
+      height={height}
+      inputs={[cells, rows, mode, theme.value, alive?.join(), ...range.value]}
+      paint={(raster, box, w) => {
+        const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+        const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
+        drawCells(raster, box, cells, rows, scaleOf(w), style);
+      }}
+    />
+  );
+}

@@ -1,0 +1,108 @@
+/** Drag = zoom to a box: the steps, and over a heatmap also its rows. */
+
+import { signal } from "@preact/signals";
+import type { PageState } from "../../model/hash";
+import { toPixel, toStep } from "../../model/scale";
+import { range, scaleOf } from "../state/data";
+import { update } from "../state/store";
+
+/** Rows of a heatmap on the page: where they lie in the panel, and which ones they are in their order. */
+export interface RowBand {
+  top: number;
+  height: number;
+  from: number;
+  count: number;
+}
+
+interface Dragged {
+  /** Steps, drawn in all linked panels; null where only rows are dragged over. */
+  steps: [number, number] | null;
+  rows: [number, number] | null;
+}
+
+const dragged = signal<Dragged | null>(null);
+const THRESHOLD = 5;
+/** A drag that goes less far in one direction, also in share of the other, zooms the other alone. */
+const STRAY = 16;
+const STRAY_SHARE = 0.15;
+
+const strays = (own: number, other: number): boolean => own < Math.max(STRAY, STRAY_SHARE * other);
+
+/** What a drag from one place of a panel to another selects. */
+export function boxOf(
+  from: { x: number; y: number },
+  to: { x: number; y: number },
+  width: number,
+  band: RowBand | null,
+): Dragged {
+  const scale = scaleOf(width);
+  const sorted = (a: number, b: number): [number, number] => (a < b ? [a, b] : [b, a]);
+  const [wide, tall] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
+  const rowed = band !== null && from.y >= band.top && !strays(tall, wide);
+  const clampX = (x: number) => toStep(scale, Math.min(width, Math.max(0, x)));
+  const rowAt = (y: number) =>
+    band ? (Math.min(band.height, Math.max(0, y - band.top)) / band.height) * band.count : 0;
+  const [first, last] = sorted(rowAt(from.y), rowAt(to.y));
+  return {
+    steps: rowed && strays(wide, tall) ? null : sorted(clampX(from.x), clampX(to.x)),
+    rows: rowed && band ? [band.from + Math.floor(first), band.from + Math.ceil(last)] : null,
+  };
+}
+
+function zoomTo({ steps, rows }: Dragged): void {
+  const patch: Partial<PageState> = {};
+  if (steps) {
+    const [from, to] = [Math.floor(steps[0]), Math.ceil(steps[1])];
+    if (to - from >= 2) patch.zoom = [from, to];
+  }
+  if (rows && rows[1] > rows[0]) patch.rowZoom = rows;
+  if (patch.zoom || patch.rowZoom) update(patch);
+}
+
+/** Follows the pointer from a press; a press without a move stays a click. */
+export function startDrag(event: PointerEvent, width: number, band: RowBand | null = null): void {
+  if (event.button !== 0) return;
+  const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  const place = (e: MouseEvent) => ({ x: e.clientX - box.left, y: e.clientY - box.top });
+  const start = place(event);
+  const move = (e: PointerEvent) => {
+    const now = place(e);
+    const far = Math.max(Math.abs(now.x - start.x), band ? Math.abs(now.y - start.y) : 0);
+    if (dragged.peek() === null && far < THRESHOLD) return;
+    dragged.value = boxOf(start, now, width, band);
+  };
+  const stop = (swallow: boolean) => {
+    const found = dragged.peek();
+    window.removeEventListener("pointermove", move);
+    window.removeEventListener("pointerup", up);
+    window.removeEventListener("keydown", onEscape, true);
+    dragged.value = null;
+    if (!found) return;
+    // The click that follows a drag must not set the step.
+    window.addEventListener("click", (e) => e.stopPropagation(), { capture: true, once: true });
+    setTimeout(() => window.dispatchEvent(new Event("click")), 0);
+    if (!swallow) zoomTo(found);
+  };
+  const up = () => stop(false);
+  const onEscape = (e: KeyboardEvent) => {
+    if (e.key !== "Escape") return;
+    e.stopPropagation();
+    stop(true);
+  };
+  window.addEventListener("pointermove", move);
+  window.addEventListener("pointerup", up);
+  window.addEventListener("keydown", onEscape, true);
+}
+
+export function ZoomBox({ width, band }: { width: number; band?: RowBand }) {
+  const found = dragged.value;
+  if (!found || (!found.steps && !band)) return null;
+  const scale = { from: range.value[0], to: range.value[1], width };
+  const [a, b] = found.steps?.map((step) => toPixel(scale, step)) ?? [0, width];
+  const rowY = (row: number) => (band ? band.top + ((row - band.from) / band.count) * band.height : 0);
+  const vertical =
+    band && found.rows
+      ? { top: `${rowY(found.rows[0])}px`, bottom: "auto", height: `${rowY(found.rows[1]) - rowY(found.rows[0])}px` }
+      : {};
+  return <div class="zoom-box" style={{ left: `${a}px`, width: `${b - a}px`, ...vertical }} />;
+}
