@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,18 @@ STEPS = {
 }
 ORIGIN = {"seed": "elsewhere"}
 PAST = {"other": "epoch"}
+SAME = ("dense", "ticket", "other")
+"""Runs of one origin."""
 RUNS, RECORDS = len(STEPS), sum(len(steps) for steps in STEPS.values())
+
+STATIONS: list[dict[str, Any]] = [
+    {"s": 15, "r": "ticket", "r2": "other"},
+    {"s": 33, "r": "ticket", "r2": "other", "l": "block/conv2"},
+    {"s": 33, "r": "other", "r2": "ticket", "u": "channels", "l": "block/conv2"},
+    {"s": 34, "r": "ticket", "r2": "other", "mk": "trainable"},
+    {"s": 40, "r": "other", "r2": "ticket", "mk": "trainable", "u": "channels"},
+]
+"""What the tests look at: step, runs A and B, layer, unit and mask, by their keys in the address."""
 
 Masks = tuple[np.ndarray, np.ndarray]
 """Kept and trainable, bool (elements of a channel, channels)."""
@@ -140,3 +152,16 @@ def _values(run: str, steps: range) -> Mapping[str, np.ndarray]:
             hold(array, slice(at, at + 1), kept, trainable)
         values[f"{layer}/kernel"] = array
     return values
+
+
+def as_text(value: float) -> str:
+    """As the page writes an overlap."""
+    if 0 < value < 0.005:
+        return "<.01"
+    return ">.99" if 0.995 <= value < 1 else f"{value:.2f}"
+
+
+def settings(at: int) -> tuple[int, str, str]:
+    """Step, unit and mask of a station."""
+    station = STATIONS[at]
+    return station["s"], station.get("u", "weights"), station.get("mk", "kept")

@@ -16,24 +16,19 @@ from tests.e2e.compared import (
     LAYERS,
     RECORDS,
     RUNS,
+    SAME,
+    STATIONS,
     STEPS,
+    as_text,
     chosen,
     compared_story,
     of_pair,
     overlap,
+    settings,
 )
 from tests.e2e.conftest import Tab, known, tensorboard, wait
 
 NAMES = sorted(STEPS)
-SAME = ("dense", "ticket", "other")
-"""Runs of one origin."""
-STATIONS: list[dict[str, Any]] = [
-    {"s": 15, "r": "ticket", "r2": "other"},
-    {"s": 33, "r": "ticket", "r2": "other", "l": "block/conv2"},
-    {"s": 33, "r": "other", "r2": "ticket", "u": "channels", "l": "block/conv2"},
-    {"s": 34, "r": "ticket", "r2": "other", "mk": "trainable"},
-    {"s": 40, "r": "other", "r2": "ticket", "mk": "trainable", "u": "channels"},
-]
 
 
 @pytest.fixture(scope="module", params=["fast", "slow"])
@@ -54,19 +49,6 @@ def seen(compared: Tab) -> list[dict[str, Any]]:
     """Every station, walked through once."""
     found: list[dict[str, Any]] = clean(compared.drive("compareNumbers", stations=STATIONS))
     return found
-
-
-def as_text(value: float) -> str:
-    """As the page writes an overlap."""
-    if 0 < value < 0.005:
-        return "<.01"
-    return ">.99" if 0.995 <= value < 1 else f"{value:.2f}"
-
-
-def settings(at: int) -> tuple[int, str, str]:
-    """Step, unit and mask of a station."""
-    station = STATIONS[at]
-    return station["s"], station.get("u", "weights"), station.get("mk", "kept")
 
 
 STATION = pytest.mark.parametrize("at", range(len(STATIONS)))
