@@ -11,7 +11,7 @@ from werkzeug import wrappers
 from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.failures import not_found, shown
-from tb_pastnet.serve.http.web import Answer, Route, WsgiApp, answer, application
+from tb_pastnet.serve.http.web import Answer, Known, Route, WsgiApp, answer, application
 from tb_pastnet.serve.routes.table import ROUTES
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
@@ -67,7 +67,7 @@ class PastNetPlugin(base_plugin.TBPlugin):
     def _data_route(self, path: str) -> Route:
         route = ROUTES[path]
 
-        def serve(request: wrappers.Request) -> Answer:
+        def serve(request: wrappers.Request) -> Answer | Known:
             caller = Caller(
                 plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             )

@@ -6,7 +6,6 @@ TensorBoard's validator asks for. Nothing that a route raises reaches TensorBoar
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from tensorboard.backend import http_util
 from werkzeug import wrappers
 
 from tb_pastnet.serve.http.failures import Failure, from_tensorboard, internal, not_allowed
+from tb_pastnet.serve.http.packing import gzipped
 
 JSON = "application/json"
 BINARY = "application/octet-stream"
@@ -25,7 +25,7 @@ CSV = "text/csv"
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-Route = Callable[[wrappers.Request], "Answer"]
+Route = Callable[[wrappers.Request], "Answer | Known"]
 
 _WORTH_PACKING = 1024
 _SAVES = 0.9
@@ -52,6 +52,19 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True)
+class Known:
+    """An answer that was given before and may be gone since: a 304 needs its name alone.
+
+    Attributes:
+        tag: its entity tag.
+        make: gives it.
+    """
+
+    tag: str
+    make: Callable[[], Answer]
+
+
 def answer(body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
     """Makes an answer: names its content and packs it where that pays.
 
@@ -62,13 +75,14 @@ def answer(body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] 
         content_type: its media type.
         headers: further headers.
     """
-    # The name must be weak: one tag stands for the packed and for the plain bytes.
-    tag = f'W/"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    packed = b""
     if content_type == BINARY and len(body) >= _WORTH_PACKING:
-        packed = gzip.compress(body, compresslevel=1, mtime=0)
-        if len(packed) < _SAVES * len(body):
-            return Answer(packed, content_type, tag, packed=True, headers=headers)
-    return Answer(body, content_type, tag, headers=headers)
+        packed = gzipped(body)
+    if len(packed) >= _SAVES * len(body):
+        packed = b""
+    # The name must be weak: one tag stands for the packed and for the plain bytes.
+    tag = f'W/"{hashlib.blake2b(packed or body, digest_size=12).hexdigest()}"'
+    return Answer(packed or body, content_type, tag, packed=bool(packed), headers=headers)
 
 
 def application(route: Route) -> WsgiApp:
@@ -109,11 +123,14 @@ def _respond(request: wrappers.Request, route: Route) -> Any:
         return _failure(request, internal(error))
 
 
-def _success(request: wrappers.Request, found: Answer) -> Any:
-    headers = [("ETag", found.tag), ("Vary", "Accept-Encoding"), *found.headers]
-    asked = request.headers.get("If-None-Match", "")
-    if found.tag in (part.strip() for part in asked.split(",")):
+def _success(request: wrappers.Request, found: Answer | Known) -> Any:
+    asked = [part.strip() for part in request.headers.get("If-None-Match", "").split(",")]
+    if isinstance(found, Known) and found.tag not in asked:
+        found = found.make()
+    headers = [("ETag", found.tag), ("Vary", "Accept-Encoding")]
+    if isinstance(found, Known) or found.tag in asked:
         return http_util.Respond(request, b"", BINARY, code=304, headers=headers)
+    headers += found.headers
     return http_util.Respond(
         request,
         found.body,

@@ -10,25 +10,48 @@ import numpy.typing as npt
 from tb_pastnet.core.description import Variable
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.parameters import Arguments
-from tb_pastnet.serve.http.web import Answer
+from tb_pastnet.serve.http.web import Answer, Known
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import UNKEPT, Store
+
+_NAME_BYTES = 512
 
 MOST_STEP = 10**15
 """The largest step that a request may name."""
 
 
 def kept(
-    store: Store, key: Hashable, version: Hashable, make: Callable[[], tuple[Answer, bool]]
-) -> Answer:
-    """An answer from the cache. One that TensorBoard withheld a part of is made anew each time."""
+    store: Store,
+    key: tuple[Hashable, ...],
+    version: Hashable,
+    make: Callable[[], tuple[Answer, bool]],
+) -> Answer | Known:
+    """An answer from the cache. One that TensorBoard withheld a part of is made anew each time.
+
+    Of an answer that was given before its name is kept for longer, so that a client that still has
+    it is told so at no cost.
+
+    Args:
+        store: the records.
+        key: which answer.
+        version: changes when the data behind it change.
+        make: gives the answer, and whether nothing was withheld.
+    """
 
     def sized() -> tuple[Answer, int]:
         made, complete = make()
+        if complete:
+            store.kept_small(name, version, lambda: (made.tag, _NAME_BYTES))
         return made, len(made.body) if complete else UNKEPT
 
-    return store.kept(key, version, sized)
+    def fresh() -> Answer:
+        return store.kept(key, version, sized)
+
+    name = ("name", *key)
+    if store.holds_small(name, version):
+        return Known(store.kept_small(name, version, lambda: (fresh().tag, _NAME_BYTES)), fresh)
+    return fresh()
 
 
 def chosen(store: Store, caller: Caller, arguments: Arguments) -> tuple[Run, Variable, str]:

@@ -15,7 +15,7 @@ from tb_pastnet.serve.http import container, parameters
 from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.strict_json import dumps
-from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import MOST_STEP, chosen, first_after, kept
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.movement import Movement, make_movement
@@ -26,7 +26,7 @@ from tb_pastnet.serve.views.events import merge_events
 from tb_pastnet.serve.views.violations import entries, mark
 
 
-def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """State and relative delta of each record and channel of one variable."""
     run, variable, layer_id = chosen(store, caller, arguments)
     threshold = parameters.threshold(arguments)

@@ -7,7 +7,7 @@ from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.strict_json import dumps
-from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import MOST_STEP, kept
 from tb_pastnet.serve.store.overlap_sets import UNITS
 from tb_pastnet.serve.store.source import Caller
@@ -17,7 +17,7 @@ from tb_pastnet.serve.views.overlap_layers import make_overlap_layers
 from tb_pastnet.serve.views.overlap_read import Question
 
 
-def overlap_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def overlap_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """Each two of some runs at a step, over all layers or in one."""
     runs = parameters.runs(arguments, store.catalog(caller))
     step = parameters.whole(arguments, "step", least=-MOST_STEP, most=MOST_STEP)
@@ -38,7 +38,7 @@ def overlap_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     return kept(store, key, tuple(run.version for run in runs), make)
 
 
-def overlap_layers_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def overlap_layers_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """Two runs, layer by layer in at most `cols` columns."""
     catalog = store.catalog(caller)
     pair = parameters.run(arguments, catalog), parameters.run(arguments, catalog, "other")

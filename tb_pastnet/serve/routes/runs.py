@@ -8,7 +8,7 @@ from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.strict_json import dumps
-from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import kept
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.marks import Marked
@@ -23,7 +23,7 @@ from tb_pastnet.serve.views.overview import make_overview
 from tb_pastnet.serve.views.violations import listed
 
 
-def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """All runs and their networks."""
     del arguments
     catalog = store.catalog(caller)
@@ -42,7 +42,7 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     )
 
 
-def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """Every layer of a run in at most `cols` columns."""
     run = parameters.run(arguments, store.catalog(caller))
     threshold = parameters.threshold(arguments)
@@ -59,7 +59,7 @@ def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     )
 
 
-def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """Held weights of a run that moved."""
     run = parameters.run(arguments, store.catalog(caller))
 
@@ -96,7 +96,7 @@ def _noting(
         yield variable, one
 
 
-def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
+def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """How far the outputs of a run moved on its probe."""
     run = parameters.run(arguments, store.catalog(caller))
 

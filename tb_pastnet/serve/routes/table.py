@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tb_pastnet.serve.http.parameters import Arguments
-from tb_pastnet.serve.http.web import Answer
+from tb_pastnet.serve.http.web import Answer, Known
 from tb_pastnet.serve.routes.export import export_impl
 from tb_pastnet.serve.routes.layers import channel_impl, layer_impl
 from tb_pastnet.serve.routes.overlap import overlap_impl, overlap_layers_impl
@@ -18,7 +18,7 @@ from tb_pastnet.serve.routes.runs import (
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 
-ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer]] = {
+ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer | Known]] = {
     "/index": index_impl,
     "/overview": overview_impl,
     "/layer": layer_impl,

@@ -24,6 +24,7 @@ from tb_pastnet.serve.store.source import Caller, Listing, Source, Stamp
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE)
 _TOLD = (TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
+_KNOWN = (*_HEAD, *_TOLD)
 _RUNS_A_CALL = 64
 
 
@@ -54,6 +55,7 @@ class Librarian:
         self._fresh_for = fresh_for
         self._latest: dict[str, tuple[float, Catalog]] = {}
         self._lock = threading.Lock()
+        self._listings: dict[str, tuple[Listing, Listing]] = {}
         self._lineages: dict[str, dict[str, Lineage]] = {}
         self._joins: dict[str, dict[str, Run]] = {}
         self._summaries: dict[str, dict[str, Run]] = {}
@@ -75,9 +77,7 @@ class Librarian:
             return latest
 
     def _make(self, caller: Caller) -> Catalog:
-        listing, failed = self._source.listing(caller)
-        for tb_run in failed:
-            listing[tb_run] = self._list_piecewise(caller, tb_run)
+        listing = self._listing(caller)
         joined = self._joined(caller, listing)
         own = self._own_writers(caller, listing)
         runs = {run.name: run for run in joined}
@@ -85,6 +85,30 @@ class Librarian:
             name = _free_name(run.name, runs)
             runs[name] = run if name == run.name else replace(run, name=name)
         return Catalog(dict(sorted(runs.items())), _warnings(listing))
+
+    def _listing(self, caller: Caller) -> Listing:
+        """All our series. Only runs in which something was written are listed in full.
+
+        A writer ends each group of records with its timeline, and tells everything else in series
+        of known names: where these stand still, so do the others. Runs without a timeline, such as
+        a user's own writer's, can't be told so.
+        """
+        glance = self._source.glance(caller, _KNOWN)
+        before, listed = self._listings.get(caller.experiment, ({}, {}))
+        still = {}
+        if glance is not None and before:
+            runs = self._source.runs(caller)
+            still = {run: listed[run] for run in runs if _stands(run, before, glance, listed)}
+            stale = [run for run in runs if run not in still]
+            listing, failed = self._source.listing(caller, stale) if stale else ({}, [])
+        else:
+            listing, failed = self._source.listing(caller)
+        listing.update(still)
+        for tb_run in failed:
+            listing[tb_run] = self._list_piecewise(caller, tb_run)
+        # The glance from before: what was written since then shows the next time.
+        self._listings[caller.experiment] = glance or {}, listing
+        return listing
 
     def other_runs(self, caller: Caller, catalog: Catalog) -> int:
         """How many of TensorBoard's runs hold none of our data."""
@@ -94,7 +118,7 @@ class Librarian:
     def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
         name = parse_run(run)
-        found = self._source.probe(caller, run, (*_HEAD, *_TOLD))
+        found = self._source.probe(caller, run, _KNOWN)
         if name is None or TAG_DESCRIPTION not in found:
             return found
         readings, withheld = self._source.read(caller, [run], [TAG_DESCRIPTION])
@@ -145,6 +169,12 @@ class Librarian:
                 now[tb_run] = summaries.date(described, readings, withheld)
         self._summaries[caller.experiment] = now
         return list(now.values())
+
+
+def _stands(run: str, before: Listing, now: Listing, listed: Listing) -> bool:
+    """Whether nothing was written to a run between two glances."""
+    told = TAG_TIMELINE in now.get(run, {}) and parse_run(run) is not None
+    return told and run in listed and before.get(run) == now[run]
 
 
 def _same(known: Sequence[Lineage], now: Sequence[Lineage]) -> bool:

@@ -19,6 +19,7 @@ from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.source import Message, Stamp
+from tb_pastnet.serve.threads import Each, in_turn
 
 Decoded = TypeVar("Decoded")
 
@@ -69,7 +70,11 @@ class Lineage:
 
 
 def decode_all(
-    messages: Iterable[Message], decode: Callable[[bytes, int], Decoded], found: Notes
+    messages: Iterable[Message],
+    decode: Callable[[bytes, int], Decoded],
+    found: Notes,
+    *,
+    each: Each = in_turn,
 ) -> Iterator[Decoded]:
     """Decodes what can be decoded and notes the rest.
 
@@ -77,18 +82,25 @@ def decode_all(
         messages: events of one series.
         decode: takes the bytes and the step.
         found: gets one note for each message that can't be read.
+        each: how one message after the other is decoded.
 
     Yields:
         The decoded messages, in order.
     """
-    for message in messages:
+
+    def tried(message: Message) -> Decoded | str:
         if message.data is None:
-            found[notes.FOREIGN] += 1
-            continue
+            return notes.FOREIGN
         try:
-            yield decode(message.data, message.step)
+            return decode(message.data, message.step)
         except UnreadableRecord as error:
-            found[notes.reason(error)] += 1
+            return notes.reason(error)
+
+    for one in each(tried, messages):
+        if isinstance(one, str):
+            found[one] += 1
+        else:
+            yield one
 
 
 def make_lineage(

@@ -18,6 +18,7 @@ from tb_pastnet.core.statistics import DELTA_MAX, KEPT, TRAINABLE
 from tb_pastnet.serve.store.marks import Marks, find_marks, join_marks, pruned_weights
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.series import Series
+from tb_pastnet.serve.threads import Each, in_turn
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -81,7 +82,11 @@ class Movement:
 
 
 def make_movement(
-    series: Series, variable: Variable, commanded: Integers | None = _NO_STEPS
+    series: Series,
+    variable: Variable,
+    commanded: Integers | None = _NO_STEPS,
+    *,
+    each: Each = in_turn,
 ) -> Movement:
     """Tells the state and the relative delta of each record and channel.
 
@@ -91,25 +96,27 @@ def make_movement(
         commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
             they are known. Weights that were held and are pruned then don't violate anything.
             None: the writer itself looked for held weights that moved, so that none are marked.
+        each: how some channels after the other are dealt with.
     """
-    calm = 0xFF if commanded is None else _calm(series, commanded)
+    calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
-    marks: list[Marks] = []
-    pruned, partial = np.zeros((2, records))
     measured = variable.role == _KERNEL
     # In slabs of channels: what is computed in between stays small.
     wide = max(_SLAB // max(records, 1), 1)
-    for at in range(0, channels, wide):
+
+    def slab(at: int) -> tuple[Marks, tuple[Floats, Floats]]:
         codes = series.codes[:, :, at : at + wide]
         delta[:, at : at + wide] = states.relative_delta(codes)
-        state[:, at : at + wide] = calm & states.unsettled_states(
+        told = states.unsettled_states(
             codes, series.steps, series.past_steps, measured=measured, audited=commanded is None
         )
-        marks.append(find_marks(state[:, at : at + wide], codes, at))
-        more = pruned_weights(codes, variable.elements)
-        pruned, partial = pruned + more[0], partial + more[1]
+        told &= calm
+        state[:, at : at + wide] = told
+        return find_marks(told, codes, at), pruned_weights(codes, variable.elements)
+
+    slabs = list(each(slab, range(0, channels, wide)))
     return Movement(
         series.steps,
         series.past_steps,
@@ -117,9 +124,9 @@ def make_movement(
         series.learning_rates,
         state,
         delta,
-        join_marks(marks),
-        pruned,
-        partial,
+        join_marks([marks for marks, _ in slabs]),
+        sum((pruned for _, (pruned, _) in slabs), np.zeros(records)),
+        sum((partial for _, (_, partial) in slabs), np.zeros(records)),
         series.account,
         series.notes,
     )

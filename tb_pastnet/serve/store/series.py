@@ -19,6 +19,7 @@ from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import Place
 from tb_pastnet.serve.store.shelf import choose, concatenate, joined, pile
 from tb_pastnet.serve.store.source import Message
+from tb_pastnet.serve.threads import Each, in_turn
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -74,6 +75,7 @@ def make_series(
     withheld: Sequence[tuple[str, str]] = (),
     sampled: bool = False,
     rows: Rows = ROWS,
+    each: Each = in_turn,
 ) -> Series:
     """Decodes and joins what is stored of a variable.
 
@@ -84,9 +86,10 @@ def make_series(
         withheld: series that TensorBoard could not hand out.
         sampled: whether only a part of the events was read.
         rows: the statistics that are needed. The others may come back as NaN.
+        each: how one event after the other is decoded.
     """
     parts = [
-        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, rows)
+        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, rows, each)
         for place in places
     ]
     ordinals = [_order(place, at) for at, place in enumerate(places)]
@@ -110,15 +113,17 @@ def _part(
     channels: int,
     withheld: Sequence[tuple[str, str]],
     rows: Rows,
+    each: Each,
 ) -> _Part:
     lost: Notes = Counter()
+    reshaped: Notes = Counter()
     lineage = place.lineage.name.lineage if place.lineage else 0
     blocks = decode_all(
         messages,
         lambda data, step: open_block(data, tag=place.tag, step=step, lineage=lineage, rows=rows),
         lost,
+        each=each,
     )
-    reshaped: Notes = Counter()
     fitting = _of_width(blocks, channels, reshaped)
     if place.lineage is None:
         fitting = iter(_as_written(fitting))

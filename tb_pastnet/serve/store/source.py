@@ -83,8 +83,14 @@ class Source:
         found = self._provider.list_runs(caller.context, experiment_id=caller.experiment)
         return [run.run_name for run in found]
 
-    def listing(self, caller: Caller) -> tuple[Listing, list[str]]:
+    def listing(
+        self, caller: Caller, only: Collection[str] | None = None
+    ) -> tuple[Listing, list[str]]:
         """Lists our series.
+
+        Args:
+            caller: on whose behalf.
+            only: names of runs; None: all.
 
         Returns:
             Stamps by run and tag, and the runs that TensorBoard could not list: one series with
@@ -94,19 +100,34 @@ class Source:
             PublicError: TensorBoard refuses, for example an unknown experiment.
         """
         try:
-            return self._list(caller, None, None), []
+            return self._list(caller, only, None), []
         except errors.PublicError:
             raise
         except Exception:  # of TensorBoard, see above
             logger.debug("list_tensors failed; asking run by run", exc_info=True)
         listing: Listing = {}
         failed: list[str] = []
-        for run in self.runs(caller):
+        for run in self.runs(caller) if only is None else only:
             try:
                 listing.update(self._list(caller, [run], None))
             except Exception:
                 failed.append(run)
         return listing, failed
+
+    def glance(self, caller: Caller, tags: Collection[str]) -> Listing | None:
+        """Lists some tags of all runs: much quicker than all of them. None where that fails.
+
+        Args:
+            caller: on whose behalf.
+            tags: names of tags.
+        """
+        try:
+            return self._list(caller, None, tags)
+        except errors.PublicError:
+            raise
+        except Exception:  # of TensorBoard, as above
+            logger.debug("list_tensors failed; listing everything", exc_info=True)
+            return None
 
     def probe(self, caller: Caller, run: str, tags: Collection[str]) -> dict[str, Stamp]:
         """Lists those of the tags that TensorBoard can list, one by one.

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
 
 from tensorboard.data import provider as tb_provider
 
@@ -18,11 +15,12 @@ from tb_pastnet.serve.store.catalog import Catalog, Librarian
 from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_events
 from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
-from tb_pastnet.serve.store.movement import Movement, events, make_movement
+from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, events, make_movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series, make_series
 from tb_pastnet.serve.store.shelf import MOST_CELLS
 from tb_pastnet.serve.store.source import ALL, Caller, Readings, Source
+from tb_pastnet.serve.threads import Each, Value, a_few_at_once, in_threads, in_turn
 
 CEILING = 256 << 20
 """Bytes of decoded records and of answers that are kept for later requests."""
@@ -33,17 +31,12 @@ CELLS_A_CALL = 4 << 20
 FRESH_FOR = 1.0
 """Seconds for which what is listed counts as new. TensorBoard itself looks every 5 seconds."""
 
-THREADS = min(4, os.cpu_count() or 1)
-"""Threads that decode records: zlib and NumPy let others run."""
-
 UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
 _EVENT_RECORDS = 16
 _SMALL = 2
-
-Item = TypeVar("Item")
-Value = TypeVar("Value")
+_WIDE = 256
 
 
 class Store:
@@ -66,7 +59,6 @@ class Store:
         self._cache = Cache(ceiling - ceiling // _SMALL)
         self._small = Cache(ceiling // _SMALL)
         self._masks = MaskStore(self._source, self._cache)
-        self._threads = ThreadPoolExecutor(THREADS, "pastnet")
 
     def catalog(self, caller: Caller) -> Catalog:
         """All runs as of now. One quick provider call where nothing is new."""
@@ -125,7 +117,7 @@ class Store:
         """
 
         def make() -> tuple[Series, int]:
-            found = next(self._read(caller, run, [variable], ROWS))[1]
+            found = self._read_one(caller, run, variable, ROWS)
             return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
         return self._cache.get(_key("series", caller, run, variable), run.version, make)
@@ -141,8 +133,10 @@ class Store:
 
         def make() -> tuple[Movement, int]:
             commanded = self.held(caller, run).commanded(variable)
-            records = next(self._read(caller, run, [variable], ROWS))[1]
-            made = make_movement(records, run.variables[variable], commanded)
+            # Where the writer looked for held weights that moved, no marks need the largest change.
+            rows = MOVING_ROWS if commanded is None else ROWS
+            records = self._read_one(caller, run, variable, rows)
+            made = make_movement(records, run.variables[variable], commanded, each=in_threads)
             made = replace(made, events=tuple(events(records)))
             return made, UNKEPT if notes.WITHHELD in made.notes else made.size
 
@@ -174,17 +168,8 @@ class Store:
         def read(some: Sequence[str]) -> list[Value]:
             return [make(*found) for found in self._read(caller, run, some, rows)]
 
-        for made in self._threads.map(read, _calls(run, variables)):
+        for made in in_threads(read, _calls(run, variables)):
             yield from made
-
-    def in_threads(self, action: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
-        """The results of an action, in order, computed in a few threads where that is faster.
-
-        Args:
-            action: must not ask the store for anything.
-            items: its arguments.
-        """
-        return self._threads.map(action, items)
 
     def kept(
         self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]
@@ -211,8 +196,19 @@ class Store:
         """Events as TensorBoard hands them out, and what it doesn't. See `Source.read`."""
         return self._source.read(caller, tb_runs, tags)
 
+    def _read_one(self, caller: Caller, run: Run, variable: str, rows: Rows) -> Series:
+        """The records of one variable; of a wide one by all threads."""
+        wide = run.variables[variable].channels >= _WIDE
+        each: Each = a_few_at_once if wide else in_turn
+        return next(self._read(caller, run, [variable], rows, each))[1]
+
     def _read(
-        self, caller: Caller, run: Run, variables: Sequence[str], rows: Rows
+        self,
+        caller: Caller,
+        run: Run,
+        variables: Sequence[str],
+        rows: Rows,
+        each: Each = in_turn,
     ) -> Iterator[tuple[str, Series]]:
         tags = [place.tag for one in variables for place in run.places[one]]
         most = max((_most_events(run, one) for one in variables), default=ALL)
@@ -227,6 +223,7 @@ class Store:
                     withheld=withheld,
                     sampled=most < ALL,
                     rows=rows,
+                    each=each,
                 ),
             )
 

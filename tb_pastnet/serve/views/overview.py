@@ -15,6 +15,7 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.threads import in_threads
 from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.digest import Digest, digest_of
 from tb_pastnet.serve.views.rows import Row, stack
@@ -95,7 +96,7 @@ def make_overview(
         most: columns at most; None: one for each record.
     """
     digest = digest_of(store, caller, run, most)
-    rows = store.in_threads(lambda tally: tally.row(threshold), digest.tallies)
+    rows = in_threads(lambda tally: tally.row(threshold), digest.tallies)
     return Overview(run, threshold, digest, tuple(rows))
 
 

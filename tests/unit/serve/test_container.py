@@ -46,3 +46,11 @@ def test_arrays_of_any_layout_are_packed_row_by_row() -> None:
 def test_another_dtype_is_refused() -> None:
     with pytest.raises(ValueError, match="^Could not pack section 'a': expected a dtype of u1"):
         pack({}, {"a": np.zeros(1, np.int64)})
+
+
+def test_arrays_that_lie_column_by_column_are_packed_row_by_row() -> None:
+    array = np.arange(300 * 7, dtype=np.int16).reshape(300, 7)
+    for some in (array.T, array[::2, ::3], array[:, 1:2], array[:0].T, array.T.astype(">i2")):
+        data = pack({}, {"a": some})
+        assert data == pack({}, {"a": np.ascontiguousarray(some).astype("<i2")})
+        np.testing.assert_array_equal(unpack(data)[1]["a"], some)

@@ -9,7 +9,7 @@ from werkzeug import wrappers
 from werkzeug.test import Client
 
 from tb_pastnet.serve.http.failures import bad_request
-from tb_pastnet.serve.http.web import BINARY, JSON, Answer, answer, application
+from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer, application
 
 LARGE = bytes(5000)
 
@@ -79,3 +79,23 @@ def test_failures_and_errors_have_one_shape(caplog) -> None:
 def test_there_is_no_header_that_opens_us_to_other_sites() -> None:
     headers = client(answer(b"{}", JSON)).get("/", headers={"Origin": "http://evil"}).headers
     assert not [name for name, _ in headers if name.startswith("Access-Control")]
+
+
+def test_what_the_client_has_is_not_even_made() -> None:
+    made: list[str] = []
+
+    def make() -> Answer:
+        made.append("made")
+        return answer(b"new", JSON)
+
+    def route(request: wrappers.Request) -> Known:
+        return Known('W/"old"', make)
+
+    asked = Client(SecurityValidatorMiddleware(application(route)))
+    again = asked.get("/", headers={"If-None-Match": 'W/"old"'})
+    assert (again.status_code, again.headers["ETag"], made) == (304, 'W/"old"', [])
+    fresh = asked.get("/", headers={"If-None-Match": 'W/"another"'})
+    assert (fresh.get_data(), fresh.headers["ETag"]) == (b"new", answer(b"new", JSON).tag)
+    # An answer that became the one that the client has.
+    same = asked.get("/", headers={"If-None-Match": fresh.headers["ETag"]})
+    assert (same.status_code, made) == (304, ["made", "made"])

@@ -1,0 +1,68 @@
+"""A few threads for work in which zlib and NumPy let others run, shared by all requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import islice
+from typing import Protocol, TypeVar
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+THREADS = min(4, os.cpu_count() or 1)
+
+
+class Each(Protocol):
+    """How something is done to many items: one of the functions below."""
+
+    def __call__(self, action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+        """The results, in order."""
+        ...
+
+
+def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+    """Does something to all items at once, as far as there are threads.
+
+    Args:
+        action: must not use the threads itself: it would wait for itself. What it raises goes to
+            the caller.
+        items: its arguments.
+
+    Returns:
+        The results, in order.
+
+    Example:
+        >>> list(in_threads(str.upper, ["a", "b"]))
+        ['A', 'B']
+    """
+    return _pool().map(action, items)
+
+
+def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+    """The same for large results: only so many are made ahead as there are threads.
+
+    Example:
+        >>> list(a_few_at_once(str.upper, "abcdefghi"))[-1]
+        'I'
+    """
+    left = iter(items)
+    while some := list(islice(left, 2 * THREADS)):
+        yield from in_threads(action, some)
+
+
+def in_turn(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+    """The same one by one, each when its result is asked for.
+
+    Example:
+        >>> list(in_turn(str.upper, ["a", "b"]))
+        ['A', 'B']
+    """
+    return map(action, items)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, "pastnet")

@@ -1,0 +1,44 @@
+"""The name of an answer outlives the answer."""
+
+from __future__ import annotations
+
+from tb_pastnet.serve.http.web import JSON, Answer, Known, answer
+from tb_pastnet.serve.routes.kept import kept
+from tb_pastnet.serve.store.store import Store
+from tests.providers import MemoryProvider
+
+KEY = ("a", "b")
+
+
+class Maker:
+    def __init__(self, body: bytes, complete: bool = True) -> None:
+        self.body, self.complete, self.count = body, complete, 0
+
+    def __call__(self) -> tuple[Answer, bool]:
+        self.count += 1
+        return answer(self.body, JSON), self.complete
+
+
+def test_a_name_is_known_where_the_answer_had_to_make_room() -> None:
+    store, maker = Store(MemoryProvider(), ceiling=40_000), Maker(bytes(15_000))
+    first = kept(store, KEY, 1, maker)
+    assert isinstance(first, Answer)
+    kept(store, ("another",), 1, Maker(bytes(15_001)))
+    again = kept(store, KEY, 1, maker)
+    assert isinstance(again, Known)
+    assert (again.tag, maker.count) == (first.tag, 1)
+    assert again.make().body == first.body
+    assert maker.count == 2
+
+
+def test_another_version_has_another_name() -> None:
+    store = Store(MemoryProvider())
+    kept(store, KEY, 1, Maker(b"old"))
+    assert isinstance(kept(store, KEY, 2, Maker(b"new")), Answer)
+
+
+def test_an_answer_that_is_not_whole_has_no_name_to_ask_for() -> None:
+    store, maker = Store(MemoryProvider()), Maker(b"a part", complete=False)
+    for count in (1, 2):
+        assert isinstance(kept(store, KEY, 1, maker), Answer)
+        assert maker.count == count
