@@ -86,6 +86,15 @@ def answer_of(address: str) -> Any:
         return [[0, 0]]
 
 
+def visited(tab: str, base: str, visits: int = 3) -> dict[str, Any]:
+    """What a visit of all that a tab has carries.
+
+    Of several visits that with the fewest bytes: one in which the page reloads sends some twice.
+    """
+    found = [script("everything", tab, base) for _ in range(visits)]
+    return min(found, key=lambda one: int(one["bytes"]))
+
+
 def questions() -> dict[int, str]:
     """The questions as the guide has them, by number, without their tolerances."""
     text = (ROOT / "docs" / "histograms.md").read_text("utf-8").split("## The questions")[1]
@@ -186,7 +195,7 @@ def main(argv: Sequence[str]) -> int:
         bases = {tab: tensorboard(stack, logdir / name) for tab, name in TABS.items()}
         read_to_the_end(bases)
         times = script("paint", arguments.rounds, bases["theirs"], bases["ours"])
-        whole = {tab: script("everything", tab, base) for tab, base in bases.items()}
+        whole = {tab: visited(tab, base) for tab, base in bases.items()}
         print(*table_of_costs(times, whole, logdir), "", sep="\n", flush=True)
         answers = {tab: script("ask", tab, base) for tab, base in bases.items()}
         print(*table_of_answers(answers, known), sep="\n")

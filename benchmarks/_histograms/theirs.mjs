@@ -82,6 +82,17 @@ const onlyOne = async (hand) => {
   await hand.click(await middle(box), "the box of seed_1");
 };
 
+/** The step of a ridge: a user moves along it until it is the one that the page marks, and that is one action. */
+async function stepOf(hand, tag, ridge, what) {
+  for (let bin = 0; bin < ridge.bins.length; bin++) {
+    const { x, y } = ridge.screen[bin];
+    await hand.page.mouse.move(x - 1, y);
+    await hand.page.mouse.move(x, y);
+    if ((await labels(hand.page, tag, "seed_0")).step === ridge.step) return (await pointAt(hand, tag, ridge, bin, what)).step;
+  }
+  throw new No(`the ridge of step ${ridge.step} lies behind others`);
+}
+
 /** Points at a bin of a ridge, and reads what the labels say there. */
 async function pointAt(hand, tag, ridge, bin, what) {
   await hand.point(ridge.screen[bin], what);
@@ -135,9 +146,8 @@ export const questions = {
   async 2(hand) {
     const list = await one(hand, "conv1/kernel");
     const [from, to] = longest(list);
-    const first = await pointAt(hand, "conv1/kernel", list[from], 15, "the first ridge that stays as it is");
-    const after = await pointAt(hand, "conv1/kernel", list[to], 15, "the first that is another again");
-    return [first.step, after.step];
+    const first = await stepOf(hand, "conv1/kernel", list[from], "the first ridge that stays as it is");
+    return [first, await stepOf(hand, "conv1/kernel", list[to], "the first that is another again")];
   },
   3: noChannels,
   4: noChannels,
@@ -145,12 +155,15 @@ export const questions = {
   6: noChannels,
   async 7(hand) {
     const list = await one(hand, "conv2/kernel");
-    const share = (ridge) => ridge.bins[zero(ridge)].count / 4608;
+    // A peak at zero is drawn over two bins where zero lies near their border.
+    const share = (ridge) => {
+      const at = zero(ridge);
+      return ridge.bins.slice(at - 1, at + 2).reduce((sum, { count }) => sum + count, 0) / 4608;
+    };
     const steps = [];
     for (let at = 1; at < list.length; at++) {
       if (share(list[at]) - share(list[at - 1]) < 0.05) continue;
-      const seen = await pointAt(hand, "conv2/kernel", list[at], zero(list[at]), "a ridge with a higher peak at zero");
-      steps.push(seen.step);
+      steps.push(await stepOf(hand, "conv2/kernel", list[at], "a ridge with a higher peak at zero"));
     }
     return steps;
   },
