@@ -78,9 +78,11 @@ def listening(command: list[str], log: Path, address: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def tensorboard(logdir: Path, *flags: str) -> Iterator[Tab]:
-    """TensorBoard with its default flags, on a free port."""
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", "0"]
+def tensorboard(logdir: Path, *flags: str, first: str = "") -> Iterator[Tab]:
+    """TensorBoard with its default flags, on a free port; `first` is run in its process before it starts."""
+    start = ["-c", f"{first}\nfrom tensorboard.main import run_main\nrun_main()"]
+    start = start if first else ["-m", "tensorboard.main"]
+    command = [sys.executable, *start, "--logdir", str(logdir), "--port", "0"]
     log = logdir.parent / f"{logdir.name}.log"
     address = r"at (http://127\.0\.0\.1:\d+)"
     with listening([*command, "--host", "127.0.0.1", *flags], log, address) as base:

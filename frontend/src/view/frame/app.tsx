@@ -26,10 +26,19 @@ function Shown() {
   return part ? createElement(part, null) : <FirstLoad />;
 }
 
+/** In place of each view. */
+const NoRecords = () => (
+  <p class="message">
+    Nothing is recorded yet. The first record comes when training has done as many steps as every= says, and is on disk
+    two seconds later. Then reload TensorBoard, at its top right, or let it reload by itself.
+  </p>
+);
+
 function Content() {
   const { value: index, error } = indexOf();
   if (!index) return error ? <Failure text={error} /> : <FirstLoad />;
   if (index.runs.length === 0) return <Empty otherRuns={index.other_runs} warnings={index.warnings} />;
+  if (index.runs.every((run) => run.records === 0)) return <NoRecords />;
   return (
     <>
       {error ? <Failure text={error} /> : null}

@@ -11,7 +11,7 @@ import { useSize } from "../shared/canvas";
 import { pastText, weightsText } from "../shared/words";
 import { apart, baselineRun, differs } from "../state/baseline";
 import { cursor } from "../state/cursor";
-import { overviewOf, type Run, rows, runs, shownRuns, sparse } from "../state/data";
+import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
@@ -89,11 +89,9 @@ function NetworkTable() {
 
 function Message() {
   const reason =
-    runs.value.every((run) => run.records === 0) && runs.value.length > 0
-      ? "Nothing is recorded yet. The first record comes when training has done as many steps as every= says, and is on disk two seconds later. Then reload TensorBoard, at its top right, or let it reload by itself."
-      : shownRuns.value.length === 0
-        ? "No run is shown. Tick a run on the left, or change the filter for runs."
-        : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
+    shownRuns.value.length === 0
+      ? "No run is shown. Tick a run on the left, or change the filter for runs."
+      : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
   return <p class="message">{reason}</p>;
 }
 
