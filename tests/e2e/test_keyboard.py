@@ -98,7 +98,7 @@ def test_what_only_a_pointer_can_click_has_keys_too(walked: dict[str, Any]) -> N
 
 def test_what_is_spoilt_is_found(gallery: str) -> None:
     plant = """
-        const [one, two, three] = document.querySelectorAll(".toolbar button");
+        const [one, two, three] = document.querySelectorAll(".toolbar [aria-label=View] button");
         one.tabIndex = -1;
         two.style.outline = "none";
         three.replaceChildren();
