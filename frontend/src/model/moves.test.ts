@@ -53,7 +53,7 @@ const overview = {
       "b",
       layer([
         [{ [MOVING]: 1, [FROZEN]: 9 }, 0.25],
-        [{ [SETTLED]: 10 }, Number.NaN],
+        [{ [MOVING]: 4, [FROZEN]: 6 }, 0],
         [{ 0: 10 }, Number.NaN],
       ]),
     ],

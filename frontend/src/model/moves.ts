@@ -7,11 +7,11 @@ import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATES } from "./states";
 
 export interface Move {
   layer: string;
-  /** Mean relative delta of the moving channels, 0 where no channel moves; NaN where that isn't known. */
+  /** Mean relative delta of the channels that nothing holds, 0 where none changed; NaN where that isn't known. */
   weights: number;
   /** Largest relative change of the output in the column's steps; NaN where there is none. */
   output: number;
-  /** What most channels are where none moves. */
+  /** What most channels are where none changed; settled: free, and yet bit by bit the same. */
   state: number;
 }
 
@@ -23,12 +23,13 @@ export function outputIn(series: FunctionSeries, row: number, from: number, to: 
 
 function weightsIn(series: Series, column: number): [number, number] {
   const count = (state: number) => series.counts[column * STATES + state];
-  if (count(MOVING) > 0) return [series.meanDelta[column], MOVING];
+  const mean = series.meanDelta[column];
+  if (count(MOVING) > 0) return [mean, mean === 0 ? SETTLED : MOVING];
   const [still] = [FROZEN, PRUNED, SETTLED].sort((a, b) => count(b) - count(a));
   return [count(REACTIVATED) > 0 || count(still) === 0 ? Number.NaN : 0, still];
 }
 
-/** Each layer that has both, in a column of the overview. */
+/** Each layer that has both, in a column of an overview without a threshold. */
 export function movesIn(overview: Overview, series: FunctionSeries, layers: readonly string[], column: number): Move[] {
   if (column < 0) return [];
   const [from, to] = [overview.starts[column], overview.ends[column]];

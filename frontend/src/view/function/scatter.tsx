@@ -15,12 +15,12 @@ import { changeTicks, decadesOf, formatChange, placeKey } from "../../model/func
 import { type Move, movesIn } from "../../model/moves";
 import type { Overview } from "../../model/overview";
 import { columnAt } from "../../model/series";
-import { STATE_NAMES } from "../../model/states";
+import { SETTLED, STATE_NAMES } from "../../model/states";
 import { DataTable, Failure, RunLabel, RunName, Skeleton } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
 import { openLayer } from "../state/actions";
 import { cursor, readStep } from "../state/cursor";
-import { overviewOf } from "../state/data";
+import { unsettledOf } from "../state/data";
 import { hover, theme, update } from "../state/store";
 import { FunctionPanel } from "./panel";
 import { activePlace, listedPlaces, type Probed } from "./places";
@@ -54,7 +54,8 @@ function movesAt({ entry, overview }: Shown, column: number): Move[] {
   return moves;
 }
 
-const weightsText = (move: Move): string => (move.weights === 0 ? STATE_NAMES[move.state] : formatNumber(move.weights));
+const weightsText = ({ weights, state }: Move): string =>
+  weights === 0 && state !== SETTLED ? STATE_NAMES[state] : formatNumber(weights);
 
 const moveText = (move: Move): string =>
   `${move.layer}: weights ${weightsText(move)}, output ${formatChange(move.output, "relative")}`;
@@ -196,7 +197,7 @@ function Readout({ shown }: { shown: Shown }) {
       {move ? (
         <b>{moveText(move)}</b>
       ) : (
-        "On the left no channel moves: what changes in a frozen layer comes from those before it"
+        "On the left no weight changed: what changes in a frozen layer comes from those before it"
       )}{" "}
       · {steps}
     </p>
@@ -205,7 +206,7 @@ function Readout({ shown }: { shown: Shown }) {
 
 function Picture({ entry }: { entry: Probed }) {
   const { ref, size } = useSize<HTMLDivElement>();
-  const { value: overview, error } = overviewOf(entry.run.name);
+  const { value: overview, error } = unsettledOf(entry.run.name);
   const shown = overview && { entry, overview };
   return (
     <>
@@ -217,14 +218,14 @@ function Picture({ entry }: { entry: Probed }) {
           <Plot shown={shown} width={size.width - LEFT} height={size.height - BOTTOM} />
         ) : null}
       </div>
-      <p class="sub end">weights: mean Δ of moving channels (dashed: equal)</p>
+      <p class="sub end">weights: mean Δ of channels that nothing holds (dashed: equal)</p>
       {shown ? <Readout shown={shown} /> : null}
     </>
   );
 }
 
 export function FunctionScatter({ entry }: { entry: Probed }) {
-  const overview = overviewOf(entry.run.name).value;
+  const overview = unsettledOf(entry.run.name).value;
   return (
     <FunctionPanel
       name="scatter"

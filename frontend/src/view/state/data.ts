@@ -1,6 +1,6 @@
 /** What the views show, from the server's answers and the page's state. */
 
-import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, signal, untracked } from "@preact/signals";
 import { SHAPES } from "../../draw/marker";
 import { runColor } from "../../draw/palette";
 import { type Cells, readCells, type Summary, seriesOf, summarise } from "../../model/cells";
@@ -105,23 +105,26 @@ const overviewColumns = computed(() => {
 
 const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
 
+function askOverview(run: string, place: string, th: () => number): Resource<Overview> {
+  const cols = overviewColumns.value;
+  return resource(
+    place,
+    `${th()} ${cols}`,
+    async (ask) => readOverview(await fetchOverview({ run, cols, th: untracked(th) }, ask)),
+    (overview) => overview.layers.length * overview.starts.length * 44,
+    view.value !== "network",
+  ).value;
+}
+
 /** Asked for by every row of every run: what it depends on is read once a change. */
 export function overviewOf(run: string): Resource<Overview> {
-  const found =
-    overviews.get(run) ??
-    computed(() => {
-      const cols = overviewColumns.value;
-      return resource(
-        `overview ${run}`,
-        `${threshold.value} ${cols}`,
-        async (ask) => readOverview(await fetchOverview({ run, cols, th: threshold.peek() }, ask)),
-        (overview) => overview.layers.length * overview.starts.length * 44,
-        view.value !== "network",
-      ).value;
-    });
+  const found = overviews.get(run) ?? computed(() => askOverview(run, `overview ${run}`, () => threshold.value));
   overviews.set(run, found);
   return found.value;
 }
+
+/** The overview as if no channel ever settled: its means count the smallest movements too. */
+export const unsettledOf = (run: string): Resource<Overview> => askOverview(run, `unsettled ${run}`, () => 0);
 
 /** The chosen variable of a layer, as far as the layer has it. */
 export function variableOf(layer: string): string | null {
