@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -300,7 +301,8 @@ def write_logs(folder: Path, size: Size, variants: int = VARIANTS) -> None:
         for variant in range(variants)
         for at, width in enumerate(channels)
     ]
-    with ProcessPoolExecutor() as pool:
+    # Not by fork, which whoever calls this may have threads against.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         made = list(pool.map(partial(make, steps=size.steps), jobs, chunksize=4))
         runs = range(size.runs)
         mixtures = [

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import accumulate, chain, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,8 @@ Rows = tuple[int, ...]
 
 ROWS: Rows = tuple(range(len(statistics.STATISTICS)))
 """All statistics, as the rows of a block's codes."""
+
+_FAR = 1 << 62
 
 _PREDICTED_BY = {
     statistics.PAST_NORM: statistics.NORM,
@@ -124,16 +126,16 @@ class OpenBlock(NamedTuple):
     """A block that was proven and inflated, and whose codes aren't restored yet.
 
     Attributes:
-        sequence: as in `Block`, like the next two.
-        steps: int64 (records,).
-        past_steps: int64 (records,).
+        sequence: as in `Block`.
+        steps: likewise.
+        lags: of each record, its step less that of the past value.
         channels: number of channels.
         planes: one for each statistic, see `planes.open_planes`.
     """
 
-    sequence: Integers
-    steps: Integers
-    past_steps: Integers
+    sequence: list[int]
+    steps: list[int]
+    lags: list[int]
     channels: int
     planes: tuple[planes.Opened, ...]
 
@@ -162,14 +164,18 @@ def open_block(
     records = reader.number(limits.MAX_RECORDS)
     if not channels or not records or channels * records > limits.MAX_CELLS:
         raise varint.damaged("a block of reasonable size", f"{records} x {channels} cells")
-    numbers = reader.signed_array(3 * records).reshape(3, records)
-    sequence, distances = numbers[:2].cumsum(axis=1)
-    steps = (step - distances)[::-1].copy()
+    # Plain integers: of a few, NumPy would take longer.
+    numbers = reader.signed_array(3 * records).tolist()
+    sequence = list(accumulate(numbers[:records]))
+    steps = [step - distance for distance in accumulate(numbers[records : 2 * records])][::-1]
     opened = planes.open_planes(reader, _wanted(rows), records, channels)
     reader.end()
-    if not (numbers[:2, 1:] > 0).all():
+    if min(numbers[1:records] + numbers[records + 1 : 2 * records], default=1) < 1:
         raise varint.damaged("increasing steps", "steps that go back")
-    return OpenBlock(sequence, steps, steps - numbers[2], channels, opened)
+    if max(map(abs, (sequence[0], sequence[-1], steps[0], steps[-1]))) >= _FAR:
+        raise varint.damaged("steps below 2**62", "larger ones")
+    lags = numbers[2 * records :]
+    return OpenBlock(sequence, steps, lags, channels, opened)
 
 
 @lru_cache(maxsize=16)
@@ -199,15 +205,11 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     for row, predictor in _PREDICTED_BY.items():
         if not any(one.planes[row] is None for one in blocks):
             words[row] += words[predictor]
-    if len(blocks) == 1:
-        one = blocks[0]
-        return Block(one.sequence, one.steps, one.past_steps, words.view(np.int16))
-    return Block(
-        np.concatenate([one.sequence for one in blocks]),
-        np.concatenate([one.steps for one in blocks]),
-        np.concatenate([one.past_steps for one in blocks]),
-        words.view(np.int16),
+    sequence, steps, lags = (
+        np.array(list(chain.from_iterable(column)), np.int64)
+        for column in list(zip(*blocks, strict=True))[:3]
     )
+    return Block(sequence, steps, steps - lags, words.view(np.int16))
 
 
 def _check(block: Block) -> None:

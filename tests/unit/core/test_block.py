@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import envelope, limits, varint
-from tb_pastnet.core.block import Block, decode_block, encode_block
+from tb_pastnet.core.block import ROWS, Block, decode_block, encode_block, open_block, restore
 from tb_pastnet.errors import DamagedRecord, InvalidArgument
 
 TAG = "channels/w"
@@ -70,6 +70,14 @@ CONSTANT = b"\x00\x00\x00"
         ([varint.encode([1, 2]), bytes(6), 8 * CONSTANT], "increasing steps, got steps that go"),
         ([varint.encode([1, 1]), bytes(3), b"\x01\x02xx"], "deflated bytes, got Error -3"),
         (
+            [
+                varint.encode([1, 2]),
+                varint.encode_signed([1 << 61, 1 << 61, 0, 1, 0, 0]),
+                8 * CONSTANT,
+            ],
+            "steps below 2\\*\\*62, got larger ones",
+        ),
+        (
             [varint.encode([1, 1]), bytes(3), b"\x01", varint.encode([9]), zlib.compress(b"1")],
             "2 bytes once inflated, got at least 1",
         ),
@@ -109,3 +117,30 @@ def test_a_block_of_the_wrong_shape_is_refused():
         encode_block(
             Block(good.sequence, good.steps[::-1], good.past_steps, good.codes), tag=TAG, lineage=0
         )
+
+
+def test_many_blocks_are_restored_as_one():
+    blocks = [random_block(records, 7, seed) for seed, records in enumerate((16, 16, 3, 16))]
+    ends = np.cumsum([0] + [block.steps[-1] + 1 for block in blocks[:-1]])
+    counts = np.cumsum([0] + [block.sequence[-1] for block in blocks[:-1]])
+    blocks = [
+        Block(block.sequence + count, block.steps + end, block.past_steps + end, block.codes)
+        for block, end, count in zip(blocks, ends, counts, strict=True)
+    ]
+    # Of the second block one row is the same everywhere, of the last two all cells of a row are.
+    blocks[1].codes[5] = 77
+    blocks[2].codes[4], blocks[3].codes[4] = 1, 1
+
+    def opened(block: Block, rows=ROWS):
+        message = encode_block(block, tag=TAG, lineage=3)
+        return open_block(message, tag=TAG, step=int(block.steps[-1]), lineage=3, rows=rows)
+
+    whole = restore([opened(block) for block in blocks])
+    for name in ("sequence", "steps", "past_steps"):
+        expected = np.concatenate([getattr(block, name) for block in blocks])
+        np.testing.assert_array_equal(getattr(whole, name), expected)
+    codes = np.concatenate([block.codes for block in blocks], axis=1)
+    np.testing.assert_array_equal(whole.codes, codes)
+    for rows in [(), (1,), (3, 4), (0, 1, 2, 5, 6, 7)]:
+        some = restore([opened(block, rows) for block in blocks]).codes
+        np.testing.assert_array_equal(some[list(rows)], codes[list(rows)])
