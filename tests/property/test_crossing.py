@@ -29,7 +29,20 @@ def records(draw):
     return told, delta, starts
 
 
+def tied(*told: int):
+    """One column of one channel that is quiet at each record."""
+    column = np.array(told, np.uint8)[:, None]
+    return column, np.full(column.shape, -1, np.int16), np.zeros(1, np.int64)
+
+
+M, R, F, P = UNSETTLED
+
+
 @given(records(), thresholds, st.integers(1, 5))
+@example(tied(R, R, M, M, F), 1.0, 1)
+@example(tied(P, P, M, M, F), 1.0, 1)
+@example(tied(F, F, P, P, M), 0.0, 1)
+@example(tied(M, R), 1.0, 1)
 @example((np.ones((1, 1), np.uint8), np.full((1, 1), -1, np.int16), np.zeros(1, np.int64)), 1.0, 1)
 @settings(max_examples=400)
 def test_limits_say_what_pooled_states_say(run, threshold, patience):
