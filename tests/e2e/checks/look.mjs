@@ -1,39 +1,37 @@
 // What the page looks like: each view in each theme.
 import { axe, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, press } from "../visit.mjs";
+import { click, goTo, hashOf, press } from "../visit.mjs";
 
-/** Each view in each theme: what axe finds, and whether the frame has the theme's background. */
-export async function look({ base, newPage }, { layer, run, shots }) {
+/** What axe finds in a view, its table and its keys; the frame's background; how many colours each canvas has. */
+async function looks(frame, name, table) {
+  const seen = {
+    axe: await axe(frame),
+    background: await frame.evaluate(() => getComputedStyle(document.documentElement).backgroundColor),
+    canvases: await frame.$$eval("canvas", (all) =>
+      all.map((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const colours = new Set(new Uint32Array(data.buffer)).size;
+        return { role: canvas.getAttribute("role"), label: canvas.getAttribute("aria-label"), colours };
+      }),
+    ),
+  };
+  await click(frame, table);
+  const found = { [name]: seen, [`${name} table`]: { axe: await axe(frame) } };
+  await press(frame, "?");
+  found[`${name} keys`] = { axe: await axe(frame) };
+  await frame.press("dialog[open]", "Escape");
+  return found;
+}
+
+/** Network and layer in both themes, without eval; those of the other views are beside their tests. */
+export async function look({ base, newPage }, { layer, run }) {
   const found = {};
-  for (const dark of [false, true]) {
-    for (const view of ["network", "layer"]) {
-      const page = await newPage({ strict: true });
-      const at =
-        view === "layer"
-          ? `&p.pastnet.v=layer&p.pastnet.l=${encodeURIComponent(layer)}&p.pastnet.r=${encodeURIComponent(run)}&p.pastnet.c=0`
-          : "";
-      const frame = await openTab(page, base, { dark, hash: at });
-      const name = `${view} ${dark ? "dark" : "light"}`;
-      found[name] = {
-        axe: await axe(frame),
-        background: await frame.evaluate(() => getComputedStyle(document.documentElement).backgroundColor),
-        canvases: await frame.$$eval("canvas", (all) =>
-          all.map((canvas) => ({
-            role: canvas.getAttribute("role"),
-            label: canvas.getAttribute("aria-label"),
-            colours: new Set(
-              new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer),
-            ).size,
-          })),
-        ),
-      };
-      if (shots) await page.screenshot({ path: `${shots}/${name.replace(" ", "-")}.png` });
-      await click(frame, ".net-title .button.small, .layer-title .button.small");
-      found[`${name} table`] = { axe: await axe(frame) };
-      await press(frame, "?");
-      found[`${name} keys`] = { axe: await axe(frame) };
-      await page.close();
-    }
+  for (const theme of ["light", "dark"]) {
+    const page = await newPage({ strict: true });
+    const frame = await openTab(page, base, { dark: theme === "dark" });
+    Object.assign(found, await looks(frame, `network ${theme}`, ".net-title .button.small"));
+    await goTo(page, frame, hashOf({ v: "layer", l: layer, r: run, c: 0 }));
+    Object.assign(found, await looks(frame, `layer ${theme}`, ".layer-title .button.small"));
   }
   return found;
 }
