@@ -2,7 +2,7 @@
 import { launch } from "../../frontend/scripts/browser.mjs";
 import * as ours from "./ours.mjs";
 import * as theirs from "./theirs.mjs";
-import { meter } from "./meter.mjs";
+import { meter, quiet } from "./meter.mjs";
 
 const visits = {
   /** Both pages of cards; one ridge a step. */
@@ -53,6 +53,6 @@ const browser = await launch();
 const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
 const seen = await meter(page);
 const steps = await visits[tab](page, base);
-await page.waitForLoadState("networkidle");
+await quiet(page, seen);
 await browser.close();
 console.log(JSON.stringify({ steps, bytes: seen.plugin }));

@@ -12,3 +12,11 @@ export async function meter(page) {
   });
   return seen;
 }
+
+/** Waits until nothing more has come for a second. */
+export async function quiet(page, seen) {
+  for (let before = -1; before !== seen.requests; ) {
+    before = seen.requests;
+    await page.waitForTimeout(1000);
+  }
+}

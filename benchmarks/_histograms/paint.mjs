@@ -1,6 +1,6 @@
 // Time and bytes from the click on a tab's name: node paint.mjs ROUNDS THEIRS OURS. Prints JSON.
 import { launch } from "../../frontend/scripts/browser.mjs";
-import { meter } from "./meter.mjs";
+import { meter, quiet } from "./meter.mjs";
 
 const [rounds, ...bases] = process.argv.slice(2);
 const TABS = { theirs: ["Histograms", bases[0]], ours: ["PastNet", bases[1]] };
@@ -49,10 +49,10 @@ async function once(browser, [name, base]) {
   const seen = await meter(page);
   await page.goto(`${base}/#graphs`);
   await page.getByRole("tab", { name }).waitFor();
-  await page.waitForLoadState("networkidle");
+  await quiet(page, seen);
   const before = { ...seen };
   const times = await page.evaluate(clicked, name);
-  await page.waitForLoadState("networkidle");
+  await quiet(page, seen);
   await page.close();
   return { ...times, bytes: seen.plugin - before.plugin, requests: seen.requests - before.requests };
 }
