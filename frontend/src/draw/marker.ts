@@ -46,18 +46,8 @@ function outline(shape: number): [number, number][] | null {
   }
 }
 
-/** Adds a marker to the current path. */
-export function traceMarker(context: CanvasRenderingContext2D, x: number, y: number, radius: number, shape: number) {
-  const points = shapePoints(shape);
-  const [dx, dy] = points?.[0] ?? [1, 0];
-  context.moveTo(x + dx * radius, y + dy * radius);
-  if (points) for (const [px, py] of points) context.lineTo(x + px * radius, y + py * radius);
-  else context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.closePath();
-}
-
 export function drawMarker(
-  context: CanvasRenderingContext2D,
+  context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,
   x: number,
   y: number,
   radius: number,
@@ -65,8 +55,11 @@ export function drawMarker(
   fill: string,
   halo: string,
 ): void {
+  const points = shapePoints(shape);
   context.beginPath();
-  traceMarker(context, x, y, radius, shape);
+  if (points) for (const [px, py] of points) context.lineTo(x + px * radius, y + py * radius);
+  else context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.closePath();
   context.fillStyle = fill;
   context.strokeStyle = halo;
   context.lineWidth = 1.5;

@@ -22,6 +22,15 @@ export function makeRaster(width: number, height: number, ratio: number): Raster
   return { data: new Uint32Array(width * height), width, height, ratio: Math.max(1, Math.round(ratio)) };
 }
 
+/** Copies what an equally wide picture has `shift` pixels further down. */
+export function carryRows(raster: Raster, last: Raster, shift: number): void {
+  const from = Math.max(0, shift);
+  const until = Math.min(last.height, shift + raster.height);
+  if (from >= until) return;
+  const { width } = raster;
+  raster.data.set(last.data.subarray(from * width, until * width), (from - shift) * width);
+}
+
 /** Puts the raster at the canvas's origin; transparent pixels replace what was there. */
 export function putRaster(context: CanvasRenderingContext2D, raster: Raster, x = 0, y = 0): void {
   if (raster.width === 0 || raster.height === 0) return;

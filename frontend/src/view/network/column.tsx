@@ -1,7 +1,8 @@
 /** One run's column of strips, with its crosshair, outline and pointer. */
 
+import { useRef } from "preact/hooks";
 import { pixelsOf } from "../../draw/palette";
-import { fillBox, type Raster } from "../../draw/raster";
+import { carryRows, fillBox, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { drawStripDifference } from "../../draw/versus";
 import { formatCount } from "../../model/format";
@@ -56,7 +57,26 @@ function paint(raster: Raster, place: Place, drawn: Drawn, window: Window, scale
   fillBox(raster, { ...box, x: raster.width - line, width: line }, pixels.violated);
 }
 
-function Strips({ run, window, width }: Props) {
+/** A picture that scrolling goes on with. */
+interface Last {
+  inputs: readonly unknown[];
+  window: Window;
+  raster: Raster;
+}
+
+/** Keeps the pixels that a picture shares with the last one, and gives the rows that are still to be drawn. */
+function carry(raster: Raster, last: Last | null, next: Omit<Last, "raster">, ratio: number): readonly Place[] {
+  const { window, inputs } = next;
+  const shift = last ? (window.top - last.window.top) * ratio : 0;
+  const same = last?.raster.width === raster.width && inputs.every((input, i) => input === last.inputs[i]);
+  if (!last || !same || !Number.isInteger(shift)) return window.places;
+  carryRows(raster, last.raster, shift);
+  const { top, bottom } = last.window;
+  return window.places.filter((place) => place.stripTop < top || place.stripTop + place.stripHeight > bottom);
+}
+
+function Strips({ run, layout, window, width }: Props) {
+  const last = useRef<Last | null>(null);
   const { value: overview, error } = overviewOf(run.name);
   const scale = scaleOf(width);
   if (!overview) return error ? <Failure text={error} /> : null;
@@ -66,6 +86,7 @@ function Strips({ run, window, width }: Props) {
   const values = sharesText(total ? readAt(total, cursor.value) : null);
   const label = `${run.name} at step ${formatCount(cursor.value)}: ${base ? `${apartText(run, base)}. ` : ""}${values}`;
   if (base && !drawn.base) return null;
+  const inputs = [overview, drawn.base, base && measure.value, layout, theme.value, range.value[0], range.value[1]];
   return (
     <RasterCanvas
       class="strips"
@@ -73,9 +94,12 @@ function Strips({ run, window, width }: Props) {
       width={width}
       height={window.bottom - window.top}
       style={{ top: `${window.top}px` }}
-      inputs={[overview, drawn.base, measure.value, window, theme.value, range.value[0], range.value[1]]}
+      inputs={[window, ...inputs]}
       paint={(raster, _, __, ratio) => {
-        for (const place of window.places) paint(raster, place, drawn, window, scale, ratio);
+        for (const place of carry(raster, last.current, { inputs, window }, ratio)) {
+          paint(raster, place, drawn, window, scale, ratio);
+        }
+        last.current = { inputs, window, raster };
       }}
     />
   );

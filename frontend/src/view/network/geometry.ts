@@ -74,7 +74,8 @@ export interface Window {
   places: Place[];
 }
 
-const BLOCK = 120;
+/** A multiple of 20: hatch and dots go on where the pixels of a block are kept. */
+const BLOCK = 60;
 
 /** The block that a scroll offset lies in. */
 export const blockOf = (scroll: number): number => Math.floor(scroll / BLOCK);

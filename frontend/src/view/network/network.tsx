@@ -173,7 +173,7 @@ export function NetworkView() {
             {first ? (
               <Skeleton height={420} />
             ) : (
-              <Body layout={layout} block={block} height={size.height} column={column} />
+              <Body layout={layout} block={block} height={size.height - head} column={column} />
             )}
           </div>
         ) : null}
