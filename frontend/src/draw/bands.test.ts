@@ -105,7 +105,7 @@ describe("bands", () => {
   it("draw exactly what lies under each pixel, at any size, order and zoom", () => {
     const next = generator(11);
     const upTo = (most: number) => 1 + Math.floor(next() * most);
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < 20; round++) {
       const cells = someCells(next, upTo(40), upTo(40), round % 3 === 0 ? 0 : 0.9);
       const order = Uint32Array.from({ length: cells.channels }, (_, c) => c).sort(() => next() - 0.5);
       // Rows of five pixels and more have an outline instead.
@@ -128,16 +128,16 @@ describe("bands", () => {
 
   it("draw a log that is too long to be kept as one that isn't", () => {
     const records = 2_200_000;
-    const state = new Uint8Array(3 * records).fill(FROZEN);
+    const state = new Uint8Array(2 * records).fill(FROZEN);
     state[records + 5] |= VIOLATED;
-    const steps = Float64Array.from({ length: records }, (_, t) => t);
-    const small = someCells(generator(3), 3, 1, 0.9);
-    const cells = { ...small, records, steps, end: records, state, delta: new Int16Array(3 * records) };
-    const order = Uint32Array.of(2, 1, 0);
-    const raster = makeRaster(1, 3, 1);
+    const steps = new Float64Array(records).map((_, t) => t);
+    const small = someCells(generator(3), 2, 1, 0.9);
+    const cells = { ...small, records, steps, end: records, state, delta: new Int16Array(2 * records) };
+    const order = Uint32Array.of(1, 0);
+    const raster = makeRaster(1, 2, 1);
     const style = { mode: "state" as const, threshold: THRESHOLD, pixels };
-    expect(bandsOf(cells, order, 3, 0, levels, false).end).toBeLessThan(3);
-    drawCells(raster, { x: 0, y: 0, width: 1, height: 3 }, cells, order, { from: 0, to: records, width: 1 }, style);
-    expect(Array.from(raster.data)).toEqual([pixels.states[FROZEN], pixels.violated, pixels.states[FROZEN]]);
+    expect(bandsOf(cells, order, 2, 0, levels, false).end).toBe(1);
+    drawCells(raster, { x: 0, y: 0, width: 1, height: 2 }, cells, order, { from: 0, to: records, width: 1 }, style);
+    expect(Array.from(raster.data)).toEqual([pixels.violated, pixels.states[FROZEN]]);
   });
 });
