@@ -25,7 +25,7 @@ interface Props {
   layout: Layout;
   window: Window;
   width: number;
-  first: boolean;
+  inSight: boolean;
 }
 
 interface Drawn {
@@ -169,9 +169,13 @@ export function RunColumn(props: Props) {
         if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
       }}
     >
-      <Strips {...props} />
-      <Overlay {...props} />
-      <ZoomBox width={width} />
+      {props.inSight ? (
+        <>
+          <Strips {...props} />
+          <Overlay {...props} />
+          <ZoomBox width={width} />
+        </>
+      ) : null}
     </div>
   );
 }

@@ -80,11 +80,11 @@ function Apart({ run, base }: { run: Run; base: Run }) {
   );
 }
 
-/** The bar and the numbers at the step under the pointer. */
-function Now({ run, width }: { run: Run; width: number }) {
+/** The bar and the numbers at the step under the pointer; out of sight at the cursor, which changes less often. */
+function Now({ run, width, inSight }: { run: Run; width: number; inSight: boolean }) {
   const overview = overviewOf(run.name).value;
   const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
-  const readout = total ? readAt(total, readStep.value) : null;
+  const readout = total ? readAt(total, inSight ? readStep.value : cursor.value) : null;
   const fixed = total ? readAt(total, cursor.value) : null;
   const base = against(run);
   return (
@@ -115,7 +115,14 @@ function Now({ run, width }: { run: Run; width: number }) {
   );
 }
 
-export function RunHead({ run, width, first }: { run: Run; width: number; first: boolean }) {
+interface HeadProps {
+  run: Run;
+  width: number;
+  first: boolean;
+  inSight: boolean;
+}
+
+export function RunHead({ run, width, first, inSight }: HeadProps) {
   const overview = overviewOf(run.name).value;
   const found = overview && violatedIn(run.name, overview.layers);
   return (
@@ -136,7 +143,7 @@ export function RunHead({ run, width, first }: { run: Run; width: number; first:
           </button>
         ) : null}
       </div>
-      <Now run={run} width={width} />
+      <Now run={run} width={width} inSight={inSight} />
       <Axis width={width} pill={first} />
     </div>
   );

@@ -25,14 +25,22 @@ const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
 const NARROW = 132;
 
-function Body({ layout, block, height, column }: { layout: Layout; block: number; height: number; column: number }) {
+interface BodyProps {
+  layout: Layout;
+  block: number;
+  height: number;
+  column: number;
+  inSight: (run: number) => boolean;
+}
+
+function Body({ layout, block, height, column, inSight }: BodyProps) {
   const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
       <Names window={window} />
       {shownRuns.value.map((run, i) => (
-        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} first={i === 0} />
+        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} inSight={inSight(i)} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
     </div>
@@ -98,12 +106,16 @@ function Message() {
 export function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
   const [block, setBlock] = useState(0);
+  const [left, setLeft] = useState(0);
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
   const column = runColumn(size.width, shown.length);
   const narrow = column - GAP < NARROW;
   const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
+  // As rows, columns are drawn where they are seen, and one on each side.
+  const columns = Math.ceil((size.width - NAME_WIDTH - DOTS_WIDTH) / column) + 1;
+  const inSight = (run: number) => run >= left - 1 && run <= left + columns;
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
   const first =
@@ -136,7 +148,10 @@ export function NetworkView() {
         role="region"
         aria-label="Layers by runs"
         tabIndex={0}
-        onScroll={(event) => setBlock(blockOf(event.currentTarget.scrollTop))}
+        onScroll={({ currentTarget: { scrollLeft, scrollTop } }) => {
+          setBlock(blockOf(scrollTop));
+          setLeft(Math.floor(scrollLeft / column));
+        }}
         onPointerLeave={() => (hover.value = null)}
       >
         {empty ? <Message /> : null}
@@ -166,14 +181,14 @@ export function NetworkView() {
                 </p>
               </div>
               {shown.map((run, i) => (
-                <RunHead key={run.name} run={run} width={column - GAP} first={i === 0} />
+                <RunHead key={run.name} run={run} width={column - GAP} first={i === 0} inSight={inSight(i)} />
               ))}
               <DotsHead />
             </div>
             {first ? (
               <Skeleton height={420} />
             ) : (
-              <Body layout={layout} block={block} height={size.height - head} column={column} />
+              <Body layout={layout} block={block} height={size.height - head} column={column} inSight={inSight} />
             )}
           </div>
         ) : null}
