@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Ask, UNCHANGED } from "../wire/client";
+import { type Ask, UNCHANGED } from "../../wire/client";
 import { resource, version } from "./resource";
 
 const frames: (() => void)[] = [];
@@ -124,13 +124,13 @@ describe("resources", () => {
       ask.tag = "one";
       return value;
     };
-    const one = show("e", "", loader);
+    const one = show("index", "", loader);
     await frame();
     version.value++;
     await frame();
     expect(tags).toEqual([null, "one"]);
     expect(new Set(one.seen)).toEqual(new Set([null, value]));
-    expect(resource("e", "", loader).value.error).toBeNull();
+    expect(resource("index", "", loader).value.error).toBeNull();
     one.close();
   });
 });
