@@ -1,37 +1,47 @@
 // Drives the tab of a running TensorBoard and prints what it took as JSON: node drive.mjs BASE [JSON options].
-// Times are from the event's own timestamp to the idle hook: all data there, rendered, and two frames painted.
-import { idle, launch } from "../../frontend/scripts/browser.mjs";
-import { inputs, trace } from "./trace.mjs";
+// Times go from the event's own timestamp to the second frame after a picture was there, or to the idle hook.
+import { launch } from "../../frontend/scripts/browser.mjs";
+import { idle, inputs, trace } from "./trace.mjs";
 
 const [base, extra = "{}"] = process.argv.slice(2);
 const options = { rounds: 5, layer: null, inputs: 40, ...JSON.parse(extra) };
 const FRAME = 'iframe[src*="name=pastnet"]';
 
-/** Keeps in the outer page when the last click was in any frame, its heatmap was painted, and all was idle. */
+/** Keeps in the outer page when the last click was in any frame, and since when strips, heatmap and all were painted. */
 function watch() {
   const top = window.parent;
+  const now = () => performance.timeOrigin + performance.now();
   const clicked = (event) => {
-    top.__clicked = performance.timeOrigin + event.timeStamp;
-    top.__heat = top.__idle = undefined;
+    top.__times = { clicked: performance.timeOrigin + event.timeStamp };
   };
   addEventListener("click", clicked, true);
   if (top === window) return;
+  const counts = {};
+  /** The picture that was last to come counts, when the frame after it begins. */
+  const watched = (name, selector) => {
+    const count = document.querySelectorAll(selector).length;
+    if (count === counts[name]) return;
+    counts[name] = count;
+    if (count > 0)
+      requestAnimationFrame(() => requestAnimationFrame(() => Object.assign(top.__times, { [name]: now() })));
+  };
   const seen = (changes) => {
-    const root = document.documentElement;
-    if (changes.some(({ type }) => type === "attributes") && root.dataset.pastnetIdle === "true") {
-      top.__idle = performance.timeOrigin + performance.now();
-    }
-    if (!root?.querySelector(".heat-plot canvas") || top.__heat) return;
-    top.__heat = Number.POSITIVE_INFINITY;
-    requestAnimationFrame(() =>
-      requestAnimationFrame(() => {
-        top.__heat = performance.timeOrigin + performance.now();
-      }),
-    );
+    top.__times ??= { clicked: top.performance.timeOrigin };
+    watched("strips", "canvas.strips");
+    watched("heat", ".heat-plot canvas");
+    const idle = document.documentElement?.dataset.pastnetIdle === "true";
+    if (idle && changes.some(({ type }) => type === "attributes")) top.__times.all = now();
   };
   const what = { subtree: true, childList: true, attributes: true, attributeFilter: ["data-pastnet-idle"] };
   new MutationObserver(seen).observe(document, what);
 }
+
+/** Milliseconds from the last click, or from the load of the outer page. */
+const sinceClick = (page) =>
+  page.evaluate(() => {
+    const { clicked, ...times } = window.__times;
+    return Object.fromEntries(Object.entries(times).map(([name, at]) => [name, at - clicked]));
+  });
 
 /** Canvases in sight that have no pixel. */
 const blank = (frame) =>
@@ -73,13 +83,11 @@ async function openTab(context, how) {
   }
   const frame = await (await page.waitForSelector(FRAME, { state: "attached" })).contentFrame();
   await idle(frame);
-  const start = how === "tab" ? await page.evaluate(() => window.__clicked) : 0;
-  const painted = await page.evaluate((from) => window.__idle - (from || performance.timeOrigin), start);
   const empty = await blank(frame);
   if (empty > 0) throw new Error(`Could not measure: expected no empty picture, got ${empty}.`);
   const routes = await fetched(frame);
   const memory = await frame.evaluate(() => performance.memory?.usedJSHeapSize ?? Number.NaN);
-  return { page, frame, seen: { painted, routes, memory } };
+  return { page, frame, seen: { ...(await sinceClick(page)), routes, memory } };
 }
 
 /** Opens a layer by a click on its name: until its picture, and until all other runs' are there too. */
@@ -88,10 +96,9 @@ async function openLayer({ page, frame }, layer) {
   await idle(frame);
   await frame.evaluate(() => performance.clearResourceTimings());
   await frame.click(".layer-name");
-  await page.waitForFunction(() => Number.isFinite(window.__heat), null, { timeout: 60_000 });
+  await frame.waitForSelector(".heat-plot canvas");
   await idle(frame);
-  const [painted, all] = await page.evaluate(() => [window.__heat, window.__idle].map((at) => at - window.__clicked));
-  return { painted, all, routes: await fetched(frame) };
+  return { ...(await sinceClick(page)), routes: await fetched(frame) };
 }
 
 const browser = await launch();

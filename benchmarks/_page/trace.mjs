@@ -1,8 +1,11 @@
 // What the main thread does after each input, from Chromium's own trace.
-import { idle } from "../../frontend/scripts/browser.mjs";
 
 const MARK = "pastnet ";
 const CATEGORIES = ["blink.user_timing", "cc", "toplevel"];
+
+/** Waits until nothing is under way, with the patience that a server needs which isn't warm yet. */
+export const idle = (frame) =>
+  frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, { timeout: 600_000 });
 
 /** Waits until the frame after the next one: what the last input asked for is drawn by then. */
 const drawn = (frame) =>
