@@ -3,7 +3,8 @@
 import type { Cells } from "../model/cells";
 import { MOVING, STATE_BITS, STATES, VIOLATED } from "../model/states";
 
-/** Cells of bands that are made at a time: 16 MB. */
+const CODES = STATE_BITS + 1;
+/** Cells of bands that are made at a time: 32 MB. */
 const MOST = 4 * 2 ** 20;
 
 export interface Bands {
@@ -17,6 +18,10 @@ export interface Bands {
    * from `LEVEL` on the largest level.
    */
   sums: Uint32Array;
+  /** By cell the place of its counts by state, from 1 on; 0 where nobody has asked for them yet. */
+  places: Uint32Array;
+  counts: Uint16Array;
+  counted: number;
 }
 
 export const ANY_VIOLATED = 0x40000;
@@ -72,7 +77,8 @@ function build(cells: Cells, rows: Uint32Array, height: number, from: number, le
     before = first;
     at[dy - from] = to;
   }
-  return { from, end, at, sums };
+  const places = new Uint32Array(sums.length);
+  return { from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
 }
 
 interface Kept {
@@ -125,28 +131,49 @@ export function poolBand(sums: Uint32Array, from: number, to: number): number {
 /** Set in what `poolBand` gives where more than one state occurs. */
 export const MIXED = 0x80000;
 
-const counts = new Int32Array(STATE_BITS + 1);
+/** The place of a cell's counts by state, counted when first asked for: few cells of a picture are mixed. */
+function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r0: number, r1: number, t: number) {
+  let place = bands.places[cell];
+  if (place > 0) return place;
+  place = ++bands.counted * CODES;
+  if (place >= bands.counts.length) {
+    const more = new Uint16Array(2 * place);
+    more.set(bands.counts);
+    bands.counts = more;
+  }
+  const { counts } = bands;
+  for (let r = r0; r < r1; r++) counts[place + (cells.state[rows[r] * cells.records + t] & STATE_BITS)]++;
+  bands.places[cell] = place;
+  return place;
+}
 
-/** The state of most of the cells, rows [r0, r1) of the order and records [c0, c1); ties go to the latest. */
+const sum = new Uint32Array(CODES);
+
+/**
+ * The state of most of the cells, rows [r0, r1) of the order and records [c0, c1); ties go to the latest.
+ *
+ * @param first where the cells of the band begin.
+ * @param pooled what `poolBand` gave.
+ */
 export function mostOf(
+  bands: Bands,
+  first: number,
   cells: Cells,
   rows: Uint32Array,
-  r0: number,
-  r1: number,
+  [r0, r1]: readonly [number, number],
   c0: number,
   c1: number,
   pooled: number,
-) {
-  const { state, records } = cells;
-  counts.fill(0);
-  for (let r = r0; r < r1; r++) {
-    const row = rows[r] * records;
-    for (let at = row + c0; at < row + c1; at++) counts[state[at] & STATE_BITS]++;
+): number {
+  sum.fill(0);
+  for (let t = c0; t < c1; t++) {
+    const place = countsOf(bands, first + t, cells, rows, r0, r1, t);
+    for (let s = 0; s < CODES; s++) sum[s] += bands.counts[place + s];
   }
   let best = 0;
-  for (let s = 1; s < STATES; s++) if (counts[s] > counts[best]) best = s;
+  for (let s = 1; s < STATES; s++) if (sum[s] > sum[best]) best = s;
   for (let left = pooled & ORDER; left > 0; left >>= 3) {
-    if (counts[(left & 7) - 1] === counts[best]) return (left & 7) - 1;
+    if (sum[(left & 7) - 1] === sum[best]) return (left & 7) - 1;
   }
   return best;
 }

@@ -40,15 +40,20 @@ export function drawCells(
     if (dy === bands.end) bands = bandsFrom(dy);
     const { sums } = bands;
     const first = bands.at[dy - bands.from];
-    const [r0, r1] = rowsUnder(dy, box.height, channels);
-    const shown = !tall || isEdge(dy, r0, channels, box.height, line);
+    const under = rowsUnder(dy, box.height, channels);
+    const shown = !tall || isEdge(dy, under[0], channels, box.height, line);
     let [from, to, pooled, state] = [-2, -2, 0, NO_DATA];
     for (let dx = 0, x = box.x, at = y * raster.width + x; dx < box.width; dx++, x++, at++) {
       if (columns.from[dx] !== from || columns.to[dx] !== to) {
         from = columns.from[dx];
         to = columns.to[dx];
         pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
-        state = from < 0 ? NO_DATA : pooled & MIXED ? mostOf(cells, rows, r0, r1, from, to, pooled) : (pooled & 7) - 1;
+        state =
+          from < 0
+            ? NO_DATA
+            : pooled & MIXED
+              ? mostOf(bands, first, cells, rows, under, from, to, pooled)
+              : (pooled & 7) - 1;
       }
       if (shown && pooled & ANY_VIOLATED) raster.data[at] = pixels.violated;
       else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
