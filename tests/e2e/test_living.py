@@ -67,7 +67,8 @@ def test_new_columns_appear_and_the_cursor_follows(tmp_path: Path, loader: str) 
     assert left["asked"] == ["30"]
     # What was resumed doesn't stand. TensorBoard tells of new runs and of new data, one after the other.
     # The slow loader may report one reload in several parts, each of which is asked for.
-    assert resumed["asked"][0] == "40" and resumed["asked"][-1] is None
+    assert resumed["asked"][0] == "40"
+    assert resumed["asked"][-1] is None
     assert set(resumed["asked"]) == {"40", None}
     assert followed["asked"] == []
     assert "6 superseded" in resumed["account"][0]
