@@ -26,6 +26,8 @@ def kept(
     key: tuple[Hashable, ...],
     version: Hashable,
     make: Callable[[], tuple[Answer, bool]],
+    *,
+    small: bool = False,
 ) -> Answer | Known:
     """An answer from the cache. One that TensorBoard withheld a part of is made anew each time.
 
@@ -37,7 +39,9 @@ def kept(
         key: which answer.
         version: changes when the data behind it change.
         make: gives the answer, and whether nothing was withheld.
+        small: whether it is little that is made of much, and large answers shall not displace it.
     """
+    keep = store.kept_small if small else store.kept
 
     def sized() -> tuple[Answer, int]:
         made, complete = make()
@@ -46,7 +50,7 @@ def kept(
         return made, len(made.body) if complete else UNKEPT
 
     def fresh() -> Answer:
-        return store.kept(key, version, sized)
+        return keep(key, version, sized)
 
     name = ("name", *key)
     if store.holds_small(name, version):

@@ -39,6 +39,7 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | K
         ("index", caller.experiment),
         version,
         lambda: (answer(dumps(index_of(catalog, others)), JSON), complete),
+        small=True,
     )
 
 
@@ -76,15 +77,17 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
         }
         return answer(dumps(body), JSON), notes.WITHHELD not in found
 
-    return kept(store, ("violations", caller.experiment, run.name), run.version, make)
+    key = ("violations", caller.experiment, run.name)
+    return kept(store, key, run.version, make, small=True)
 
 
 def _noting(
     store: Store, caller: Caller, run: Run, found: notes.Notes
 ) -> Iterator[tuple[str, Marked]]:
-    """The marks of all variables, adding to the notes what can't be read of them."""
-    variables = list(dict.fromkeys(one for layer in run.layers for one in layer.variables))
+    """The marks of variables that no audit looked at, and in the notes what can't be read of them."""
     held = store.held(caller, run)
+    known = dict.fromkeys(one for layer in run.layers for one in layer.variables)
+    variables = [one for one in known if held.commanded(one) is not None]
 
     def marked(name: str, series: Series) -> Marked:
         moves = make_movement(series, run.variables[name], held.commanded(name))
