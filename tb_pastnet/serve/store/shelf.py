@@ -17,7 +17,7 @@ MOST_CELLS = 1 << 24
 """Records times channels of one series that are held at once: 256 MiB of codes."""
 
 
-_TOGETHER = 1 << 20
+_TOGETHER = 1 << 22
 
 
 def joined(blocks: Iterable[OpenBlock]) -> Iterator[Block]:

@@ -58,7 +58,7 @@ class Store:
         self._librarian = Librarian(self._source, fresh_for)
         self._cache = Cache(ceiling - ceiling // _SMALL)
         self._small = Cache(ceiling // _SMALL)
-        self._masks = MaskStore(self._source, self._cache)
+        self._masks = MaskStore(self._source, self._small)
 
     def catalog(self, caller: Caller) -> Catalog:
         """All runs as of now. One quick provider call where nothing is new."""
