@@ -24,6 +24,7 @@ from tb_pastnet.train.log.functions import Functions
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments, create_lineage, join
 from tb_pastnet.train.log.sink import Sink
+from tests.patience import be_patient
 
 
 def make_sink(logdir, **settings):
@@ -116,6 +117,8 @@ ENDS = {
 
 
 def main(logdir, end="run", first=1):
+    if end != "blocked":
+        be_patient()
     sink, _ = make_sink(logdir)
     if end == "fork":
         fork(sink)

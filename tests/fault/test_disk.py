@@ -126,6 +126,8 @@ LIMITED = """
 import resource, sys
 from tests.fault.sinking import make_sink, offer
 from tb_pastnet.train.log import sink as module
+from tests.patience import be_patient
+be_patient()
 module._RETRY_SECONDS = (0.001, 0.001)
 sink, notes = make_sink(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))

@@ -44,7 +44,7 @@ def blocked(monkeypatch):
 
         monkeypatch.setattr(sink._segments, "write", held)
         sink.masks(0, [mask(0)])
-        assert not sink.flush(timeout=0.0)
+        assert not sink.flush(timeout=0.01)
         assert reached.wait(20)
         return let_go
 
