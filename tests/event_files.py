@@ -181,7 +181,7 @@ class LineageWriter:
         name = f"events.out.tfevents.{CREATED:010d}.{self.segment:06d}.pastnet"
         return self.directory / name
 
-    def describe(self, step: int) -> None:
+    def describe(self, step: int, *, audited: bool = False) -> None:
         layers, variables = network(self.layers)
         description = Description(
             self.lineage,
@@ -195,6 +195,7 @@ class LineageWriter:
             layers,
             variables,
             (("count", "dtype int32"),),
+            audited=audited,
         )
         self.put(
             TAG_DESCRIPTION, step, encode_description(description, tag=TAG_DESCRIPTION, step=step)

@@ -34,9 +34,10 @@ def moved(layer: str, found: Violation) -> dict[str, Any]:
     return {"layer": layer, **vars(found), "largest": largest, "text": found.text}
 
 
-def test_partial_channels_are_listed_marked_and_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("audited", [False, True])
+def test_partial_channels_are_listed_marked_and_counted(tmp_path: Path, audited: bool) -> None:
     writer = files.LineageWriter(tmp_path)
-    writer.describe(0)
+    writer.describe(0, audited=audited)
     writer.records(STEPS)
     other = replace(PARTIAL, variable=OTHER, channel=5, largest=math.inf, cause="of tomorrow")
     bias = replace(PARTIAL, variable="conv1/bias", first_step=3)

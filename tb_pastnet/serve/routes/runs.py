@@ -11,7 +11,7 @@ from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import kept
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.marks import Marked
+from tb_pastnet.serve.store.marks import UNMARKED, Marked
 from tb_pastnet.serve.store.movement import make_movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series
@@ -84,10 +84,14 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
 def _noting(
     store: Store, caller: Caller, run: Run, found: notes.Notes
 ) -> Iterator[tuple[str, Marked]]:
-    """The marks of variables that no audit looked at, and in the notes what can't be read of them."""
+    """The marks of all variables, adding to the notes what can't be read of them.
+
+    Where an audit looked at a variable, its records bear no marks and aren't read.
+    """
     held = store.held(caller, run)
     known = dict.fromkeys(one for layer in run.layers for one in layer.variables)
     variables = [one for one in known if held.commanded(one) is not None]
+    yield from ((one, UNMARKED) for one in known if held.commanded(one) is None)
 
     def marked(name: str, series: Series) -> Marked:
         moves = make_movement(series, run.variables[name], held.commanded(name))

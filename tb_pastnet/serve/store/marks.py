@@ -59,6 +59,9 @@ class Marked(NamedTuple):
 _NOWHERE = np.zeros(0, np.int64)
 _NONE = Marks(_NOWHERE, _NOWHERE, _NOWHERE, np.zeros(0), np.zeros(0))
 
+UNMARKED = Marked(_NOWHERE, _NONE, Notes())
+"""No record bears a mark."""
+
 
 def find_marks(state: states.States, codes: Codes, first_channel: int = 0) -> Marks:
     """Finds the marked channels.
