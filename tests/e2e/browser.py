@@ -16,9 +16,13 @@ class Browser:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
+        self._busy = False
 
     def answers(self, base: str, check: str, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """What a check says: first all that it tells on the way, at last what it saw."""
+        if self._busy:
+            # A test failed in the middle of its check: what that one says now is for nobody else.
+            self.close()
         if self._process is None:
             self._process = subprocess.Popen(
                 ["node", str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -26,25 +30,27 @@ class Browser:
         to, back = self._process.stdin, self._process.stdout
         assert to is not None
         assert back is not None
+        self._busy = True
         to.write(json.dumps({"base": base, "check": check, "arguments": given}) + "\n")
         to.flush()
         while True:
             line = back.readline()
             assert line, f"the browser ended in {check}"
             answer = json.loads(line)
+            self._busy = "told" in answer
             assert "failed" not in answer, f"{check}: {answer}"
             yield answer
             if "told" not in answer:
                 return
 
     def close(self) -> None:
-        """Lets it end."""
+        """Lets it end; in the middle of a check it is told to."""
         if self._process is None:
             return
-        with self._process as process:
-            assert process.stdin is not None
-            process.stdin.close()
-        self._process = None
+        if self._busy:
+            self._process.terminate()
+        self._process.communicate()
+        self._process, self._busy = None, False
 
 
 BROWSER = Browser()

@@ -79,19 +79,24 @@ export async function coming({ base, newPage, tell }, { hash, runs }) {
   return found;
 }
 
+/** Waits until the server answers, or doesn't any more. It asks seldom: a server that ends has other things to do. */
+async function answers(page, wanted) {
+  await page.evaluate(async (expected) => {
+    const now = () =>
+      fetch("data/plugin/pastnet/index").then(
+        (one) => one.ok,
+        () => false,
+      );
+    while ((await now()) !== expected) await new Promise((resolve) => setTimeout(resolve, 100));
+  }, wanted);
+}
+
 /** A server that is gone when a layer is asked for, and comes back with other runs. */
 export async function leaving({ base, newPage, tell, seen }, { layer, run }) {
   const page = await newPage();
   const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, r: run }) });
   tell("stop");
-  while (
-    await page.evaluate(() =>
-      fetch("data/plugin/pastnet/index").then(
-        () => true,
-        () => false,
-      ),
-    )
-  );
+  await answers(page, false);
   await press(frame, "j");
   const gone = {
     alerts: await text(frame, "[role=alert] p"),
@@ -103,14 +108,7 @@ export async function leaving({ base, newPage, tell, seen }, { layer, run }) {
   const before = { heat: await heat(frame), alerts: await text(frame, ".layer-panel > [role=alert] p") };
   await press(frame, "j");
   tell("start");
-  while (
-    !(await page.evaluate(() =>
-      fetch("data/plugin/pastnet/index").then(
-        (one) => one.ok,
-        () => false,
-      ),
-    ))
-  );
+  await answers(page, true);
   await frame.click("[role=alert] button");
   await idle(frame);
   // What the browser says of requests that met no server.
