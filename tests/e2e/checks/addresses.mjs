@@ -35,6 +35,14 @@ function difference(one, other) {
 /** Steps that are gone back; a browser forgets all but the last fifty. */
 const BACK = 25;
 
+const LATE_MS = 200;
+
+/** Timers as on a busy machine: frames come before them. */
+function lateTimers(late) {
+  const timer = window.setTimeout;
+  window.setTimeout = (work, wait = 0, ...given) => timer(work, wait + late, ...given);
+}
+
 /** For each address: what the page says its address is, and how what is shown differs by the way one came to it. */
 export async function addresses({ base, newPage }, { scenario, hashes }) {
   const page = await newPage();
@@ -46,6 +54,7 @@ export async function addresses({ base, newPage }, { scenario, hashes }) {
     fresh.push({ url: await written(frame), seen: await everything(frame) });
   }
   await page.goto("about:blank");
+  await page.addInitScript(lateTimers, LATE_MS);
   const frame = await openGallery(page, base, scenario);
   for (const [at, hash] of hashes.entries()) {
     await goTo(page, frame, hash);

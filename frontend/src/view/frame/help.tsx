@@ -1,6 +1,6 @@
 /** All keys. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button, Icon } from "../shared/bits";
 import { helpOpen } from "../state/store";
 
@@ -26,7 +26,7 @@ const KEYS: [string[], string][] = [
 export function Help() {
   const ref = useRef<HTMLDialogElement>(null);
   const open = helpOpen.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (open && !ref.current?.open) ref.current?.showModal();
     if (!open) ref.current?.close();
   }, [open]);

@@ -1,7 +1,7 @@
 /** The bar on top: layer filter, views, copy link, download. */
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { copyText, hashUrl, saveAs } from "../../host";
 import { formatCount } from "../../model/format";
 import { toPairs, VIEWS, type View } from "../../model/hash";
@@ -68,7 +68,7 @@ function saveCsv(run: string): void {
 
 function Menu() {
   const ref = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!menuOpen.value) return;
     const away = (event: PointerEvent) => {
       if (!ref.current?.contains(event.target as Node)) menuOpen.value = false;

@@ -1,7 +1,7 @@
 /** The list of a run's violations: what was held and moved, since when, how far and why. */
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount } from "../../model/format";
 import {
   type Column,
@@ -162,7 +162,7 @@ export function ViolationsList() {
   const ref = useRef<HTMLDialogElement>(null);
   const run = shownRuns.value.find((other) => other.name === audit.value);
   const open = run !== undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (open && !ref.current?.open) {
       ref.current?.showModal();
       ref.current?.querySelector("h2")?.focus();
@@ -175,7 +175,8 @@ export function ViolationsList() {
       ref={ref}
       class="audit"
       aria-labelledby="audit-title"
-      onClose={() => audit.peek() !== null && update({ audit: null })}
+      // Told later, and not only of what a user closed: an address may have closed it, or opened it again since.
+      onClose={() => open && !ref.current?.open && update({ audit: null })}
       onClick={(event) => event.target === ref.current && update({ audit: null })}
     >
       {run ? (
