@@ -133,4 +133,42 @@ describe("resources", () => {
     expect(resource("index", "", loader).value.error).toBeNull();
     one.close();
   });
+
+  it("ask a server that went away for its index alone, and seldom", async () => {
+    const asked: string[] = [];
+    let gone = false;
+    const loader = (name: string) => async () => {
+      asked.push(name);
+      // It goes while ten runs are asked for.
+      gone ||= asked.length === 5;
+      if (gone) throw new Error("gone");
+      return name;
+    };
+    const draw = async () => {
+      for (let turns = 0; turns < 20; turns++) {
+        await Promise.resolve();
+        for (const one of frames.splice(0)) one();
+      }
+    };
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    version.value++;
+    const open = [show("index", "", loader("index"))];
+    await draw();
+    const runs = Array.from({ length: 10 }, (_, i) => `e${i}`);
+    open.push(...runs.map((key, i) => show(key, "", loader(key), i > 5)));
+    await draw();
+    expect(asked).toEqual(["index", ...runs]);
+    version.value++; // TensorBoard is reloaded
+    for (let second = 0; second < 241; second++) {
+      await draw();
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    expect(asked.slice(11)).toEqual(Array(17).fill("index"));
+    gone = false;
+    await vi.advanceTimersByTimeAsync(15_000);
+    await draw();
+    expect(asked.slice(28)).toEqual(["index", ...runs]);
+    vi.useRealTimers();
+    for (const one of open) one.close();
+  });
 });
