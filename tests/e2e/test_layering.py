@@ -25,7 +25,7 @@ def test_channels_are_pinned_by_key_and_button_and_stay_with_their_layer(tab: Ta
     assert found["pictures"] == [
         f"dense, pinned channel {pin} at step 40: moving" for pin in (0, 2)
     ]
-    assert (found["selected"], found["button"]) == (["Channel 0"], [" Pinned"])
+    assert (found["selected"], found["button"]) == (["Channel 0"], "true")
     assert found["one"] == ["#0"]
     assert found["most"] == [f"#{pin}" for pin in range(2, 8)]  # the first two gave way
     assert found["gone"] == "Channel 7 pinned, channel 1 gave way"

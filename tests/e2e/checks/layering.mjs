@@ -21,7 +21,7 @@ export async function pins({ base, newPage }, { layer, run }) {
   found.axe = await axe(frame);
   await click(frame, ".pins .linked >> nth=0");
   found.selected = await text(frame, ".inspector h2");
-  found.button = await text(frame, ".button.pin");
+  found.button = await frame.getAttribute(".inspector .button[aria-label^=Pin]", "aria-pressed");
   await click(frame, ".pins button[aria-label='Take the pin of channel 2 out']");
   found.one = await pinned();
   for (let i = 0; i < 7; i++) await press(frame, "ArrowDown", "p");

@@ -27,7 +27,7 @@ export async function layer({ base, newPage }, { layer, run, channel, step }) {
   );
   const changes = await text(frame, ".changes li");
   const violation = await text(frame, ".violation");
-  await click(frame, ".inspector .button.small");
+  await click(frame, ".inspector .button[aria-label^=View]");
   const records = await rows(frame, ".inspector");
   await click(frame, ".layer-title .button.small");
   const channels = await rows(frame, ".layer-panel");

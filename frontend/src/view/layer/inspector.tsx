@@ -177,9 +177,11 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
       {known ? (
         <>
           <header>
-            <h2>Channel {channel}</h2>
-            <Badge cells={cells} channel={channel} />
-            <span class="spring" />
+            <div class="what">
+              <h2>Channel {channel}</h2>
+              <Badge cells={cells} channel={channel} />
+            </div>
+            <PinButton channel={channel} />
             <TableButton panel="channel" what="the channel" />
             {chosen ? (
               <Button class="small" label="Close the channel (Esc)" onClick={() => update({ channel: null })}>
@@ -191,7 +193,6 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
             <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
             {formatCount(readStep.value)}
             {chosen ? "" : " · first row"}
-            <PinButton channel={channel} />
           </p>
           {found?.error ? <Failure text={found.error} /> : null}
           {asTable && answer ? (

@@ -34,12 +34,13 @@ export function PinButton({ channel }: { channel: number }) {
   const pinned = pins.value.includes(channel);
   return (
     <Button
-      class="pin"
+      class="small under"
       pressed={pinned}
+      label="Pin the channel (P)"
       title={pinned ? "Take the pin out (P)" : "Keep it here (P)"}
       onClick={() => togglePin(channel)}
     >
-      <Icon name="pin" size={16} /> {pinned ? "Pinned" : "Pin"}
+      <Icon name="pin" size={16} />
     </Button>
   );
 }
