@@ -116,7 +116,9 @@ def truth(told: dict[str, Told]) -> dict[int, Any]:
 
 
 def _steps(answer: Any, known: Any) -> bool:
-    return len(answer) == len(known) and bool(np.all(np.abs(np.subtract(answer, known)) <= EVERY))
+    if None in answer or len(answer) != len(known):
+        return False
+    return bool(np.all(np.abs(np.subtract(answer, known)) <= EVERY))
 
 
 def _relative(tolerance: float) -> Callable[[Any, Any], bool]:

@@ -115,24 +115,40 @@ def shown(value: Any) -> str:
 
 
 def verdict(number: int, told: dict[str, Any], known: Any) -> str:
-    """A cell of the table: the number of actions, or no and why."""
+    """A cell of the table: yes and the number of actions, or no and why."""
     if "no" in told:
         return f"no: {told['no']}"
     if not right(number, told["answer"], known):
         return f"no: it reads as {shown(told['answer'])}; NumPy says {shown(known)}"
-    return f"**{len(told['actions'])}**"
+    return f"yes, **{len(told['actions'])}**"
 
 
 def table_of_answers(answers: dict[str, Answers], known: dict[int, Any]) -> list[str]:
-    """The table of the twenty questions, and how many each tab answers."""
-    lines = ["| | question | Histograms | PastNet |", "| --- | --- | --- | --- |"]
-    counts = dict.fromkeys(TABS, 0)
-    for number, text in questions().items():
-        cells = {tab: verdict(number, answers[tab][str(number)], known[number]) for tab in TABS}
-        for tab, cell in cells.items():
-            counts[tab] += cell.startswith("**")
-        lines.append(f"| {number} | {text} | {cells['theirs']} | {cells['ours']} |")
-    return [*lines, f"| | answered | {counts['theirs']} of 20 | {counts['ours']} of 20 |"]
+    """The table of the twenty questions; how many each tab answers, and with how many actions."""
+    cells = {
+        tab: {one: verdict(one, answers[tab][str(one)], known[one]) for one in questions()}
+        for tab in TABS
+    }
+    answered = {
+        tab: {one for one, cell in found.items() if cell.startswith("yes")}
+        for tab, found in cells.items()
+    }
+    both = answered["theirs"] & answered["ours"]
+
+    def actions(tab: str, chosen: set[int]) -> int:
+        return sum(len(answers[tab][str(one)]["actions"]) for one in chosen)
+
+    rows = [
+        (str(one), text, *(cells[tab][one] for tab in TABS)) for one, text in questions().items()
+    ]
+    some = f"actions for the {len(both)} that both answer"
+    rows += [
+        ("", "answered", *(f"**{len(answered[tab])} of {len(rows)}**" for tab in TABS)),
+        ("", some, *(str(actions(tab, both)) for tab in TABS)),
+        ("", "actions for all answers", *(str(actions(tab, answered[tab])) for tab in TABS)),
+    ]
+    head = ["| | question | Histograms | PastNet |", "| --- | --- | --- | --- |"]
+    return [*head, *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def scripts_of(answers: dict[str, Answers]) -> list[str]:
