@@ -41,7 +41,7 @@ export async function launch() {
 /** Waits until nothing is under way in the frame of the page; while it is being loaded it has no root element. */
 export async function idle(frame) {
   await frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, {
-    timeout: 60_000,
+    timeout: 180_000,
   });
 }
 

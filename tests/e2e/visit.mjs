@@ -1,6 +1,9 @@
 // What a check works with: pages whose errors are kept, and readers of what they show.
 import { idle } from "../../frontend/scripts/browser.mjs";
 
+/** How busy a machine is must not decide a test. */
+const PATIENCE_MS = 180_000;
+
 /**
  * One check's stay in the browser at an address. `seen` holds what went wrong on the way: errors of the console and of
  * scripts, what the policy blocked, dialogs. `tell` answers before the check is done.
@@ -16,6 +19,7 @@ export function visit(browser, base, tell) {
       deviceScaleFactor: ratio,
       acceptDownloads: true,
     });
+    context.setDefaultTimeout(PATIENCE_MS);
     open.push(context);
     const page = await context.newPage();
     page.on("close", () => context.close().catch(() => {}));
