@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from itertools import chain, zip_longest
 
 import hypothesis
+import pytest
 
 from tests.patience import be_patient
 
@@ -18,3 +20,20 @@ hypothesis.settings.register_profile("thorough", deadline=None, max_examples=200
 hypothesis.settings.load_profile("change")
 
 be_patient()
+
+WAITING = ("contract", "e2e", "fault")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files come first, those that wait for servers and browsers between those that compute.
+
+    Processes that run tests take files in this order.
+    """
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(str(item.path), []).append(item)
+    waiting = [file for file in files if any(f"/tests/{room}/" in file for room in WAITING)]
+    computing = [file for file in files if "/tests/unit/train/" in file]
+    short = [file for file in files if file not in {*waiting, *computing}]
+    order = chain(*zip_longest(waiting, reversed(computing)), short)
+    items[:] = [item for file in order if file is not None for item in files[file]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -66,6 +67,14 @@ def lint(_: argparse.Namespace) -> int:
     return steps.verdict()
 
 
+def parallel(cores: int) -> list[str]:
+    """Pytest's arguments for all tests: files go to processes in the order of tests/conftest.py.
+
+    Some wait for a browser, so that there is a process more than there are cores.
+    """
+    return ["-n", str(min(4, cores + 1)), "--dist", "loadfile", "--no-loadscope-reorder"]
+
+
 def test(arguments: argparse.Namespace) -> int:
     """Runs every check and test; with arguments for pytest only pytest."""
     start = time.monotonic()
@@ -75,8 +84,8 @@ def test(arguments: argparse.Namespace) -> int:
         lint_steps(session, steps)
         steps.step("tests of the page", lambda: bundle.npm("test", session.env))
         steps.step("page is a fresh build", lambda: bundle.compare(session.env))
-    # Files go to as many processes as there are cores; a user's own choice of tests runs in one.
-    chosen = arguments.pytest or ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+    # A user's own choice of tests runs in one process.
+    chosen = arguments.pytest or parallel(os.cpu_count() or 1)
     steps.loud("pytest", session.tool("pytest", "--no-header", *chosen), session.env)
     say(f"{time.monotonic() - start:.0f} s in all")
     return steps.verdict()

@@ -49,6 +49,14 @@ def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
     assert re.search(r"Could not run nothing: expected one of \w", capsys.readouterr().err)
 
 
+def test_all_tests_run_in_a_process_more_than_there_are_cores():
+    assert [commands.parallel(cores)[:2] for cores in (1, 2, 16)] == [
+        ["-n", "2"],
+        ["-n", "3"],
+        ["-n", "4"],
+    ]
+
+
 @pytest.mark.parametrize(("name", "wanted"), [("histograms", True), ("masks", False)])
 def test_a_benchmark_with_programs_for_node_gets_a_browser(monkeypatch, name, wanted):
     brought, ran = [], []
