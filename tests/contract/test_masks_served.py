@@ -17,6 +17,7 @@ from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.overview import make_overview
 from tests import event_files as files
 from tests.both_loaders import in_both
@@ -258,7 +259,7 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
 
 def check(store: Store, run: Any, name: str) -> str:
     """Whatever is drawn of a damaged run is right."""
-    found = make_overview(store, CALLER, run, 1e-4, None)
+    found = make_overview(store, CALLER, run, 1e-4, Part())
     if not found.digest.pruned:
         return "nothing"
     right = np.array([0, 6, 6, 7, 7, 7])

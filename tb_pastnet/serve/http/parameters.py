@@ -18,6 +18,8 @@ Arguments = MultiDict[str, str]
 
 MOST_COLUMNS = 4096
 COLUMNS = 256
+MOST_STEP = 10**15
+"""The largest step that a request may name."""
 FEWEST_RUNS, MOST_RUNS = 2, 32
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
@@ -60,6 +62,29 @@ def whole(
             f"{shown(text)}. Correct it or leave it out."
         )
     return value
+
+
+def step(arguments: Arguments, name: str) -> int | None:
+    """A step; None where it is left out.
+
+    Raises:
+        Failure: it isn't one.
+    """
+    return whole(arguments, name, least=-MOST_STEP, most=MOST_STEP)
+
+
+def span(arguments: Arguments) -> tuple[int | None, int | None]:
+    """The steps `first` and `last`, both included; None where one is left out.
+
+    Raises:
+        Failure: one isn't a step, or the last lies before the first.
+    """
+    first, last = step(arguments, "first"), step(arguments, "last")
+    if first is not None and last is not None and last < first:
+        raise bad_request(
+            f"Could not use last: expected a step from first={first} on, got {last}. Exchange them."
+        )
+    return first, last
 
 
 def run(arguments: Arguments, catalog: Catalog, by: str = "run") -> Run:

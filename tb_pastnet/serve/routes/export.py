@@ -6,11 +6,12 @@ from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import bad_request
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import CSV, Answer, answer
-from tb_pastnet.serve.routes.kept import MOST_STEP, chosen, first_after
+from tb_pastnet.serve.routes.kept import chosen, first_after
 from tb_pastnet.serve.store.movement import make_movement
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views import csv_export
+from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.function import COLUMNS, function_rows
 from tb_pastnet.serve.views.overview import make_overview
 from tb_pastnet.serve.views.violations import mark
@@ -28,7 +29,7 @@ def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     else:
         run = parameters.run(arguments, store.catalog(caller))
         _check_lines(len(run.axis.steps) * len(run.layers))
-        overview = make_overview(store, caller, run, parameters.threshold(arguments), None)
+        overview = make_overview(store, caller, run, parameters.threshold(arguments), Part())
         text = overview.table()
     # Without a name: one of ours would go before that of the page, which tells runs apart.
     disposition = ("Content-Disposition", "attachment")
@@ -38,7 +39,7 @@ def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
 def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
     run, variable, _ = chosen(store, caller, arguments)
     threshold = parameters.threshold(arguments)
-    since = parameters.whole(arguments, "since", least=-MOST_STEP, most=MOST_STEP)
+    since = parameters.step(arguments, "since")
     series = store.series(caller, run, variable.id)
     first = first_after(series.steps, since)
     channels = range(variable.channels)

@@ -17,9 +17,6 @@ from tb_pastnet.serve.store.store import UNKEPT, Store
 
 _NAME_BYTES = 512
 
-MOST_STEP = 10**15
-"""The largest step that a request may name."""
-
 
 def kept(
     store: Store,

@@ -16,7 +16,7 @@ from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
-from tb_pastnet.serve.routes.kept import MOST_STEP, chosen, first_after, kept
+from tb_pastnet.serve.routes.kept import chosen, first_after, kept
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.movement import Movement, make_movement
 from tb_pastnet.serve.store.source import Caller
@@ -30,7 +30,7 @@ def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | K
     """State and relative delta of each record and channel of one variable."""
     run, variable, layer_id = chosen(store, caller, arguments)
     threshold = parameters.threshold(arguments)
-    since = parameters.whole(arguments, "since", least=-MOST_STEP, most=MOST_STEP)
+    since = parameters.step(arguments, "since")
 
     def make() -> tuple[Answer, bool]:
         moves = store.movement(caller, run, variable.id)

@@ -8,7 +8,7 @@ from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
-from tb_pastnet.serve.routes.kept import MOST_STEP, kept
+from tb_pastnet.serve.routes.kept import kept
 from tb_pastnet.serve.store.overlap_sets import UNITS
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
@@ -20,7 +20,7 @@ from tb_pastnet.serve.views.overlap_read import Question
 def overlap_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
     """Each two of some runs at a step, over all layers or in one."""
     runs = parameters.runs(arguments, store.catalog(caller))
-    step = parameters.whole(arguments, "step", least=-MOST_STEP, most=MOST_STEP)
+    step = parameters.step(arguments, "step")
     layer = arguments.get("layer")
     if layer is not None and not any(one.id == layer for run in runs for one in run.layers):
         raise not_found(

@@ -17,6 +17,7 @@ from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.function import function_container
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.overview import make_overview
@@ -44,20 +45,20 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | K
 
 
 def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
-    """Every layer of a run in at most `cols` columns."""
+    """Every layer of a run in at most `cols` columns, from one step to another."""
     run = parameters.run(arguments, store.catalog(caller))
     threshold = parameters.threshold(arguments)
     most = parameters.whole(
         arguments, "cols", least=1, most=parameters.MOST_COLUMNS, default=parameters.COLUMNS
     )
+    part = Part(most, *parameters.span(arguments))
 
     def make() -> tuple[Answer, bool]:
-        overview = make_overview(store, caller, run, threshold, most)
+        overview = make_overview(store, caller, run, threshold, part)
         return answer(overview.container(), BINARY), notes.WITHHELD not in overview.digest.notes
 
-    return kept(
-        store, ("overview", caller.experiment, run.name, threshold, most), run.version, make
-    )
+    key = ("overview", caller.experiment, run.name, threshold, part)
+    return kept(store, key, run.version, make, small=True)
 
 
 def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:

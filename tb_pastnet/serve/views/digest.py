@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -27,6 +26,8 @@ from tb_pastnet.serve.views.tally import Tally, make_tally
 from tb_pastnet.serve.views.violations import mark
 
 Integers = npt.NDArray[np.int64]
+
+_BEFORE_ALL = -(1 << 62)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,26 @@ class Digest:
         return sum(tally.size + self.steps.nbytes for tally in self.tallies)
 
 
+class Part(NamedTuple):
+    """Which steps are asked for, and in how many columns.
+
+    Attributes:
+        most: columns at most; None: one for each record.
+        first: the first step; None: that of the first record.
+        last: likewise.
+    """
+
+    most: int | None = None
+    first: int | None = None
+    last: int | None = None
+
+    def of(self, steps: Integers) -> slice:
+        """Where these steps lie among some, int64 (steps,), increasing."""
+        first = None if self.first is None else int(np.searchsorted(steps, self.first))
+        last = None if self.last is None else int(np.searchsorted(steps, self.last, side="right"))
+        return slice(first, last)
+
+
 class _Columns(NamedTuple):
     """The first and the last step of each column."""
 
@@ -73,28 +94,28 @@ class _Reading(NamedTuple):
     notes: Notes
 
 
-def digest_of(store: Store, caller: Caller, run: Run, most: int | None) -> Digest:
+def digest_of(store: Store, caller: Caller, run: Run, part: Part) -> Digest:
     """The digest of a run, made anew only where there is something new.
 
     Args:
         store: the records.
         caller: on whose behalf.
         run: from the catalog.
-        most: columns at most; None: one for each record.
+        part: which steps, in how many columns.
     """
 
     def make() -> tuple[Digest, int]:
-        made = _make_digest(store, caller, run, most)
+        made = _make_digest(store, caller, run, part)
         return made, UNKEPT if notes.WITHHELD in made.notes else made.size
 
-    return store.kept_small(("digest", caller.experiment, run.name, most), run.version, make)
+    return store.kept_small(("digest", caller.experiment, run.name, part), run.version, make)
 
 
-def _make_digest(store: Store, caller: Caller, run: Run, most: int | None) -> Digest:
+def _make_digest(store: Store, caller: Caller, run: Run, part: Part) -> Digest:
     held = store.held(caller, run)
     sparsity = Sparsity(run, held)
     needs = [sparsity.needs(layer) for layer in run.layers]
-    columns, readings = _read(store, caller, run, most, list(dict.fromkeys(chain(*needs))))
+    columns, readings = _read(store, caller, run, part, list(dict.fromkeys(chain(*needs))))
     mains = [readings[layer.main] for layer in run.layers]
     found = run.notes + held.notes
     for one in mains:
@@ -117,7 +138,7 @@ def _make_digest(store: Store, caller: Caller, run: Run, most: int | None) -> Di
 
 
 def _read(
-    store: Store, caller: Caller, run: Run, most: int | None, variables: Sequence[str]
+    store: Store, caller: Caller, run: Run, part: Part, variables: Sequence[str]
 ) -> tuple[_Columns, dict[str, _Reading]]:
     """Reads variables, the first one before the others: it may know more steps than the run."""
     held = store.held(caller, run)
@@ -125,11 +146,11 @@ def _read(
     rows = tuple(row for row in MOVING_ROWS if not (audited and row == CHANGED))
     series = [*store.each(caller, run, variables[:1], lambda _, found: found, rows)]
     steps = np.union1d(run.axis.steps, series[0].steps) if series else run.axis.steps
-    columns = _columns(steps, most)
+    columns = _columns(steps[part.of(steps)], part.most)
 
     def reading(name: str, records: Series) -> _Reading:
         moves = make_movement(records, run.variables[name], held.commanded(name))
-        return _reading(moves, held.violations.get(name, ()), columns)
+        return _reading(moves, held.violations.get(name, ()), columns, part)
 
     made = [reading(name, series.pop()) for name in variables[:1]]
     made += store.each(caller, run, variables[1:], reading, rows)
@@ -142,13 +163,15 @@ def _columns(steps: Integers, most: int | None) -> _Columns:
     return _Columns(steps[starts], steps[ends])
 
 
-def _reading(moves: Movement, violations: Sequence[Violation], columns: _Columns) -> _Reading:
+def _reading(
+    moves: Movement, violations: Sequence[Violation], columns: _Columns, part: Part
+) -> _Reading:
     # Of a lost timeline's end only the first layer knows.
-    last = columns.lasts[-1] if len(columns.lasts) else -math.inf
-    known = slice(np.searchsorted(moves.steps, last, side="right"))
+    last = int(columns.lasts[-1]) if len(columns.lasts) else _BEFORE_ALL
+    counted = part._replace(last=last).of(moves.steps)
     told = mark(moves.unsettled, moves.steps, violations)
     return _Reading(
-        make_tally(told[known], moves.delta[known], moves.steps[known], columns.edges),
+        make_tally(told, moves.delta, moves.steps, columns.edges, counted),
         Shares(moves.steps, moves.pruned, moves.partial),
         moves.account,
         moves.notes,

@@ -17,7 +17,7 @@ from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.threads import in_threads
 from tb_pastnet.serve.views import csv_export
-from tb_pastnet.serve.views.digest import Digest, digest_of
+from tb_pastnet.serve.views.digest import Digest, Part, digest_of
 from tb_pastnet.serve.views.rows import Row, stack
 
 Integers = npt.NDArray[np.int64]
@@ -83,9 +83,7 @@ class Overview:
         )
 
 
-def make_overview(
-    store: Store, caller: Caller, run: Run, threshold: float, most: int | None
-) -> Overview:
+def make_overview(store: Store, caller: Caller, run: Run, threshold: float, part: Part) -> Overview:
     """Reads all layers of a run and pools them.
 
     Args:
@@ -93,9 +91,9 @@ def make_overview(
         caller: on whose behalf.
         run: from the catalog.
         threshold: relative delta under which a channel is quiet.
-        most: columns at most; None: one for each record.
+        part: which steps, in how many columns.
     """
-    digest = digest_of(store, caller, run, most)
+    digest = digest_of(store, caller, run, part)
     rows = in_threads(lambda tally: tally.row(threshold), digest.tallies)
     return Overview(run, threshold, digest, tuple(rows))
 

@@ -126,7 +126,13 @@ class Tally:
         np.add.at(total, self.listed.column[counted], shares[counted])
 
 
-def make_tally(told: states.States, delta: Codes, steps: Integers, edges: Integers) -> Tally:
+def make_tally(
+    told: states.States,
+    delta: Codes,
+    steps: Integers,
+    edges: Integers,
+    counted: slice = slice(None),
+) -> Tally:
     """Counts the channels in each state, column by column.
 
     Args:
@@ -134,7 +140,10 @@ def make_tally(told: states.States, delta: Codes, steps: Integers, edges: Intege
         delta: int16 (records, channels), codes of their relative delta.
         steps: int64 (records,), increasing.
         edges: int64 (columns,), the first step of each column; earlier records go to the first.
+        counted: which records; those before still tell what has settled.
     """
+    settled = settling(delta, told)[counted]
+    told, delta, steps = told[counted], delta[counted], steps[counted]
     channels = told.shape[1]
     first = np.searchsorted(steps, edges)
     first[:1] = 0
@@ -150,7 +159,7 @@ def make_tally(told: states.States, delta: Codes, steps: Integers, edges: Intege
         marks = np.bitwise_or.reduceat(told, starts, axis=0)
         table[filled, -2] = np.count_nonzero(marks & states.VIOLATED, axis=1)
         table[filled, -1] = np.count_nonzero(marks & states.NONFINITE, axis=1)
-    limits = crossing(settling(delta, told), plain, starts)
+    limits = crossing(settled, plain, starts)
     largest = pooling.pool_delta(delta, starts)
     third = limits.settled_from != limits.moving_below
     fixed = third & (limits.moving_below == ALWAYS) & (limits.settled_from == NEVER)

@@ -28,11 +28,14 @@ def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache(
     records = 100 * 50 * len(LAYERS) * 3  # bytes of their states and relative deltas
     store = Store(provider, ceiling=records // 3, fresh_for=0)
     run = store.catalog(CALLER).runs["a"]
-    first = make_overview(store, CALLER, run, 1e-4, 16)
+    first = make_overview(store, CALLER, run, 1e-4, digest.Part(16))
     count = len(provider.reads)
     settled = [
         sum(int(row.counts[:, 3].sum()) for row in overview.rows)
-        for overview in (first, *(make_overview(store, CALLER, run, th, 16) for th in (0.07, 1.0)))
+        for overview in (
+            first,
+            *(make_overview(store, CALLER, run, th, digest.Part(16)) for th in (0.07, 1.0)),
+        )
     ]
     assert settled[0] == 0
     assert settled[0] < settled[1] < settled[2]
@@ -45,7 +48,7 @@ def test_it_is_made_anew_for_other_columns_and_when_the_run_grew() -> None:
     store = Store(provider, fresh_for=0)
 
     def of(most: int | None) -> digest.Digest:
-        return digest.digest_of(store, CALLER, store.catalog(CALLER).runs["a"], most)
+        return digest.digest_of(store, CALLER, store.catalog(CALLER).runs["a"], digest.Part(most))
 
     assert of(8) is of(8)
     assert (len(of(8).steps), len(of(4).steps), len(of(None).steps)) == (8, 4, 32)
@@ -57,7 +60,7 @@ def test_every_variable_is_read_once(provider: MemoryProvider) -> None:
     store = Store(provider, fresh_for=0)
     run = store.catalog(CALLER).runs["a"]
     before = len(provider.reads)
-    digest.digest_of(store, CALLER, run, 16)
+    digest.digest_of(store, CALLER, run, digest.Part(16))
     asked = [tag for _, tags, _ in provider.reads[before:] for tag in tags]
     assert sorted(asked) == sorted(channels_tag(f"{layer}/kernel") for layer in LAYERS)
 
@@ -67,17 +70,17 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider) -> None:
     run = store.catalog(CALLER).runs["a"]
     (tb_run,) = run.tb_runs
     provider.broken = {f"{tb_run}/{channels_tag('layer3/kernel')}"}
-    broken = digest.digest_of(store, CALLER, run, 16)
+    broken = digest.digest_of(store, CALLER, run, digest.Part(16))
     assert broken.notes == {notes.WITHHELD: 1}
     provider.broken = set()
-    whole = digest.digest_of(store, CALLER, run, 16)
+    whole = digest.digest_of(store, CALLER, run, digest.Part(16))
     assert not whole.notes
     assert whole.tallies[3].row(1e-4).counts[:, 1].sum() > 0
 
 
 def test_its_size_is_what_it_holds(provider: MemoryProvider) -> None:
     store = Store(provider, fresh_for=0)
-    found = digest.digest_of(store, CALLER, store.catalog(CALLER).runs["a"], 16)
+    found = digest.digest_of(store, CALLER, store.catalog(CALLER).runs["a"], digest.Part(16))
     held = sum(len(one.packed) + len(one.still) for one in found.tallies)
     assert held < found.size < 2 * held + 4096 * len(LAYERS)
 
@@ -94,5 +97,5 @@ def test_a_refusal_of_tensorboard_reaches_the_caller(
     with monkeypatch.context() as patch:
         patch.setattr(provider, "read_tensors", refuse)
         with pytest.raises(errors.PermissionDeniedError):
-            digest.digest_of(store, CALLER, run, 16)
-    assert len(digest.digest_of(store, CALLER, run, 16).steps) == 16
+            digest.digest_of(store, CALLER, run, digest.Part(16))
+    assert len(digest.digest_of(store, CALLER, run, digest.Part(16)).steps) == 16

@@ -5,6 +5,7 @@ import numpy as np
 from tb_pastnet.core.states import MOVING, NO_DATA
 from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.overview import Overview, make_overview
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -12,7 +13,7 @@ from tests.providers import CALLER, MemoryProvider, memory_run
 
 def overview(provider: MemoryProvider, most: int | None, run: str = "a") -> Overview:
     store = Store(provider)
-    return make_overview(store, CALLER, store.catalog(CALLER).runs[run], 1e-4, most)
+    return make_overview(store, CALLER, store.catalog(CALLER).runs[run], 1e-4, Part(most))
 
 
 def test_each_record_is_a_column_where_there_is_room() -> None:
@@ -32,6 +33,24 @@ def test_columns_are_even_ranges_of_steps() -> None:
     header, arrays = unpack(found.container())
     assert arrays["wall_times"].tolist() == [arrays["wall_times"][0] + 25 * n for n in range(4)]
     assert header["layers"] == ["conv1", "block/conv2"]
+
+
+def test_a_part_of_the_steps_is_split_as_the_whole_is() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(0, 200, 2))
+    store = Store(provider)
+    run = store.catalog(CALLER).runs["a"]
+    found = make_overview(store, CALLER, run, 1e-4, Part(4, first=41, last=80))
+    # Of the steps 42 to 80, in quarters.
+    assert found.digest.first_steps.tolist() == [42, 52, 62, 72]
+    assert found.digest.steps.tolist() == [50, 60, 70, 80]
+    assert found.rows[0].counts.sum(axis=1).tolist() == [4, 4, 4, 4]
+    for part in (Part(4, last=6), Part(4, first=-9, last=6)):
+        first = make_overview(store, CALLER, run, 1e-4, part)
+        assert first.digest.steps.tolist() == [0, 2, 4, 6]
+    nowhere = make_overview(store, CALLER, run, 1e-4, Part(4, first=1000))
+    assert nowhere.digest.steps.tolist() == []
+    assert [row.counts.shape for row in nowhere.rows] == [(0, 6), (0, 6)]
 
 
 def test_a_layer_without_a_record_has_no_data_there() -> None:

@@ -9,6 +9,7 @@ from tb_pastnet.core.description import Series, encode_series
 from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.overview import Overview, make_overview
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
@@ -22,7 +23,7 @@ HOLES = int((~KEPT).sum())
 
 def overview(provider: MemoryProvider, run: str = "a") -> Overview:
     store = Store(provider)
-    return make_overview(store, CALLER, store.catalog(CALLER).runs[run], 1e-4, 64)
+    return make_overview(store, CALLER, store.catalog(CALLER).runs[run], 1e-4, Part(64))
 
 
 def pruned(found: Overview, layer: int = 0) -> list[float]:
@@ -58,7 +59,7 @@ def test_a_column_of_many_records_shows_its_last_step() -> None:
     provider = MemoryProvider()
     masked(provider)
     store = Store(provider)
-    found = make_overview(store, CALLER, store.catalog(CALLER).runs["a"], 1e-4, 2)
+    found = make_overview(store, CALLER, store.catalog(CALLER).runs["a"], 1e-4, Part(2))
     assert (found.digest.steps.tolist(), pruned(found)) == ([4, 8], [0, HOLES])
 
 
@@ -88,7 +89,7 @@ def test_a_variable_that_two_layers_share_counts_in_the_first() -> None:
     first, second = run.layers
     shared = type(second)(second.id, "", "x", "Dense", (KERNEL, *second.variables), second.main)
     twice = type(run)(**{**vars(run), "layers": (first, shared)})
-    found = make_overview(store, CALLER, twice, 1e-4, 64)
+    found = make_overview(store, CALLER, twice, 1e-4, Part(64))
     assert [one.prunable for one in found.digest.pruned] == [36, 54]
     assert pruned(found, 1) == [0] * 8
     assert writer.changes == 2
