@@ -325,11 +325,13 @@ export function sampledRun(r, cols) {
   return { ...r, name: `${r.name} ${cols}`, steps, layers, sampled: false };
 }
 
-export function overview(scenario, r, cols, th) {
-  if (r.sampled) return overview(scenario, sampledRun(r, cols), cols, th);
+export function overview(scenario, r, cols, th, first, last) {
+  if (r.sampled) return overview(scenario, sampledRun(r, cols), cols, th, first, last);
   const T = r.steps.length;
-  const K = Math.min(T, cols);
-  const starts = Array.from({ length: K }, (_, k) => Math.floor((k * T) / K));
+  const own = Array.from(r.steps).flatMap((step, t) => (step >= first && step <= last ? [t] : []));
+  const K = Math.min(own.length, cols);
+  const starts = Array.from({ length: K }, (_, k) => own[Math.floor((k * own.length) / K)]);
+  const endOf = (k) => starts[k + 1] ?? own[own.length - 1] + 1;
   const L = r.layers.length;
   const counts = new Uint32Array(L * K * 6);
   const violated = new Uint32Array(L * K);
@@ -340,7 +342,7 @@ export function overview(scenario, r, cols, th) {
     for (let k = 0; k < K; k++) {
       let sum = 0;
       let moving = 0;
-      const lastOne = (starts[k + 1] ?? T) - 1;
+      const lastOne = endOf(k) - 1;
       for (let c = 0; c < cells.channels; c++) {
         const { kept } = masksOf(r, info, cells, c, lastOne);
         pruned[l * K + k] += Math.round((1 - kept) * (info.weights / info.channels));
@@ -357,8 +359,8 @@ export function overview(scenario, r, cols, th) {
       mean[l * K + k] = moving > 0 ? sum / moving : Number.NaN;
     }
   });
-  const first = Float64Array.from(starts, (t) => r.steps[t]);
-  const last = Float64Array.from(starts, (_, k) => r.steps[(starts[k + 1] ?? T) - 1]);
+  const firsts = Float64Array.from(starts, (t) => r.steps[t]);
+  const lasts = Float64Array.from(starts, (_, k) => r.steps[endOf(k) - 1]);
   return container(
     {
       schema: 1,
@@ -372,9 +374,9 @@ export function overview(scenario, r, cols, th) {
       notes: [],
     },
     [
-      ["first_steps", "f8", [K], first],
-      ["steps", "f8", [K], last],
-      ["wall_times", "f8", [K], last],
+      ["first_steps", "f8", [K], firsts],
+      ["steps", "f8", [K], lasts],
+      ["wall_times", "f8", [K], lasts],
       ["learning_rates", "f4", [K], new Float32Array(K).fill(0.1)],
       ["counts", "u4", [L, K, 6], counts],
       ["violated", "u4", [L, K], violated],

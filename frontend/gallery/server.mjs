@@ -82,9 +82,12 @@ async function route(name, data, path, query, request, response) {
     return send(response, 200, "application/json", JSON.stringify(overlapAnswer(name, named("run"), query)));
   if (path === "overlap_layers")
     return send(response, 200, "application/octet-stream", overlapLayersAnswer(name, run, named("other")[0], query));
-  const th = Number(query.get("th") ?? 1e-3);
+  const number = (key, otherwise) => Number(query.get(key) ?? otherwise);
+  const th = number("th", 1e-3);
   if (path === "overview")
-    return sendArrays(request, response, () => overview(name, run, Number(query.get("cols") ?? 256), th));
+    return sendArrays(request, response, () =>
+      overview(name, run, number("cols", 256), th, number("first", -Infinity), number("last", Infinity)),
+    );
   if (path === "violations") return send(response, 200, "application/json", JSON.stringify(violationsAnswer(run)));
   if (path === "function") return send(response, 200, "application/octet-stream", functionOf(name, run));
   if (path === "export.csv") return send(response, 200, "text/csv", "step,layer\n");

@@ -6,6 +6,7 @@ import { App } from "./view/frame/app";
 import { indexOf } from "./view/state/data";
 import { watch } from "./view/state/idle";
 import { listenToKeys } from "./view/state/keys";
+import { followPointer } from "./view/state/late";
 import { version } from "./view/state/resource";
 import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/state/store";
 import { css } from "./view/style";
@@ -46,6 +47,7 @@ export function render(): void {
   );
   watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
+  followPointer();
   const place = document.createElement("div");
   document.body.append(place);
   mount(createElement(App, null), place);

@@ -4,7 +4,7 @@ import { type Container, section } from "../wire/container";
 import type { LayerHeader } from "../wire/types";
 import { cappedTable } from "./delta";
 import { axisEnd, lastAtOrBefore, type Series } from "./series";
-import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
+import { FROZEN, MOVING, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 
 export interface Cells {
   header: LayerHeader;
@@ -38,36 +38,6 @@ export function readCells(container: Container<LayerHeader>): Cells {
   };
 }
 
-/** The strip of a layer, one column a record. */
-export function seriesOf(cells: Cells): Series {
-  const { records, channels } = cells;
-  const series: Series = {
-    starts: cells.steps,
-    ends: cells.steps,
-    end: cells.end,
-    counts: new Uint32Array(records * STATES),
-    violated: new Uint32Array(records),
-    nonfinite: new Uint32Array(records),
-    meanDelta: new Float64Array(records),
-    channels,
-    pruned: null,
-    prunable: 0,
-  };
-  const capped = cappedTable();
-  for (let c = 0, at = 0; c < channels; c++) {
-    for (let t = 0; t < records; t++, at++) {
-      const byte = cells.state[at];
-      const state = byte & STATE_BITS;
-      series.counts[t * STATES + state]++;
-      if (byte & VIOLATED) series.violated[t]++;
-      if (byte & NONFINITE) series.nonfinite[t]++;
-      if (state === MOVING) series.meanDelta[t] += capped[cells.delta[at] + 32768];
-    }
-  }
-  for (let t = 0; t < records; t++) series.meanDelta[t] /= series.counts[t * STATES + MOVING] || Number.NaN;
-  return series;
-}
-
 export interface Summary {
   /** State at the last record. */
   final: Uint8Array;
@@ -81,9 +51,18 @@ export interface Summary {
   firstViolated: Int32Array;
 }
 
-/** What sorting and reading need to know about each channel. */
-export function summarise(cells: Cells): Summary {
-  const { records, channels, state, delta } = cells;
+/** Five bits of a byte: the state, non-finite, violated. */
+const KINDS = 32;
+const kindOf = (byte: number) => (byte & STATE_BITS) | ((byte >> 3) & (KINDS - 1 - STATE_BITS));
+const [NONFINITE_KIND, VIOLATED_KIND] = [kindOf(NONFINITE), kindOf(VIOLATED)];
+
+interface Scan {
+  series: Series;
+  summary: Summary;
+}
+
+/** How many cells of each record are of each kind, the sum of what moves, and the summary: all in one pass. */
+function count({ records, channels, state, delta }: Cells, tally: Uint32Array, moved: Float64Array): Summary {
   const summary: Summary = {
     final: new Uint8Array(channels),
     lastMoved: new Int32Array(channels).fill(-1),
@@ -91,35 +70,68 @@ export function summarise(cells: Cells): Summary {
     finalDelta: new Int16Array(channels),
     firstViolated: new Int32Array(channels).fill(-1),
   };
-  if (records === 0) return summary;
-  for (let c = 0; c < channels; c++) {
-    const row = c * records;
-    summary.final[c] = state[row + records - 1] & STATE_BITS;
-    summary.finalDelta[c] = delta[row + records - 1];
-    for (let t = records - 1; t >= 0; t--) {
-      const byte = state[row + t];
+  const capped = cappedTable();
+  for (let c = 0, at = 0; c < channels && records > 0; c++) {
+    let [lastMoved, firstHeld, firstViolated] = [-1, records, -1];
+    for (let t = 0; t < records; t++, at++) {
+      const byte = state[at];
       const code = byte & STATE_BITS;
-      if (code === MOVING || code === REACTIVATED || byte & VIOLATED) {
-        summary.lastMoved[c] = t;
-        break;
+      tally[t * KINDS + kindOf(byte)]++;
+      if (code === MOVING) {
+        moved[t] += capped[delta[at] + 32768];
+        lastMoved = t;
+      } else if (code === REACTIVATED) lastMoved = t;
+      else if (code >= FROZEN && firstHeld === records) firstHeld = t;
+      if (byte & VIOLATED) {
+        lastMoved = t;
+        if (firstViolated < 0) firstViolated = t;
       }
     }
-    for (let t = 0; t < records; t++) {
-      const code = state[row + t] & STATE_BITS;
-      if (code === FROZEN || code === PRUNED) {
-        summary.firstHeld[c] = t;
-        break;
-      }
-    }
-    for (let t = 0; t < records; t++) {
-      if (state[row + t] & VIOLATED) {
-        summary.firstViolated[c] = t;
-        break;
-      }
-    }
+    summary.final[c] = state[at - 1] & STATE_BITS;
+    summary.finalDelta[c] = delta[at - 1];
+    summary.lastMoved[c] = lastMoved;
+    summary.firstHeld[c] = firstHeld;
+    summary.firstViolated[c] = firstViolated;
   }
   return summary;
 }
+
+function scan(cells: Cells): Scan {
+  const { records, channels } = cells;
+  const tally = new Uint32Array(records * KINDS);
+  const meanDelta = new Float64Array(records);
+  const summary = count(cells, tally, meanDelta);
+  const counts = new Uint32Array(records * STATES);
+  const violated = new Uint32Array(records);
+  const nonfinite = new Uint32Array(records);
+  for (let t = 0; t < records; t++) {
+    for (let kind = 0; kind < KINDS; kind++) {
+      const cellsOfKind = tally[t * KINDS + kind];
+      if ((kind & STATE_BITS) < STATES) counts[t * STATES + (kind & STATE_BITS)] += cellsOfKind;
+      if (kind & VIOLATED_KIND) violated[t] += cellsOfKind;
+      if (kind & NONFINITE_KIND) nonfinite[t] += cellsOfKind;
+    }
+    meanDelta[t] /= counts[t * STATES + MOVING] || Number.NaN;
+  }
+  const { steps: starts, end } = cells;
+  const nothing = { pruned: null, prunable: 0 };
+  const series = { starts, ends: starts, end, counts, violated, nonfinite, meanDelta, channels, ...nothing };
+  return { series, summary };
+}
+
+const scans = new WeakMap<Cells, Scan>();
+
+function scanOf(cells: Cells): Scan {
+  const found = scans.get(cells) ?? scan(cells);
+  scans.set(cells, found);
+  return found;
+}
+
+/** The strip of a layer, one column a record; kept per cells. */
+export const seriesOf = (cells: Cells): Series => scanOf(cells).series;
+
+/** What sorting and reading need to know about each channel; kept per cells. */
+export const summarise = (cells: Cells): Summary => scanOf(cells).summary;
 
 /** The record that is in force at a step, or -1. */
 export const recordAt = (cells: Cells, step: number): number =>

@@ -1,6 +1,7 @@
 /** What stands under and in place of the difference: its legend, or why channels can't be matched. */
 
 import { bothColor, lineColor } from "../../draw/difference";
+import { seriesOf } from "../../model/cells";
 import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../../model/difference";
 import { formatCount } from "../../model/format";
 import type { Lap } from "../../model/overlap";
@@ -8,14 +9,13 @@ import { readAt } from "../../model/series";
 import { Gradient } from "../shared/bits";
 import { sameOrigin } from "../state/baseline";
 import { readStep } from "../state/cursor";
-import { cellSeries } from "../state/data";
 import { maskKind, theme } from "../state/store";
 import { shareText } from "./overlaps";
 import type { Sides } from "./sidebyside";
 
 /** The classes in words, and how many channels are in each at a step. */
 function classesAt({ pair: [a, b], third }: Sides, step: number): [string, string][] {
-  const counts = third && readAt(cellSeries(third), step)?.counts;
+  const counts = third && readAt(seriesOf(third), step)?.counts;
   const [alive, gone] = maskKind.value === "kept" ? ["alive", "pruned"] : ["trainable", "held"];
   const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
   return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], counts ? formatCount(counts[kind]) : "–"]);

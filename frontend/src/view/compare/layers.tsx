@@ -181,7 +181,7 @@ function Strips({ laps, pair, list }: Pick<Drawn, "laps" | "pair" | "list">) {
           <Rows {...drawn} />
           <div class="lap-plot" style={{ left: `${NAMES}px`, width: `${width}px` }} {...pointer(drawn)}>
             <StripsCanvas {...drawn} />
-            {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+            {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
             <ZoomBox width={width} />
           </div>
         </div>

@@ -53,7 +53,7 @@ export function CellsPlot({ cells, rows, tip, width, height, children }: Props) 
         onClick={(event) => update(where(event))}
       >
         {children}
-        {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+        {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
         {row >= 0 ? <div class="row-line" style={{ top: `${((row + 0.5) / rows.length) * height}px` }} /> : null}
         <ZoomBox width={width} band={band} />
       </div>

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { movementColor } from "../../draw/palette";
+import { seriesOf } from "../../model/cells";
 import { scaleTop } from "../../model/delta";
 import { formatCount, formatPower, formatShare, plural } from "../../model/format";
 import { agoText, livenessOf } from "../../model/live";
@@ -11,15 +12,12 @@ import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../../model/stat
 import { Icon, Marker, RunName } from "../shared/bits";
 import { toggleRun } from "../state/actions";
 import { differs } from "../state/baseline";
-import { readStep } from "../state/cursor";
 import {
   activeLayer,
-  cellSeries,
   cellsOf,
   draftThreshold,
   layerIn,
   listedRuns,
-  overviewOf,
   patience,
   type Run,
   rows,
@@ -27,7 +25,9 @@ import {
   shownRuns,
   threshold,
 } from "../state/data";
+import { overviewAt } from "../state/detail";
 import { begin, finish } from "../state/idle";
+import { numberStep } from "../state/late";
 import { helpOpen, runFilter, theme, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { Records } from "./records";
@@ -73,19 +73,19 @@ function RunItem({ run }: { run: Run }) {
 
 /** Readout of everything that the view shows, at the step under the pointer. */
 function overall() {
-  const step = readStep.value;
+  const step = numberStep.value;
   if (view.value === "layer") {
     const id = activeLayer.value?.id;
     return addReadouts(
       shownRuns.value.map((run) => {
         const cells = id !== undefined && layerIn(run, id) ? cellsOf(run.name, id).value : null;
-        return cells ? readAt(cellSeries(cells), step) : null;
+        return cells ? readAt(seriesOf(cells), step) : null;
       }),
     );
   }
   return addReadouts(
     shownRuns.value.map((run) => {
-      const overview = overviewOf(run.name).value;
+      const overview = overviewAt(run.name, step);
       const series = overview && sumOf(overview, rows.value[0]?.layers ?? []);
       return series ? readAt(series, step) : null;
     }),
@@ -97,7 +97,7 @@ function Legend() {
   return (
     <section class="side-block" aria-label="Channel states">
       <h2>
-        Channel state <span class="sub">all runs, step {formatCount(readStep.value)}</span>
+        Channel state <span class="sub">all runs, step {formatCount(numberStep.value)}</span>
       </h2>
       <ul class="legend">
         {LEGEND.map((state) => (

@@ -1,7 +1,7 @@
 /** The polite live region: what the keys led to, read out once they have come to rest. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { recordAt } from "../../model/cells";
+import { recordAt, seriesOf } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber } from "../../model/format";
 import { sumOf } from "../../model/overview";
@@ -13,7 +13,8 @@ import { functionText } from "../function/tip";
 import { sharesText } from "../shared/words";
 import { against, apartText } from "../state/baseline";
 import { cursor } from "../state/cursor";
-import { activeLayer, activeRun, cellSeries, cellsOf, overviewOf, rows, shownRuns } from "../state/data";
+import { activeLayer, activeRun, cellsOf, rows, shownRuns } from "../state/data";
+import { overviewAt } from "../state/detail";
 import { channel, focusRow, page, spoken, view } from "../state/store";
 
 const REST_MS = 400;
@@ -25,7 +26,7 @@ function spokenLayer(): string {
   const start = `Step ${formatCount(cursor.value)}, ${run.name}, ${layer.id}`;
   const record = recordAt(cells, cursor.value);
   if (own === null || own >= cells.channels || record < 0) {
-    return `${start}: ${sharesText(readAt(cellSeries(cells), cursor.value))}`;
+    return `${start}: ${sharesText(readAt(seriesOf(cells), cursor.value))}`;
   }
   const at = own * cells.records + record;
   const moved = cells.state[at] & VIOLATED ? ", moved although held" : "";
@@ -35,7 +36,7 @@ function spokenLayer(): string {
 function spokenRow(): string {
   const run = shownRuns.value.find((one) => one.name === page.value.run) ?? shownRuns.value[0];
   const row = rows.value.find((one) => one.kind !== "total" && one.id === focusRow.value) ?? rows.value[0];
-  const overview = run && overviewOf(run.name).value;
+  const overview = run && overviewAt(run.name, cursor.value);
   if (!overview || !row) return "";
   const base = against(run);
   const series = sumOf(overview, row.layers);

@@ -1,6 +1,6 @@
 /** The readout at the pointer. */
 
-import { recordAt } from "../../model/cells";
+import { recordAt, seriesOf } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber, formatShare } from "../../model/format";
 import { differenceText, MEASURE_TITLES } from "../../model/measure";
@@ -11,7 +11,8 @@ import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOL
 import { sparsityText } from "../../model/violations";
 import { Icon, Marker } from "../shared/bits";
 import { against, apart, baseCell, sameOrigin } from "../state/baseline";
-import { activeLayer, cellSeries, cellsOf, overviewOf, type Run, rows, runs } from "../state/data";
+import { activeLayer, cellsOf, type Run, rows, runs } from "../state/data";
+import { overviewAt } from "../state/detail";
 import { type Hover, hover, measure } from "../state/store";
 
 const ROOM = { width: 252, height: 276 };
@@ -87,7 +88,7 @@ function Steps({ readout, step }: { readout: Readout | null; step: number }) {
 
 function RowTip({ at, run }: { at: Hover; run: Run }) {
   const row = rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === ""));
-  const overview = overviewOf(run.name).value;
+  const overview = overviewAt(run.name, at.step);
   const base = against(run);
   if (!row || !overview) return null;
   const series = sumOf(overview, row.layers);
@@ -117,7 +118,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
 
 /** The overview knows the weights of a layer. */
 function withWeights(readout: Readout | null, run: Run, layer: string, step: number): Readout | null {
-  const series = overviewOf(run.name).value?.series.get(layer);
+  const series = overviewAt(run.name, step)?.series.get(layer);
   const known = series ? readAt(series, step) : null;
   return readout && known ? { ...readout, pruned: known.pruned, prunable: known.prunable } : readout;
 }
@@ -128,7 +129,7 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
   if (!layer || !cells) return null;
   const record = recordAt(cells, at.step);
   if (at.channel === null) {
-    const readout = withWeights(readAt(cellSeries(cells), at.step), run, layer.id, at.step);
+    const readout = withWeights(readAt(seriesOf(cells), at.step), run, layer.id, at.step);
     return (
       <>
         <div class="tip-title">All channels</div>
@@ -199,7 +200,8 @@ export function Tooltip() {
   if (!at || !(run || at.tip)) return null;
   const right = at.x + 18 + ROOM.width < window.innerWidth;
   const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
-  const style = { top: `${top}px`, left: `${right ? at.x + 18 : at.x - ROOM.width - 18}px`, width: `${ROOM.width}px` };
+  const left = right ? at.x + 18 : at.x - ROOM.width - 18;
+  const style = { transform: `translate(${left}px, ${top}px)`, width: `${ROOM.width}px` };
   return (
     <div class="tooltip" style={style} aria-hidden="true">
       {at.tip ? <Lines lines={at.tip} /> : null}

@@ -51,7 +51,7 @@ export function StepPlot({ width, height, entry, read, children }: Props) {
       }}
     >
       {children}
-      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
       <ZoomBox width={width} />
     </div>
   );

@@ -76,7 +76,7 @@ export function Barcodes({ layer, channel, run }: Props) {
           {width > 0
             ? found.map((entry) => <Barcode key={entry.run.name} found={entry} channel={channel} width={width} />)
             : null}
-          {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+          {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
         </div>
       </div>
     </>
@@ -140,7 +140,9 @@ export function DeltaLines({ layer, channel, run }: Props) {
                 context.setTransform(1, 0, 0, 1, 0, 0);
               }}
             />
-            {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px`, height: `${HEIGHT}px` }} /> : null}
+            {x >= 0 && x <= width ? (
+              <div class="crosshair" style={{ transform: `translateX(${x}px)`, height: `${HEIGHT}px` }} />
+            ) : null}
             <Axis width={width} pill={false} count={4} />
           </div>
         ) : null}

@@ -2,11 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 import type { Cells } from "../../model/cells";
+import { summarise } from "../../model/cells";
 import { formatCount } from "../../model/format";
 import { segmentsOf } from "../../model/sort";
 import { STATE_NAMES } from "../../model/states";
 import { Icon } from "../shared/bits";
-import { cellSummary } from "../state/data";
 import { order, rowsOf, update } from "../state/store";
 
 interface Props {
@@ -41,7 +41,7 @@ function Numbers({ rows, height }: { rows: Uint32Array; height: number }) {
 
 /** What the rows are, on the left of the heatmap: channels, or segments of one state. */
 export function Gutter({ cells, rows, height }: Props) {
-  const summary = cellSummary(cells);
+  const summary = summarise(cells);
   // In the order of another run, this one's states lie in pieces.
   const own = rowsOf.value === null || rowsOf.value === cells.header.run;
   const segments = useMemo(
@@ -70,7 +70,7 @@ export function Gutter({ cells, rows, height }: Props) {
 
 /** A mark beside each violated row, as far as they don't cover each other. */
 export function Violations({ cells, rows, height }: Props) {
-  const { firstViolated } = cellSummary(cells);
+  const { firstViolated } = summarise(cells);
   const marks = useMemo(() => {
     const found: { y: number; channel: number }[] = [];
     rows.forEach((c, i) => {

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { drawBars } from "../../draw/bars";
 import { pixelsOf } from "../../draw/palette";
 import { drawStrip } from "../../draw/strip";
-import { type Cells, recordAt } from "../../model/cells";
+import { type Cells, recordAt, seriesOf } from "../../model/cells";
 import { formatCount } from "../../model/format";
 import { toPixel, toStep } from "../../model/scale";
 import { readAt } from "../../model/series";
@@ -15,7 +15,7 @@ import { startDrag, ZoomBox } from "../shared/drag";
 import { differencesText, sharesText } from "../shared/words";
 import { baselineRun } from "../state/baseline";
 import { cursor, readStep, setStep } from "../state/cursor";
-import { cellSeries, type Run, range, scaleOf } from "../state/data";
+import { type Run, range, scaleOf } from "../state/data";
 import { hover, mode, rowZoom, theme, update } from "../state/store";
 import { Flags } from "./flags";
 import { Gutter, Violations } from "./heatgutter";
@@ -36,7 +36,7 @@ interface Sized extends HeatProps {
 }
 
 function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: number }) {
-  const series = cellSeries(cells);
+  const series = seriesOf(cells);
   const label = `${run.name}, all channels at step ${formatCount(cursor.value)}: ${sharesText(readAt(series, cursor.value))}`;
   return (
     <RasterCanvas
@@ -55,7 +55,7 @@ function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
   const record = recordAt(cells, cursor.value);
   const label =
     `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
-    `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(readAt(cellSeries(cells), cursor.value))}` +
+    `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(readAt(seriesOf(cells), cursor.value))}` +
     (differences && record >= 0 ? `. Against ${baselineRun.value?.name}: ${differencesText(differences, record)}` : "");
   return (
     <CellsCanvas
@@ -92,7 +92,7 @@ function Cross({ rows, width, height, top, selected }: Sized & { top: number }) 
   const y = top + ((row + 0.5) / rows.length) * height;
   return (
     <>
-      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
       {row >= 0 ? (
         <>
           <div class="row-line" style={{ top: `${y}px` }} />

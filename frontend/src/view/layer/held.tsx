@@ -2,6 +2,7 @@
 
 import { drawShares, type ShareLine } from "../../draw/shares";
 import type { Cells } from "../../model/cells";
+import { summarise } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber, formatShare, wholeShare } from "../../model/format";
 import { toPixel } from "../../model/scale";
@@ -13,7 +14,7 @@ import { Icon } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
 import { listViolations } from "../state/actions";
 import { cursor, readStep, setStep } from "../state/cursor";
-import { cellSummary, range, scaleOf } from "../state/data";
+import { range, scaleOf } from "../state/data";
 import { theme } from "../state/store";
 
 const HEIGHT = 44;
@@ -72,7 +73,9 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
                 context.setTransform(1, 0, 0, 1, 0, 0);
               }}
             />
-            {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px`, height: `${HEIGHT}px` }} /> : null}
+            {x >= 0 && x <= width ? (
+              <div class="crosshair" style={{ transform: `translateX(${x}px)`, height: `${HEIGHT}px` }} />
+            ) : null}
           </div>
         ) : null}
       </div>
@@ -131,7 +134,7 @@ function Marked({ cells, channel, first }: { cells: Cells; channel: number; firs
 
 export function ChannelViolations(props: { run: string; answer: ChannelAnswer | null; cells: Cells; channel: number }) {
   const { answer, cells, channel } = props;
-  const first = cellSummary(cells).firstViolated[channel];
+  const first = summarise(cells).firstViolated[channel];
   const found = answer?.violations ?? [];
   if (found.length === 0 && first < 0) return null;
   return (

@@ -1,7 +1,7 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
 import type { Cells } from "../../model/cells";
-import { recordAt } from "../../model/cells";
+import { recordAt, summarise } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber } from "../../model/format";
 import { lastAtOrBefore } from "../../model/series";
@@ -9,7 +9,7 @@ import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED }
 import type { ChannelAnswer } from "../../wire/types";
 import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../shared/bits";
 import { readStep, setStep } from "../state/cursor";
-import { cellSummary, channelOf, layerIn, type Run, shownRuns } from "../state/data";
+import { channelOf, layerIn, type Run, shownRuns } from "../state/data";
 import { tables, update } from "../state/store";
 import { Barcodes, DeltaLines } from "./across";
 import { ChannelViolations, MaskDensity, share } from "./held";
@@ -42,7 +42,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
   const i = record < 0 ? -1 : own;
   const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
   const elements = cells.header.elements;
-  const moved = cellSummary(cells).lastMoved[channel];
+  const moved = summarise(cells).lastMoved[channel];
   const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
   return (
     <dl class="metrics">

@@ -1,22 +1,14 @@
 /** The Layer view: which channels, and since when. */
 
 import { useLayoutEffect } from "preact/hooks";
+import { summarise } from "../../model/cells";
 import { formatShape, plural } from "../../model/format";
 import { Button, Failure, Icon, Skeleton, TableButton } from "../shared/bits";
 import { CellControls, RunTab } from "../shared/controls";
 import { accountText, pastText } from "../shared/words";
 import { moveLayer } from "../state/actions";
 import { against, differs, layerDifference, sameOrigin } from "../state/baseline";
-import {
-  activeLayer,
-  activeRun,
-  cellSummary,
-  cellsOf,
-  layerIn,
-  listedLayers,
-  type Run,
-  shownRuns,
-} from "../state/data";
+import { activeLayer, activeRun, cellsOf, layerIn, listedLayers, type Run, shownRuns } from "../state/data";
 import { channel, seekViolation, tables, update, variableId } from "../state/store";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
@@ -98,7 +90,7 @@ function useDefaultChannel(): void {
   useLayoutEffect(() => {
     if (!seek || !cells || loading) return;
     seekViolation.value = false;
-    const { firstViolated } = cellSummary(cells);
+    const { firstViolated } = summarise(cells);
     let best = -1;
     firstViolated.forEach((t, c) => {
       if (t >= 0 && (best < 0 || t < firstViolated[best])) best = c;

@@ -110,7 +110,7 @@ function PinList({ run, cells, channel }: Props) {
           {size.width > 0
             ? found.map((pin) => <Pinned key={pin} run={run} cells={cells} pin={pin} width={size.width} />)
             : null}
-          {x >= 0 && x <= size.width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+          {x >= 0 && x <= size.width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
         </div>
       </div>
     </>

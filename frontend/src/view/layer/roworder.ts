@@ -1,8 +1,9 @@
 /** Which channels the heatmap draws, in which order, and the zoom into them. */
 
 import type { Cells } from "../../model/cells";
+import { summarise } from "../../model/cells";
 import { type Order, orderRows } from "../../model/sort";
-import { cellSummary, cellsOf, layerIn, type Run, runs } from "../state/data";
+import { cellsOf, layerIn, type Run, runs } from "../state/data";
 import { order, rowsOf, rowZoom } from "../state/store";
 
 const orders = new WeakMap<Cells, Map<Order, Uint32Array>>();
@@ -11,7 +12,7 @@ const orders = new WeakMap<Cells, Map<Order, Uint32Array>>();
 export function ordered(cells: Cells, by: Order): Uint32Array {
   const kept = orders.get(cells) ?? new Map<Order, Uint32Array>();
   orders.set(cells, kept);
-  const rows = kept.get(by) ?? orderRows(cellSummary(cells), by);
+  const rows = kept.get(by) ?? orderRows(summarise(cells), by);
   kept.set(by, rows);
   return rows;
 }

@@ -1,14 +1,14 @@
 /** The channels of a layer as a table, at the cursor. */
 
 import type { Cells } from "../../model/cells";
-import { recordAt } from "../../model/cells";
+import { recordAt, summarise } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber } from "../../model/format";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
 import { DataTable } from "../shared/bits";
 import { baseCell } from "../state/baseline";
 import { cursor } from "../state/cursor";
-import { cellSummary, type Run } from "../state/data";
+import type { Run } from "../state/data";
 
 interface Props {
   run: Run;
@@ -21,7 +21,7 @@ interface Props {
 }
 
 export function LayerTable({ run, layer, cells, rows, base }: Props) {
-  const summary = cellSummary(cells);
+  const summary = summarise(cells);
   const record = recordAt(cells, cursor.value);
   const stepOf = (t: number) => (t >= 0 && t < cells.records ? formatCount(cells.steps[t]) : "–");
   const against = (channel: number): string[] => {

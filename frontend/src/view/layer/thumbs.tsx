@@ -1,5 +1,6 @@
 /** The same layer in the other runs, small. */
 
+import { seriesOf } from "../../model/cells";
 import { formatCount, formatShare } from "../../model/format";
 import { formatOverlap, pairOf, pairTexts } from "../../model/overlap";
 import { toPixel } from "../../model/scale";
@@ -13,7 +14,7 @@ import { useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
 import { largest, sharesText } from "../shared/words";
 import { cursor, readStep } from "../state/cursor";
-import { cellSeries, cellsOf, layerIn, type Run, scaleOf, shownRuns } from "../state/data";
+import { cellsOf, layerIn, type Run, scaleOf, shownRuns } from "../state/data";
 import { mode, unit, update } from "../state/store";
 import { allRows } from "./roworder";
 
@@ -39,7 +40,7 @@ function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: 
   const { ref, size } = useSize<HTMLDivElement>();
   const { value: cells, error } = cellsOf(run.name, layer);
   const rows = cells ? allRows(run, layer, cells) : null;
-  const readout = cells ? readAt(cellSeries(cells), readStep.value) : null;
+  const readout = cells ? readAt(seriesOf(cells), readStep.value) : null;
   const top = readout && readout.total > 0 ? largest(readout)[0] : null;
   const x = toPixel(scaleOf(size.width), readStep.value);
   return (
@@ -62,7 +63,7 @@ function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: 
         {!cells && !error ? <Skeleton height={HEIGHT} /> : null}
         {cells && rows && rows.length > 0 ? (
           <CellsCanvas
-            label={`${run.name} at step ${formatCount(cursor.value)}: ${sharesText(readAt(cellSeries(cells), cursor.value))}`}
+            label={`${run.name} at step ${formatCount(cursor.value)}: ${sharesText(readAt(seriesOf(cells), cursor.value))}`}
             cells={cells}
             rows={rows}
             mode={mode.value}
@@ -70,7 +71,7 @@ function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: 
             height={HEIGHT}
           />
         ) : null}
-        {x >= 0 && x <= size.width ? <i class="crosshair" style={{ left: `${x}px` }} /> : null}
+        {x >= 0 && x <= size.width ? <i class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
       </div>
     </button>
   );

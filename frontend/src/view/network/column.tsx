@@ -15,8 +15,10 @@ import { startDrag, ZoomBox } from "../shared/drag";
 import { sharesText } from "../shared/words";
 import { openLayer } from "../state/actions";
 import { against, apartText } from "../state/baseline";
-import { cursor, readStep, setStep } from "../state/cursor";
+import { readStep, setStep } from "../state/cursor";
 import { overviewOf, type Run, range, scaleOf } from "../state/data";
+import { finestOf, overviewAt } from "../state/detail";
+import { spokenStep } from "../state/late";
 import { focusRow, hover, measure, runName, theme, update } from "../state/store";
 import { type Layout, type Place, placeAt, type Window } from "./geometry";
 
@@ -29,6 +31,8 @@ interface Props {
 }
 
 interface Drawn {
+  /** Of all steps; in a part of them nothing may be violated. */
+  whole: Overview;
   overview: Overview;
   /** What it is drawn against. */
   base: Overview | null;
@@ -49,7 +53,8 @@ function paint(raster: Raster, place: Place, drawn: Drawn, window: Window, scale
   const series = sumOf(overview, place.row.layers);
   if (base) drawStripDifference(raster, box, series, sumOf(base, place.row.layers), measure.value, scale, pixels);
   else drawStrip(raster, box, series, scale, overview.threshold, pixels);
-  if (!series || !violations(series)) return;
+  const all = sumOf(drawn.whole, place.row.layers);
+  if (!all || !violations(all)) return;
   const line = raster.ratio;
   fillBox(raster, { ...box, height: line }, pixels.violated);
   fillBox(raster, { ...box, y: box.y + box.height - line, height: line }, pixels.violated);
@@ -77,14 +82,16 @@ function carry(raster: Raster, last: Last | null, next: Omit<Last, "raster">, ra
 
 function Strips({ run, layout, window, width }: Props) {
   const last = useRef<Last | null>(null);
-  const { value: overview, error } = overviewOf(run.name);
+  const { value: whole, error } = overviewOf(run.name);
+  const overview = finestOf(run.name);
   const scale = scaleOf(width);
-  if (!overview) return error ? <Failure text={error} /> : null;
+  if (!whole || !overview) return error ? <Failure text={error} /> : null;
   const base = against(run);
-  const drawn = { overview, base: base && overviewOf(base.name).value };
-  const total = sumOf(overview, overview.layers);
-  const values = sharesText(total ? readAt(total, cursor.value) : null);
-  const label = `${run.name} at step ${formatCount(cursor.value)}: ${base ? `${apartText(run, base)}. ` : ""}${values}`;
+  const drawn = { whole, overview, base: base && finestOf(base.name) };
+  const read = overviewAt(run.name, spokenStep.value);
+  const total = read && sumOf(read, read.layers);
+  const values = sharesText(total ? readAt(total, spokenStep.value) : null);
+  const label = `${run.name} at step ${formatCount(spokenStep.value)}: ${base ? `${apartText(run, base)}. ` : ""}${values}`;
   if (base && !drawn.base) return null;
   const inputs = [overview, drawn.base, base && measure.value, layout, theme.value, range.value[0], range.value[1]];
   return (
@@ -116,7 +123,7 @@ function Overlay({ run, layout, width }: Props) {
       : layout.places.find((p) => p.row.id === chosen && (p.row.kind === "total") === (chosen === ""));
   return (
     <>
-      {x >= 0 && x <= width ? <div class="crosshair" style={{ left: `${x}px` }} /> : null}
+      {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
       {place ? (
         <div
           class="outline"
@@ -129,7 +136,7 @@ function Overlay({ run, layout, width }: Props) {
 
 /** The step of the run's record that is in force at a place of the axis; a whole step where there is none. */
 function snap(run: Run, step: number): number {
-  const overview = overviewOf(run.name).value;
+  const overview = finestOf(run.name);
   const column = overview ? columnAt(overview, step) : -1;
   return overview && column >= 0 ? overview.starts[column] : Math.floor(step);
 }

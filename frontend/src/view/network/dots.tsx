@@ -7,8 +7,9 @@ import type { Measure } from "../../model/hash";
 import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference } from "../../model/measure";
 import { Canvas } from "../shared/canvas";
 import { against, apart, baselineRun, differs, measured } from "../state/baseline";
-import { cursor, readStep } from "../state/cursor";
-import { overviewOf, type Run, rows, shownRuns, sparse, threshold } from "../state/data";
+import { type Run, rows, shownRuns, sparse, threshold } from "../state/data";
+import { finestOf } from "../state/detail";
+import { dotStep, spokenStep } from "../state/late";
 import { measure, theme, update } from "../state/store";
 import { DOTS_WIDTH, type Window } from "./geometry";
 
@@ -63,8 +64,7 @@ export function DotsHead() {
           ))}
       </select>
       <div class="two">
-        {differs.value ? `against ${baselineRun.value?.name}` : "one marker per run"}, step{" "}
-        {formatCount(readStep.value)}
+        {differs.value ? `against ${baselineRun.value?.name}` : "one marker per run"}, step {formatCount(dotStep.value)}
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
         {ticks().map(([at, text]) => (
@@ -78,14 +78,14 @@ export function DotsHead() {
 }
 
 export function DotsColumn({ window, width }: { window: Window; width: number }) {
-  const step = readStep.value;
+  const step = dotStep.value;
   const which = measure.value;
   const total = rows.value[0]?.layers ?? [];
-  const words = shownRuns.value.map((run) => `${run.name} ${valueText(run, total, cursor.value, which)}`);
+  const words = shownRuns.value.map((run) => `${run.name} ${valueText(run, total, spokenStep.value, which)}`);
   return (
     <div class="dots-column">
       <Canvas
-        label={`${MEASURE_TITLES[which]}${differs.value ? ` against ${baselineRun.value?.name}` : ""} at step ${formatCount(cursor.value)}, all layers: ${words.join(", ")}`}
+        label={`${MEASURE_TITLES[which]}${differs.value ? ` against ${baselineRun.value?.name}` : ""} at step ${formatCount(spokenStep.value)}, all layers: ${words.join(", ")}`}
         width={width}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
@@ -94,9 +94,9 @@ export function DotsColumn({ window, width }: { window: Window; width: number })
           step,
           which,
           theme.value,
-          differs.value && baselineRun.value && overviewOf(baselineRun.value.name).value,
+          differs.value && baselineRun.value && finestOf(baselineRun.value.name),
           shownRuns.value,
-          ...shownRuns.value.map((run) => overviewOf(run.name).value),
+          ...shownRuns.value.map((run) => finestOf(run.name)),
         ]}
         draw={(context, w, _h, ratio) => {
           context.setTransform(ratio, 0, 0, ratio, 0, 0);

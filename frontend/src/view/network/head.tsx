@@ -11,8 +11,10 @@ import { Icon, Marker, RunName } from "../shared/bits";
 import { largest, sharesText } from "../shared/words";
 import { listViolations } from "../state/actions";
 import { against, apart } from "../state/baseline";
-import { cursor, readStep } from "../state/cursor";
+import { readStep } from "../state/cursor";
 import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "../state/data";
+import { overviewAt } from "../state/detail";
+import { numberStep, spokenStep } from "../state/late";
 import { measure } from "../state/store";
 
 const LETTER = 6.2;
@@ -72,7 +74,7 @@ function Sparsity({ readout }: { readout: Readout | null }) {
 
 /** How far the run is from the baseline, all rows together. */
 function Apart({ run, base }: { run: Run; base: Run }) {
-  const difference = apart(run, base, rows.value[0]?.layers ?? [], readStep.value);
+  const difference = apart(run, base, rows.value[0]?.layers ?? [], numberStep.value);
   return (
     <span>
       <b>{differenceText(difference, measure.value)}</b> {measureName(measure.value)}
@@ -80,12 +82,17 @@ function Apart({ run, base }: { run: Run; base: Run }) {
   );
 }
 
+/** All rows together at a step. */
+function readOf(run: Run, step: number): Readout | null {
+  const overview = overviewAt(run.name, step);
+  const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
+  return total ? readAt(total, step) : null;
+}
+
 /** The bar and the numbers at the step under the pointer; out of sight at the cursor, which changes less often. */
 function Now({ run, width, inSight }: { run: Run; width: number; inSight: boolean }) {
-  const overview = overviewOf(run.name).value;
-  const total = overview && sumOf(overview, rows.value[0]?.layers ?? []);
-  const readout = total ? readAt(total, inSight ? readStep.value : cursor.value) : null;
-  const fixed = total ? readAt(total, cursor.value) : null;
+  const readout = readOf(run, inSight ? numberStep.value : spokenStep.value);
+  const fixed = readOf(run, spokenStep.value);
   const base = against(run);
   return (
     <>

@@ -12,6 +12,7 @@ import { pastText, weightsText } from "../shared/words";
 import { apart, baselineRun, differs } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
+import { overviewAt } from "../state/detail";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
@@ -72,7 +73,7 @@ function NetworkTable() {
   ];
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
-      const overview = overviewOf(run.name).value;
+      const overview = overviewAt(run.name, cursor.value);
       const series = overview && sumOf(overview, row.layers);
       const readout = series ? readAt(series, cursor.value) : null;
       const states = LEGEND.map((state) =>

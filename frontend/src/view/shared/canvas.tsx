@@ -3,6 +3,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Box, makeRaster, putRaster, type Raster } from "../../draw/raster";
 import type { Style } from "./bits";
+import { inTurn, noTurn } from "./turns";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, ratio: number) => void;
 
@@ -45,17 +46,26 @@ interface CanvasProps {
 export function Canvas({ label, draw, inputs, width, height, style, ...rest }: CanvasProps) {
   const ref = useRef<HTMLCanvasElement>(null);
   const ratio = window.devicePixelRatio || 1;
+  const place = `${style?.top} ${width} ${height} ${ratio}`;
+  const last = useRef("");
   useLayoutEffect(() => {
     const canvas = ref.current;
     const context = canvas?.getContext("2d");
     if (!canvas || !context || width <= 0 || height <= 0) return;
     const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== w || canvas.height !== h) {
-      canvas.width = w;
-      canvas.height = h;
-    } else context.clearRect(0, 0, w, h);
-    draw(context, width, height, ratio);
-  }, [width, height, ratio, ...inputs]);
+    inTurn(canvas, place === last.current, () => {
+      if (canvas.width !== w || canvas.height !== h) {
+        canvas.width = w;
+        canvas.height = h;
+      } else context.clearRect(0, 0, w, h);
+      draw(context, width, height, ratio);
+    });
+    last.current = place;
+  }, [place, ...inputs]);
+  useLayoutEffect(() => {
+    const canvas = ref.current;
+    return () => noTurn(canvas);
+  }, []);
   return (
     <canvas
       ref={ref}

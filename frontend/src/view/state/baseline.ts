@@ -10,7 +10,8 @@ import { columnAt, lastAtOrBefore } from "../../model/series";
 import { STATE_BITS } from "../../model/states";
 import { differenceCells } from "../../model/versus";
 import { cursor } from "./cursor";
-import { cellsOf, layerIn, overviewOf, type Run, rows, runs, shownRuns } from "./data";
+import { cellsOf, layerIn, type Run, rows, runs, shownRuns } from "./data";
+import { overviewAt } from "./detail";
 import { baseline, measure, versus, view } from "./store";
 
 /** Views that can show differences to the baseline. */
@@ -33,7 +34,7 @@ export const against = (run: Run): Run | null => (differs.value && !isBaseline(r
 
 /** The measure of some layers of a run at a step; NaN where there is none. */
 export function measured(run: Run, layers: readonly string[], step: number, which: Measure): number {
-  const overview = overviewOf(run.name).value;
+  const overview = overviewAt(run.name, step);
   const series = overview && sumOf(overview, layers);
   const column = series ? columnAt(series, step) : -1;
   return series && column >= 0 ? measureIn(series, column, column + 1, which) : Number.NaN;

@@ -4,7 +4,8 @@ import { computed } from "@preact/signals";
 import { lastAtOrBefore } from "../../model/series";
 import { chosen, pairLayer } from "../compare/pair";
 import { probed } from "../function/places";
-import { activeLayer, activeRun, cellsOf, layerIn, overviewOf, range, shownRuns, viewedRuns } from "./data";
+import { activeLayer, activeRun, cellsOf, layerIn, range, shownRuns, viewedRuns } from "./data";
+import { finestOf } from "./detail";
 import { hover, step, update, view } from "./store";
 
 /** The step of the cursor: the chosen one, or the end, which it follows: of the run of the Layer view, else of most runs. */
@@ -32,7 +33,7 @@ function recordSteps(): number[] {
     for (const { series } of probed.value) for (const s of series.steps) steps.add(s);
   }
   if (steps.size === 0) {
-    for (const run of shownRuns.value) for (const s of overviewOf(run.name).value?.starts ?? []) steps.add(s);
+    for (const run of shownRuns.value) for (const s of finestOf(run.name)?.starts ?? []) steps.add(s);
     for (const run of shownRuns.value) if (run.last_step !== null) steps.add(run.last_step);
   }
   return [...steps].filter((s) => s >= range.value[0] && s < range.value[1]).sort((a, b) => a - b);

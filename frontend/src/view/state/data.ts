@@ -3,11 +3,11 @@
 import { computed, type ReadonlySignal, signal, untracked } from "@preact/signals";
 import { SHAPES } from "../../draw/marker";
 import { runColor } from "../../draw/palette";
-import { type Cells, readCells, type Summary, seriesOf, summarise } from "../../model/cells";
+import { type Cells, readCells } from "../../model/cells";
 import { joinCells } from "../../model/join";
 import { type Overview, readOverview, sumOf } from "../../model/overview";
 import type { Scale } from "../../model/scale";
-import { type Series, violations } from "../../model/series";
+import { violations } from "../../model/series";
 import { mergeLayers, treeRows } from "../../model/tree";
 import { auditOf, byLayer, type LayerAudit } from "../../model/violations";
 import { fetchChannel, fetchIndex, fetchLayer, fetchOverview, fetchViolations } from "../../wire/client";
@@ -96,12 +96,12 @@ export const activeRun = computed<Run | null>(() => {
 });
 
 /** Columns that an overview is asked for: at least as many as its picture has pixels, and few different numbers. */
-const overviewColumns = computed(() => {
+export const overviewColumns = computed(() => {
   const pixels = runColumn(pageWidth.value - SIDEBAR, shownRuns.value.length) * window.devicePixelRatio;
-  const [from, to] = range.value;
-  const whole = fullRange.value[1] - fullRange.value[0];
-  return Math.min(2048, Math.max(64, 2 ** Math.ceil(Math.log2((pixels * whole) / (to - from)))));
+  return Math.min(2048, Math.max(64, 2 ** Math.ceil(Math.log2(pixels))));
 });
+
+export const overviewSize = (overview: Overview): number => overview.layers.length * overview.starts.length * 44;
 
 const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
 
@@ -111,7 +111,7 @@ function askOverview(run: string, place: string, th: () => number): Resource<Ove
     place,
     `${th()} ${cols}`,
     async (ask) => readOverview(await fetchOverview({ run, cols, th: untracked(th) }, ask)),
-    (overview) => overview.layers.length * overview.starts.length * 44,
+    overviewSize,
     view.value !== "network",
   ).value;
 }
@@ -199,21 +199,6 @@ export function violatedIn(run: string, layerIds: readonly string[]): Violated |
 
 /** Whether any shown run has pruned weights: else nothing is said of them. */
 export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.sparse));
-
-function perCells<T>(make: (cells: Cells) => T): (cells: Cells) => T {
-  const kept = new WeakMap<Cells, T>();
-  return (cells) => {
-    let value = kept.get(cells);
-    if (value === undefined) {
-      value = make(cells);
-      kept.set(cells, value);
-    }
-    return value;
-  };
-}
-
-export const cellSeries: (cells: Cells) => Series = perCells(seriesOf);
-export const cellSummary: (cells: Cells) => Summary = perCells(summarise);
 
 /** The runs whose steps the view shows: those that have the layer, or a probe if any has one. */
 export const viewedRuns = computed(() => {

@@ -19,6 +19,11 @@ vi.stubGlobal("document", { documentElement: { dataset: {} } });
 
 afterEach(frame);
 
+/** An answer is drawn first; then requests go that waited. */
+const drawn = async () => {
+  for (let i = 0; i < 3; i++) await frame();
+};
+
 /** A server that answers when told to, and what it was asked. */
 function server() {
   const asked: string[] = [];
@@ -66,7 +71,7 @@ describe("resources", () => {
     // Two were alone when they asked.
     expect(asked).toEqual(["b1", "b2", "b0"]);
     answer("b1");
-    await frame();
+    await drawn();
     expect(asked).toEqual(["b1", "b2", "b0"]);
     const hurried = show("b4", "", loader("b4"));
     await turn();
@@ -74,6 +79,8 @@ describe("resources", () => {
     answer("b0");
     answer("b4");
     await frame();
+    expect(asked).toHaveLength(4);
+    await drawn();
     expect(asked).toEqual(["b1", "b2", "b0", "b4", "b3"]);
     for (const key of ["b2", "b3"]) answer(key);
     await frame();

@@ -2,7 +2,7 @@
 
 import { batch, type Signal, signal } from "@preact/signals";
 import { type Ask, UNCHANGED } from "../../wire/client";
-import { begin, finish } from "./idle";
+import { afterFrames, begin, finish } from "./idle";
 
 export interface Resource<T> {
   value: T | null;
@@ -127,7 +127,8 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
       }
       evict();
     }
-    pump();
+    // What has arrived is drawn first.
+    afterFrames(2, pump);
   });
 }
 
