@@ -3,12 +3,12 @@ import { openTab } from "../../../frontend/scripts/browser.mjs";
 import { click, goTo, hashOf, rows, text } from "../visit.mjs";
 
 /** The network's table at some steps, and what stands above it. */
-export async function network({ base, newPage }, { steps }) {
+export async function network({ base, newPage }, { steps, hash = {} }) {
   const found = {};
   const page = await newPage();
   const frame = await openTab(page, base);
   for (const step of steps) {
-    await goTo(page, frame, hashOf({ s: step }));
+    await goTo(page, frame, hashOf({ ...hash, s: step }));
     const heads = await text(frame, ".run-head .two:not(.weights)");
     const bars = await frame.$$eval(".run-head .bar", (all) => all.map((bar) => bar.getAttribute("aria-label")));
     await click(frame, ".net-title .button.small");
