@@ -36,6 +36,7 @@ UNKEPT = 1 << 62
 
 _EVENT_RECORDS = 16
 _SMALL = 2
+_LARGE = 2 << 20
 _WIDE = 256
 
 
@@ -138,7 +139,9 @@ class Store:
             records = self._read_one(caller, run, variable, rows)
             made = make_movement(records, run.variables[variable], commanded, each=in_threads)
             made = replace(made, events=tuple(events(records)))
-            return made, UNKEPT if notes.WITHHELD in made.notes else made.size
+            # Of a wide layer the answer is kept, which is packed: many of those have room.
+            kept = notes.WITHHELD not in made.notes and made.size <= _LARGE
+            return made, made.size if kept else UNKEPT
 
         return self._cache.get(_key("movement", caller, run, variable), run.version, make)
 
