@@ -1,6 +1,6 @@
 /** The overview of one run: a series per layer, and sums over groups on demand. */
 
-import { type Container, section } from "../wire/container";
+import { type Container, numbers, section } from "../wire/container";
 import type { Account, Note, OverviewHeader } from "../wire/types";
 import { addSeries, axisEnd, type Series } from "./series";
 import { STATES } from "./states";
@@ -30,11 +30,11 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
   const { header } = container;
   const starts = section(container, "first_steps", Float64Array);
   const ends = section(container, "steps", Float64Array);
-  const counts = section(container, "counts", Uint32Array);
-  const violated = section(container, "violated", Uint32Array);
-  const nonfinite = section(container, "nonfinite", Uint32Array);
+  const counts = numbers(container, "counts", Uint32Array);
+  const violated = numbers(container, "violated", Uint32Array);
+  const nonfinite = numbers(container, "nonfinite", Uint32Array);
   const meanDelta = section(container, "mean_delta", Float32Array);
-  const pruned = container.sections.has("pruned") ? section(container, "pruned", Float64Array) : null;
+  const pruned = container.sections.has("pruned") ? numbers(container, "pruned", Float64Array) : null;
   const k = starts.length;
   const end = axisEnd(starts, ends);
   const places = new Map(header.layers.map((layer, l) => [layer, l]));

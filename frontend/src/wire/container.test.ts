@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseContainer, section } from "./container";
+import { numbers, parseContainer, section } from "./container";
 
 /** A container as the contract has it. */
 function encode(
@@ -28,6 +28,15 @@ describe("parseContainer", () => {
   it("reads an empty section", () => {
     const container = parseContainer(encode([{ name: "state", dtype: "u1", shape: [0, 9], offset: 16 }], body));
     expect(section(container, "state", Uint8Array)).toHaveLength(0);
+  });
+
+  it("gives counts of any type as one type", () => {
+    const words = new Uint8Array(Uint16Array.of(3, 700).buffer);
+    const container = parseContainer(encode([{ name: "counts", dtype: "u2", shape: [2], offset: 0 }], words));
+    const counts = numbers(container, "counts", Uint32Array);
+    expect(counts).toBeInstanceOf(Uint32Array);
+    expect([...counts]).toEqual([3, 700]);
+    expect(() => numbers(container, "other", Uint32Array)).toThrow("expected section 'other', got none");
   });
 
   it.each([

@@ -1,6 +1,6 @@
 /** The binary container: u32 header length, JSON header, then 8-byte-aligned little-endian sections. */
 
-export type Section = Uint8Array | Int16Array | Uint32Array | Float32Array | Float64Array;
+export type Section = Uint8Array | Uint16Array | Int16Array | Uint32Array | Float32Array | Float64Array;
 
 interface SectionInfo {
   name: string;
@@ -16,6 +16,7 @@ export interface Container<H> {
 
 const KINDS = {
   u1: Uint8Array,
+  u2: Uint16Array,
   i2: Int16Array,
   u4: Uint32Array,
   f4: Float32Array,
@@ -53,6 +54,17 @@ export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
     sections.set(info.name, count > 0 ? new Kind(buffer, at, count) : new Kind(0));
   }
   return { header, sections };
+}
+
+/** A section of numbers of any type, as one: what draws them then meets one type of array alone. */
+export function numbers<S extends Uint32Array | Float64Array>(
+  container: Container<unknown>,
+  name: string,
+  Kind: new (values: Section) => S,
+): S {
+  const found = container.sections.get(name);
+  if (!found) fail(`section '${name}'`, "none");
+  return found instanceof Kind ? found : new Kind(found);
 }
 
 /** The section by name, of the type that the reader expects. */

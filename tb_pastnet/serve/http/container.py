@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.threads import in_threads
 
-_CODES = {"u1": "<u1", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
+_CODES = {"u1": "<u1", "u2": "<u2", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
 _LENGTH = struct.Struct("<I")
 _ALIGN = 8
 _ROWS = 64
@@ -33,8 +33,8 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
 
     Args:
         header: JSON values; "sections" is added.
-        sections: arrays of dtype u1, i2, u4, f4 or f8 and any shape, empty ones included. NaN is
-            allowed in the floats.
+        sections: arrays of dtype u1, u2, i2, u4, f4 or f8 and any shape, empty ones included.
+            NaN is allowed in the floats.
 
     Returns:
         The container.
@@ -63,6 +63,30 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
         offset += array.nbytes + len(parts[-1])
     text = dumps({**header, "sections": entries})
     return b"".join([_LENGTH.pack(len(text)), text, _padding(_LENGTH.size + len(text)), *parts])
+
+
+def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Counts in the smallest dtype that holds them exactly: most are small.
+
+    Args:
+        counts: of any shape and dtype, 0 or more each where they are numbers.
+
+    Returns:
+        u1, u2 or u4; the same array where one of them is too large, no whole number, or NaN.
+
+    Example:
+        >>> smallest(np.array([0.0, 256.0])).dtype.name
+        'uint16'
+        >>> smallest(np.array([0.5, np.nan])).dtype.name
+        'float64'
+    """
+    largest = counts.max(initial=0)
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        if largest <= np.iinfo(dtype).max:
+            with np.errstate(invalid="ignore"):
+                found = counts.astype(dtype)
+            return found if np.array_equal(found, counts) else counts
+    return counts
 
 
 def _in_order(array: npt.NDArray[Any]) -> memoryview:

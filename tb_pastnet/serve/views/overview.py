@@ -20,6 +20,8 @@ from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.digest import Digest, Part, digest_of
 from tb_pastnet.serve.views.rows import Row, stack
 
+_COUNTS = ("counts", "violated", "nonfinite", "pruned")
+
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -64,6 +66,8 @@ class Overview:
             **stack(self.rows, len(self.digest.steps)),
             "pruned": self._pruned(),
         }
+        for name in _COUNTS:
+            sections[name] = container.smallest(sections[name])
         return container.pack(header, sections)
 
     def _pruned(self) -> Floats:

@@ -71,6 +71,18 @@ def test_where_the_timeline_ends_early_the_first_layer_knows_the_steps() -> None
     assert np.isnan(unpack(found.container())[1]["wall_times"][16:]).all()
 
 
+def test_counts_come_in_the_smallest_type_that_holds_them() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 5), layers={"narrow": 3, "wide": 300})
+    _, arrays = unpack(overview(provider, 64).container())
+    assert [arrays[name].dtype.str for name in ("counts", "violated", "pruned")] == [
+        "<u2",
+        "|u1",
+        "|u1",
+    ]
+    assert arrays["counts"][:, 0, MOVING].tolist() == [3, 300]
+
+
 def test_a_run_without_layers_is_an_empty_picture() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={})

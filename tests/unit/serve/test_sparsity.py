@@ -50,7 +50,7 @@ def test_the_log_tells_exactly_and_a_layer_without_masks_has_none_pruned() -> No
     assert [one.prunable for one in found.digest.pruned] == [36, 54]
     header, arrays = unpack(found.container())
     assert header["prunable"] == [36, 54]
-    assert arrays["pruned"].dtype == np.float64
+    assert arrays["pruned"].tolist() == [[0] * 4 + [HOLES] * 4, [0] * 8]
     assert arrays["pruned"].shape == (2, 8)
     assert not found.digest.notes
 

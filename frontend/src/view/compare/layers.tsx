@@ -10,6 +10,7 @@ import { columnAt } from "../../model/series";
 import { Axis } from "../network/head";
 import { columns, DataTable, Marker, TableButton, Waiting } from "../shared/bits";
 import { RasterCanvas, useSize } from "../shared/canvas";
+import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { openLayer } from "../state/actions";
 import { cursor, readStep, setStep } from "../state/cursor";
@@ -181,7 +182,7 @@ function Strips({ laps, pair, list }: Pick<Drawn, "laps" | "pair" | "list">) {
           <Rows {...drawn} />
           <div class="lap-plot" style={{ left: `${NAMES}px`, width: `${width}px` }} {...pointer(drawn)}>
             <StripsCanvas {...drawn} />
-            {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+            <Crosshair x={x} width={width} />
             <ZoomBox width={width} />
           </div>
         </div>

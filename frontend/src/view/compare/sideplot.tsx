@@ -5,6 +5,7 @@ import type { Cells } from "../../model/cells";
 import { recordAt } from "../../model/cells";
 import { toPixel, toStep } from "../../model/scale";
 import { Axis } from "../network/head";
+import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { readStep } from "../state/cursor";
 import { scaleOf } from "../state/data";
@@ -53,7 +54,7 @@ export function CellsPlot({ cells, rows, tip, width, height, children }: Props) 
         onClick={(event) => update(where(event))}
       >
         {children}
-        {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+        <Crosshair x={x} width={width} />
         {row >= 0 ? <div class="row-line" style={{ top: `${((row + 0.5) / rows.length) * height}px` }} /> : null}
         <ZoomBox width={width} band={band} />
       </div>

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { toPixel, toStep } from "../../model/scale";
+import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { openLayer } from "../state/actions";
 import { readStep, setStep } from "../state/cursor";
@@ -51,7 +52,7 @@ export function StepPlot({ width, height, entry, read, children }: Props) {
       }}
     >
       {children}
-      {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+      <Crosshair x={x} width={width} />
       <ZoomBox width={width} />
     </div>
   );

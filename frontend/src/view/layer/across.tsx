@@ -12,6 +12,7 @@ import { Axis } from "../network/head";
 import { Marker, RunName } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
+import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
 import { cursor, readStep } from "../state/cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "../state/data";
@@ -76,7 +77,7 @@ export function Barcodes({ layer, channel, run }: Props) {
           {width > 0
             ? found.map((entry) => <Barcode key={entry.run.name} found={entry} channel={channel} width={width} />)
             : null}
-          {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+          <Crosshair x={x} width={width} />
         </div>
       </div>
     </>
@@ -140,9 +141,7 @@ export function DeltaLines({ layer, channel, run }: Props) {
                 context.setTransform(1, 0, 0, 1, 0, 0);
               }}
             />
-            {x >= 0 && x <= width ? (
-              <div class="crosshair" style={{ transform: `translateX(${x}px)`, height: `${HEIGHT}px` }} />
-            ) : null}
+            <Crosshair x={x} width={width} height={HEIGHT} />
             <Axis width={width} pill={false} count={4} />
           </div>
         ) : null}

@@ -11,6 +11,7 @@ import { readAt } from "../../model/series";
 import { Axis } from "../network/head";
 import { RasterCanvas, useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
+import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { differencesText, sharesText } from "../shared/words";
 import { baselineRun } from "../state/baseline";
@@ -92,7 +93,7 @@ function Cross({ rows, width, height, top, selected }: Sized & { top: number }) 
   const y = top + ((row + 0.5) / rows.length) * height;
   return (
     <>
-      {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+      <Crosshair x={x} width={width} />
       {row >= 0 ? (
         <>
           <div class="row-line" style={{ top: `${y}px` }} />

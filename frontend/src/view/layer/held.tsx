@@ -12,6 +12,7 @@ import { causeText, elementsText, farText } from "../../model/violations";
 import type { ChannelAnswer, Violation } from "../../wire/types";
 import { Icon } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
+import { Crosshair } from "../shared/crosshair";
 import { listViolations } from "../state/actions";
 import { cursor, readStep, setStep } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
@@ -73,9 +74,7 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
                 context.setTransform(1, 0, 0, 1, 0, 0);
               }}
             />
-            {x >= 0 && x <= width ? (
-              <div class="crosshair" style={{ transform: `translateX(${x}px)`, height: `${HEIGHT}px` }} />
-            ) : null}
+            <Crosshair x={x} width={width} height={HEIGHT} />
           </div>
         ) : null}
       </div>

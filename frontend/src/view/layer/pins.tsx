@@ -10,6 +10,7 @@ import { STATE_BITS, STATE_NAMES } from "../../model/states";
 import { Button, Icon } from "../shared/bits";
 import { useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
+import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
 import { cursor, readStep } from "../state/cursor";
 import { type Run, scaleOf } from "../state/data";
@@ -110,7 +111,7 @@ function PinList({ run, cells, channel }: Props) {
           {size.width > 0
             ? found.map((pin) => <Pinned key={pin} run={run} cells={cells} pin={pin} width={size.width} />)
             : null}
-          {x >= 0 && x <= size.width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+          <Crosshair x={x} width={size.width} />
         </div>
       </div>
     </>

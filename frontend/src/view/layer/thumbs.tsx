@@ -12,6 +12,7 @@ import { MOST_RUNS } from "../compare/pair";
 import { Marker, RunName, Skeleton } from "../shared/bits";
 import { useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
+import { Crosshair } from "../shared/crosshair";
 import { largest, sharesText } from "../shared/words";
 import { cursor, readStep } from "../state/cursor";
 import { cellsOf, layerIn, type Run, scaleOf, shownRuns } from "../state/data";
@@ -71,7 +72,7 @@ function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: 
             height={HEIGHT}
           />
         ) : null}
-        {x >= 0 && x <= size.width ? <i class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+        <Crosshair x={x} width={size.width} />
       </div>
     </button>
   );

@@ -11,6 +11,7 @@ import { type Scale, toPixel, toStep } from "../../model/scale";
 import { columnAt, readAt, violations } from "../../model/series";
 import { Failure } from "../shared/bits";
 import { RasterCanvas } from "../shared/canvas";
+import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { sharesText } from "../shared/words";
 import { openLayer } from "../state/actions";
@@ -123,7 +124,7 @@ function Overlay({ run, layout, width }: Props) {
       : layout.places.find((p) => p.row.id === chosen && (p.row.kind === "total") === (chosen === ""));
   return (
     <>
-      {x >= 0 && x <= width ? <div class="crosshair" style={{ transform: `translateX(${x}px)` }} /> : null}
+      <Crosshair x={x} width={width} />
       {place ? (
         <div
           class="outline"
