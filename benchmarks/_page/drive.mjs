@@ -1,7 +1,7 @@
 // Drives the tab of a running TensorBoard and prints what it took as JSON: node drive.mjs BASE [JSON options].
 // Times go from the event's own timestamp to the second frame after a picture was there, or to the idle hook.
 import { launch } from "../../frontend/scripts/browser.mjs";
-import { idle, inputs, trace } from "./trace.mjs";
+import { idle, inputs } from "./trace.mjs";
 
 const [base, extra = "{}"] = process.argv.slice(2);
 const options = { rounds: 5, layer: null, inputs: 40, ...JSON.parse(extra) };
@@ -113,8 +113,8 @@ for (let round = 0; round < options.rounds; round++) {
     const tab = await openTab(context, how);
     out[key].push(tab.seen);
     if (key === "tab" && options.layer) out.layer.push(await openLayer(tab, options.layer));
-    if (key === "load" && round === options.rounds - 1) {
-      out.work = await trace(browser, tab.page, () => inputs(tab.page, tab.frame, options));
+    if (key === "load" && round === options.rounds - 1 && options.inputs > 0) {
+      out.work = await inputs(browser, tab.page, tab.frame, options);
     }
     await tab.page.close();
   }

@@ -1,6 +1,6 @@
 // What the main thread does after each input, from Chromium's own trace.
 
-const MARK = "pastnet ";
+const MARK = "pastnet input";
 const CATEGORIES = ["blink.user_timing", "cc", "toplevel"];
 
 /** Waits until nothing is under way, with the patience that a server needs which isn't warm yet. */
@@ -11,18 +11,28 @@ export const idle = (frame) =>
 const drawn = (frame) =>
   frame.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
 
-async function each(frame, name, count, input, settled = drawn) {
+/** Measures inputs one by one; what they ask for may come afterwards, when nothing is measured. */
+async function each({ browser, page, frame, found }, name, count, input, settled = drawn) {
+  await browser.startTracing(page, { categories: CATEGORIES });
   for (let i = 0; i < count; i++) {
-    await frame.evaluate((mark) => performance.mark(mark), `${MARK}${name}`);
+    await frame.evaluate((mark) => performance.mark(mark), MARK);
     await input(i);
     await settled(frame);
   }
-  await frame.evaluate((mark) => performance.mark(mark), `${MARK}end`);
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  found[name] = workOf(traceEvents);
   await idle(frame);
 }
 
-/** The inputs whose work is measured. */
-export async function inputs(page, frame, { layer, inputs: count }) {
+/**
+ * Does some inputs under the tracer.
+ *
+ * @returns by name, for each input, the work of the frame that took the most, in milliseconds of the main thread's own
+ * time, which another program on the machine doesn't add to.
+ */
+export async function inputs(browser, page, frame, { layer, inputs: count }) {
+  const found = {};
+  const here = { browser, page, frame, found };
   const area = async (selector) => (await frame.waitForSelector(selector)).boundingBox();
   const glide = (box) => (i) =>
     page.mouse.move(
@@ -36,35 +46,32 @@ export async function inputs(page, frame, { layer, inputs: count }) {
     await page.mouse.move(box.x + box.width - 20, box.y + 60);
     await page.mouse.up();
   };
-  await each(frame, "nothing", count, () => {});
+  await each(here, "nothing", count, () => {});
   const column = await area(".run-column");
   const net = await area(".net");
-  await each(
-    frame,
-    "hover over the network",
-    count,
-    glide({ ...net, x: column.x, width: net.x + net.width - column.x - 200, y: column.y }),
-  );
+  const columns = { ...net, x: column.x, width: net.x + net.width - column.x - 200, y: column.y };
+  await each(here, "hover over the network", count, glide(columns));
   await page.mouse.move(1, 1);
-  await each(frame, "step by keys, network", count, () => frame.press("body", "ArrowLeft"));
+  await each(here, "step by keys, network", count, () => frame.press("body", "ArrowLeft"));
   await page.mouse.move(net.x + net.width / 2, net.y + net.height / 2);
-  await each(frame, "scroll through 300 layers", count, () => page.mouse.wheel(0, 240));
+  await each(here, "scroll through 300 layers", count, () => page.mouse.wheel(0, 240));
   await frame.evaluate(() => {
     document.querySelector(".net").scrollTop = 0;
   });
-  await each(frame, "zoom the network, at once", 6, drag(column));
-  await each(frame, "zoom the network, with data", 6, drag(column), idle);
-  if (!layer) return;
+  await each(here, "zoom the network, at once", 8, drag(column));
+  await each(here, "zoom the network, until all detail is there", 2, drag(column), idle);
+  if (!layer) return found;
   await frame.fill("#layer-filter", `^${layer}$`);
   await idle(frame);
   await frame.click(".layer-name");
   await idle(frame);
   const plot = await area(".heat-plot");
-  await each(frame, "hover over the heatmap", count, glide({ ...plot, y: plot.y + 64, height: plot.height - 64 }));
+  await each(here, "hover over the heatmap", count, glide({ ...plot, y: plot.y + 64, height: plot.height - 64 }));
   await page.mouse.move(1, 1);
-  await each(frame, "step by keys, layer", count, () => frame.press("body", "ArrowLeft"));
-  await each(frame, "next channel by keys", count, () => frame.press("body", "ArrowDown"));
-  await each(frame, "zoom the heatmap", 8, drag({ ...plot, y: plot.y + 64 }));
+  await each(here, "step by keys, layer", count, () => frame.press("body", "ArrowLeft"));
+  await each(here, "next channel by keys", count, () => frame.press("body", "ArrowDown"));
+  await each(here, "zoom the heatmap", 8, drag({ ...plot, y: plot.y + 64 }));
+  return found;
 }
 
 const isTask = ({ name }) => name === "ThreadControllerImpl::RunTask";
@@ -85,26 +92,14 @@ function framesOf(events) {
   return frames;
 }
 
-/**
- * Runs some inputs under the tracer: by name, for each of them, the work of the frame that took the most, in
- * milliseconds of the main thread's own time, which another program on the machine doesn't add to.
- */
-export async function trace(browser, page, run) {
-  await browser.startTracing(page, { categories: CATEGORIES });
-  await run();
-  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+/** Of the frames after each mark the work of the one that took the most. */
+function workOf(traceEvents) {
   traceEvents.sort((a, b) => a.ts - b.ts);
-  const marks = traceEvents.filter(({ cat, name }) => cat.includes("blink.user_timing") && name.startsWith(MARK));
+  const marks = traceEvents.filter(({ cat, name }) => cat.includes("blink.user_timing") && name === MARK);
   const [{ pid, tid }] = marks;
   const frames = framesOf(traceEvents.filter((event) => event.pid === pid && event.tid === tid && event.tdur));
-  const found = {};
-  marks.forEach(({ name, ts }, i) => {
+  return marks.map(({ ts }, i) => {
     const until = marks[i + 1]?.ts ?? Number.POSITIVE_INFINITY;
-    const own = frames.filter((frame) => frame.ts >= ts && frame.ts < until).map((frame) => frame.work);
-    const what = name.slice(MARK.length);
-    if (what === "end") return;
-    found[what] ??= [];
-    found[what].push(Math.max(0, ...own));
+    return Math.max(0, ...frames.filter((frame) => frame.ts >= ts && frame.ts < until).map((frame) => frame.work));
   });
-  return found;
 }
