@@ -12,12 +12,12 @@ const drawn = (frame) =>
   frame.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
 
 /** Measures inputs one by one; what they ask for may come afterwards, when nothing is measured. */
-async function each({ browser, page, frame, found }, name, count, input, settled = drawn) {
+async function each({ browser, page, frame, found }, name, count, input) {
   await browser.startTracing(page, { categories: CATEGORIES });
   for (let i = 0; i < count; i++) {
     await frame.evaluate((mark) => performance.mark(mark), MARK);
     await input(i);
-    await settled(frame);
+    await drawn(frame);
   }
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
   found[name] = workOf(traceEvents);
@@ -58,8 +58,7 @@ export async function inputs(browser, page, frame, { layer, inputs: count }) {
   await frame.evaluate(() => {
     document.querySelector(".net").scrollTop = 0;
   });
-  await each(here, "zoom the network, at once", 8, drag(column));
-  await each(here, "zoom the network, until all detail is there", 2, drag(column), idle);
+  await each(here, "zoom the network", 8, drag(column));
   if (!layer) return found;
   await frame.fill("#layer-filter", `^${layer}$`);
   await idle(frame);
