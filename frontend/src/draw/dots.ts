@@ -1,7 +1,9 @@
 /** Rows of a dot plot: each a thin axis, the range of the values, a marker per run. */
 
 import { drawMarker } from "./marker";
-import type { Theme } from "./palette";
+import { pack, type Theme } from "./palette";
+import { type Box, makeRaster, putRaster, type Raster } from "./raster";
+import { coverBox, makeSprite, putSprite, type Sprite } from "./sprite";
 
 export interface Dot {
   /** 0 to 1; NaN isn't drawn. */
@@ -22,32 +24,48 @@ const HALF = 7;
 /** Places within a device pixel that markers are drawn at. */
 const PLACES = 8;
 
-const sprites = new Map<string, OffscreenCanvas>();
+const sprites = new Map<string, Sprite>();
 
-/** A marker drawn once, at a place within a device pixel: a picture is copied faster than a path is filled. */
-function spriteOf({ color, shape }: Dot, x: number, y: number, ratio: number, theme: Theme): OffscreenCanvas {
+/** A marker at a place within a device pixel. */
+function spriteOf({ color, shape }: Dot, x: number, y: number, ratio: number, theme: Theme): Sprite {
   const key = `${color} ${shape} ${x} ${y} ${ratio} ${theme.dark}`;
   let sprite = sprites.get(key);
   if (!sprite) {
     if (sprites.size > 4096) sprites.clear();
     const half = Math.ceil(HALF * ratio);
-    sprite = new OffscreenCanvas(2 * half, 2 * half);
-    const context = sprite.getContext("2d") as OffscreenCanvasRenderingContext2D;
-    context.setTransform(ratio, 0, 0, ratio, half + x / PLACES, half + y / PLACES);
-    drawMarker(context, 0, 0, RADIUS, shape, color, theme.panel);
+    sprite = makeSprite(2 * half, (context) => {
+      context.setTransform(ratio, 0, 0, ratio, half + x / PLACES, half + y / PLACES);
+      drawMarker(context, 0, 0, RADIUS, shape, color, theme.panel);
+    });
     sprites.set(key, sprite);
   }
   return sprite;
 }
 
-/** Copies a marker to a place in device pixels. */
-function putMarker(context: CanvasRenderingContext2D, dot: Dot, x: number, y: number, ratio: number, theme: Theme) {
-  const [px, py] = [x, y].map((at) => Math.round(at * PLACES));
+/** Puts a marker at a place in device pixels. */
+function putMarker(raster: Raster, dot: Dot, x: number, y: number, ratio: number, theme: Theme): void {
+  const [px, py] = [Math.round(x * PLACES), Math.round(y * PLACES)];
   const sprite = spriteOf(dot, px & (PLACES - 1), py & (PLACES - 1), ratio, theme);
-  context.drawImage(sprite, Math.floor(px / PLACES) - sprite.width / 2, Math.floor(py / PLACES) - sprite.height / 2);
+  const half = sprite.width / 2;
+  putSprite(raster, sprite, Math.floor(px / PLACES) - half, Math.floor(py / PLACES) - half);
 }
 
-/** Draws all rows at once: few long paths are drawn faster than many short ones, and rows don't touch. */
+/** A thin axis with its two ends, and the range of the values. Bounds in CSS pixels, all lines at the row's height. */
+function drawAxis(put: (box: Box, pixel: number) => void, x: number, width: number, row: DotRow, theme: Theme): void {
+  const { y } = row;
+  const line = pack(theme.line);
+  put({ x, y, width, height: 1 }, line);
+  for (const end of [x, x + width - 1]) put({ x: end, y: y - 4, width: 1, height: 9 }, line);
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { position } of row.dots) {
+    if (Number.isNaN(position)) continue;
+    low = Math.min(low, position);
+    high = Math.max(high, position);
+  }
+  if (low < high) put({ x: x + low * width, y: y - 0.5, width: (high - low) * width, height: 2 }, pack(theme.range));
+}
+
+/** Draws all rows, in place of what was on the canvas. */
 export function drawDots(
   context: CanvasRenderingContext2D,
   x: number,
@@ -55,35 +73,21 @@ export function drawDots(
   rows: readonly DotRow[],
   theme: Theme,
 ): void {
-  const placeOf = (dot: Dot) => x + dot.position * width;
-  context.lineWidth = 1;
-  context.strokeStyle = theme.line;
-  context.beginPath();
-  for (const { y } of rows) {
-    context.moveTo(x, y + 0.5);
-    context.lineTo(x + width, y + 0.5);
-    for (const end of [x + 0.5, x + width - 0.5]) {
-      context.moveTo(end, y - 4);
-      context.lineTo(end, y + 5);
-    }
-  }
-  context.stroke();
-  context.strokeStyle = theme.dark ? "#8a8d91" : "#a9adb2";
-  context.lineWidth = 2;
-  context.beginPath();
-  for (const { y, dots } of rows) {
-    const places = dots.map(placeOf).filter((place) => !Number.isNaN(place));
-    context.moveTo(Math.min(...places), y + 0.5);
-    context.lineTo(Math.max(...places), y + 0.5);
-  }
-  context.stroke();
   const { a: ratio, e: left, f: top } = context.getTransform();
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  for (const { y, dots } of rows) {
-    for (const dot of dots) {
+  const raster = makeRaster(context.canvas.width, context.canvas.height, ratio);
+  const put = (box: Box, pixel: number) =>
+    coverBox(
+      raster,
+      { x: left + box.x * ratio, y: top + box.y * ratio, width: box.width * ratio, height: box.height * ratio },
+      pixel,
+    );
+  for (const row of rows) {
+    drawAxis(put, x, width, row, theme);
+    for (const dot of row.dots) {
       if (Number.isNaN(dot.position)) continue;
-      putMarker(context, dot, left + placeOf(dot) * ratio, top + (y + 0.5) * ratio, ratio, theme);
+      const place = x + dot.position * width;
+      putMarker(raster, dot, left + place * ratio, top + (row.y + 0.5) * ratio, ratio, theme);
     }
   }
-  context.setTransform(ratio, 0, 0, ratio, left, top);
+  putRaster(context, raster);
 }

@@ -21,6 +21,8 @@ export interface Theme {
   text: string;
   muted: string;
   line: string;
+  /** From the least to the largest of some values. */
+  range: string;
   dot: string;
 }
 
@@ -36,6 +38,7 @@ export const LIGHT: Theme = {
   text: "#202124",
   muted: "#5f6368",
   line: "#e0e0e0",
+  range: "#a9adb2",
   dot: "#c3c7cc",
 };
 
@@ -51,6 +54,7 @@ export const DARK: Theme = {
   text: "#ffffff",
   muted: "#bdbdbd",
   line: "#4c4c4c",
+  range: "#8a8d91",
   dot: "#6b6e72",
 };
 
