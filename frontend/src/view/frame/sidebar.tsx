@@ -27,7 +27,7 @@ import {
 } from "../state/data";
 import { overviewAt } from "../state/detail";
 import { begin, finish } from "../state/idle";
-import { numberStep } from "../state/late";
+import { numberSteps } from "../state/late";
 import { helpOpen, runFilter, theme, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { Records } from "./records";
@@ -73,7 +73,7 @@ function RunItem({ run }: { run: Run }) {
 
 /** Readout of everything that the view shows, at the step under the pointer. */
 function overall() {
-  const step = numberStep.value;
+  const step = numberSteps[0].value;
   if (view.value === "layer") {
     const id = activeLayer.value?.id;
     return addReadouts(
@@ -97,7 +97,7 @@ function Legend() {
   return (
     <section class="side-block" aria-label="Channel states">
       <h2>
-        Channel state <span class="sub">all runs, step {formatCount(numberStep.value)}</span>
+        Channel state <span class="sub">all runs, step {formatCount(numberSteps[0].value)}</span>
       </h2>
       <ul class="legend">
         {LEGEND.map((state) => (

@@ -13,6 +13,7 @@ import { Icon, Marker } from "../shared/bits";
 import { against, apart, baseCell, sameOrigin } from "../state/baseline";
 import { activeLayer, cellsOf, type Run, rows, runs } from "../state/data";
 import { overviewAt } from "../state/detail";
+import { tipped } from "../state/late";
 import { type Hover, hover, measure } from "../state/store";
 
 const ROOM = { width: 252, height: 276 };
@@ -194,18 +195,29 @@ function Lines({ lines: [title, ...lines] }: { lines: readonly string[] }) {
   );
 }
 
+/** Comes a frame after the tooltip has moved: no frame has both to do. */
+function Text() {
+  const at = tipped.value;
+  const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
+  if (!at) return null;
+  return (
+    <>
+      {at.tip ? <Lines lines={at.tip} /> : null}
+      {!run ? null : at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+    </>
+  );
+}
+
 export function Tooltip() {
   const at = hover.value;
-  const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
-  if (!at || !(run || at.tip)) return null;
+  if (!at || !(at.run || at.tip)) return null;
   const right = at.x + 18 + ROOM.width < window.innerWidth;
   const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
   const left = right ? at.x + 18 : at.x - ROOM.width - 18;
   const style = { transform: `translate(${left}px, ${top}px)`, width: `${ROOM.width}px` };
   return (
     <div class="tooltip" style={style} aria-hidden="true">
-      {at.tip ? <Lines lines={at.tip} /> : null}
-      {!run ? null : at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+      <Text />
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** One run's column of strips, with its crosshair, outline and pointer. */
+/** One run's column of strips, with its outline and pointer. */
 
 import { useRef } from "preact/hooks";
 import { pixelsOf } from "../../draw/palette";
@@ -7,16 +7,15 @@ import { drawStrip } from "../../draw/strip";
 import { drawStripDifference } from "../../draw/versus";
 import { formatCount } from "../../model/format";
 import { type Overview, sumOf } from "../../model/overview";
-import { type Scale, toPixel, toStep } from "../../model/scale";
+import { type Scale, toStep } from "../../model/scale";
 import { columnAt, readAt, violations } from "../../model/series";
 import { Failure } from "../shared/bits";
 import { RasterCanvas } from "../shared/canvas";
-import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { sharesText } from "../shared/words";
 import { openLayer } from "../state/actions";
 import { against, apartText } from "../state/baseline";
-import { readStep, setStep } from "../state/cursor";
+import { setStep } from "../state/cursor";
 import { overviewOf, type Run, range, scaleOf } from "../state/data";
 import { finestOf, overviewAt } from "../state/detail";
 import { spokenStep } from "../state/late";
@@ -113,26 +112,17 @@ function Strips({ run, layout, window, width }: Props) {
   );
 }
 
-function Overlay({ run, layout, width }: Props) {
-  const scale = scaleOf(width);
-  const x = toPixel(scale, readStep.value);
+/** Around the row that the pointer or the keyboard is on. */
+function Outline({ run, layout, width }: Props) {
   const hovered = hover.value?.run === run.name ? hover.value.row : null;
   const chosen = (runName.value === run.name || hovered !== null) && (hovered ?? focusRow.value);
   const place =
     chosen === false || chosen === null
       ? null
       : layout.places.find((p) => p.row.id === chosen && (p.row.kind === "total") === (chosen === ""));
-  return (
-    <>
-      <Crosshair x={x} width={width} />
-      {place ? (
-        <div
-          class="outline"
-          style={{ top: `${place.stripTop - 2}px`, height: `${place.stripHeight + 4}px`, width: `${width + 4}px` }}
-        />
-      ) : null}
-    </>
-  );
+  if (!place) return null;
+  const transform = `translateY(${place.stripTop - 2}px)`;
+  return <div class="outline" style={{ transform, height: `${place.stripHeight + 4}px`, width: `${width + 4}px` }} />;
 }
 
 /** The step of the run's record that is in force at a place of the axis; a whole step where there is none. */
@@ -180,7 +170,7 @@ export function RunColumn(props: Props) {
       {props.inSight ? (
         <>
           <Strips {...props} />
-          <Overlay {...props} />
+          <Outline {...props} />
           <ZoomBox width={width} />
         </>
       ) : null}

@@ -14,7 +14,7 @@ import { against, apart } from "../state/baseline";
 import { readStep } from "../state/cursor";
 import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "../state/data";
 import { overviewAt } from "../state/detail";
-import { numberStep, spokenStep } from "../state/late";
+import { numberSteps, spokenStep } from "../state/late";
 import { measure } from "../state/store";
 
 const LETTER = 6.2;
@@ -50,7 +50,7 @@ export function Axis({ width, pill, count }: { width: number; pill: boolean; cou
         </span>
       ))}
       {inside ? (
-        <span class="pill" style={{ left: `${middle}px` }}>
+        <span class="pill" style={{ transform: `translateX(calc(${middle}px - 50%))` }}>
           {text}
         </span>
       ) : null}
@@ -73,8 +73,8 @@ function Sparsity({ readout }: { readout: Readout | null }) {
 }
 
 /** How far the run is from the baseline, all rows together. */
-function Apart({ run, base }: { run: Run; base: Run }) {
-  const difference = apart(run, base, rows.value[0]?.layers ?? [], numberStep.value);
+function Apart({ run, base, step }: { run: Run; base: Run; step: number }) {
+  const difference = apart(run, base, rows.value[0]?.layers ?? [], step);
   return (
     <span>
       <b>{differenceText(difference, measure.value)}</b> {measureName(measure.value)}
@@ -89,9 +89,9 @@ function readOf(run: Run, step: number): Readout | null {
   return total ? readAt(total, step) : null;
 }
 
-/** The bar and the numbers at the step under the pointer; out of sight at the cursor, which changes less often. */
-function Now({ run, width, inSight }: { run: Run; width: number; inSight: boolean }) {
-  const readout = readOf(run, inSight ? numberStep.value : spokenStep.value);
+/** The bar and the numbers at the step under the pointer. */
+function Now({ run, width, step }: { run: Run; width: number; step: number }) {
+  const readout = readOf(run, step);
   const fixed = readOf(run, spokenStep.value);
   const base = against(run);
   return (
@@ -105,7 +105,7 @@ function Now({ run, width, inSight }: { run: Run; width: number; inSight: boolea
       </div>
       <div class="two">
         {base ? (
-          <Apart run={run} base={base} />
+          <Apart run={run} base={base} step={step} />
         ) : readout && readout.total > 0 ? (
           largest(readout).map((entry, i) => (
             <span key={entry.state}>
@@ -125,11 +125,12 @@ function Now({ run, width, inSight }: { run: Run; width: number; inSight: boolea
 interface HeadProps {
   run: Run;
   width: number;
-  first: boolean;
+  /** Among the columns. */
+  place: number;
   inSight: boolean;
 }
 
-export function RunHead({ run, width, first, inSight }: HeadProps) {
+export function RunHead({ run, width, place, inSight }: HeadProps) {
   const overview = overviewOf(run.name).value;
   const found = overview && violatedIn(run.name, overview.layers);
   return (
@@ -150,8 +151,12 @@ export function RunHead({ run, width, first, inSight }: HeadProps) {
           </button>
         ) : null}
       </div>
-      <Now run={run} width={width} inSight={inSight} />
-      <Axis width={width} pill={first} />
+      {inSight ? (
+        <>
+          <Now run={run} width={width} step={numberSteps[place & 1].value} />
+          <Axis width={width} pill={place === 0} />
+        </>
+      ) : null}
     </div>
   );
 }

@@ -4,19 +4,31 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, formatShare, plural } from "../../model/format";
 import { differenceText, MEASURE_TITLES } from "../../model/measure";
 import { sumOf } from "../../model/overview";
+import { toPixel } from "../../model/scale";
 import { readAt } from "../../model/series";
 import { LEGEND, STATE_TITLES } from "../../model/states";
 import { DataTable, Skeleton, TableButton } from "../shared/bits";
 import { useSize } from "../shared/canvas";
+import { Crosshairs } from "../shared/crosshair";
 import { pastText, weightsText } from "../shared/words";
 import { apart, baselineRun, differs } from "../state/baseline";
-import { cursor } from "../state/cursor";
-import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
+import { cursor, readStep } from "../state/cursor";
+import { overviewOf, type Run, rows, scaleOf, shownRuns, sparse } from "../state/data";
 import { overviewAt } from "../state/detail";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, runColumn } from "./geometry";
+import {
+  blockOf,
+  DOTS_WIDTH,
+  drawnWindow,
+  GAP,
+  type Layout,
+  NAME_WIDTH,
+  placeRows,
+  runColumn,
+  type Window,
+} from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
 
@@ -34,6 +46,23 @@ interface BodyProps {
   inSight: (run: number) => boolean;
 }
 
+/** The line at the step that all panels read at, in each column in sight. */
+function Cross({ window, column, runs }: { window: Window; column: number; runs: readonly number[] }) {
+  const width = column - GAP;
+  if (runs.length === 0) return null;
+  return (
+    <Crosshairs
+      x={toPixel(scaleOf(width), readStep.value)}
+      width={width}
+      pitch={column}
+      count={runs.length}
+      left={NAME_WIDTH + runs[0] * column}
+      top={window.top}
+      height={window.bottom - window.top}
+    />
+  );
+}
+
 function Body({ layout, block, height, column, inSight }: BodyProps) {
   const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
@@ -44,6 +73,7 @@ function Body({ layout, block, height, column, inSight }: BodyProps) {
         <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} inSight={inSight(i)} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
+      <Cross window={window} column={column} runs={[...shownRuns.value.keys()].filter(inSight)} />
     </div>
   );
 }
@@ -182,7 +212,7 @@ export function NetworkView() {
                 </p>
               </div>
               {shown.map((run, i) => (
-                <RunHead key={run.name} run={run} width={column - GAP} first={i === 0} inSight={inSight(i)} />
+                <RunHead key={run.name} run={run} width={column - GAP} place={i} inSight={inSight(i)} />
               ))}
               <DotsHead />
             </div>

@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
 import { follow } from "./follow";
 import { afterFrames, pending } from "./idle";
@@ -11,20 +11,36 @@ const frame = () => {
   for (const one of frames.splice(0)) one();
 };
 
-it("follows some frames later, to where the source is by then", () => {
-  const [source, follower] = [signal(1), signal(0)];
-  follow(follower, source, 2);
-  expect(follower.value).toBe(1);
+it("follows from the next frame on, one signal a frame, to where the source is by then", () => {
+  const source = signal(1);
+  const followers = [signal(0), signal(0), signal(0)];
+  for (const one of followers) follow(one, source);
+  const seen = () => followers.map((one) => one.value);
+  expect(seen()).toEqual([1, 1, 1]);
   source.value = 2;
   frame();
+  expect(seen()).toEqual([1, 1, 1]);
+  frame();
+  expect(seen()).toEqual([2, 1, 1]);
   source.value = 3;
-  expect(follower.value).toBe(1);
   frame();
-  expect(follower.value).toBe(3);
-  source.value = 4;
+  expect(seen()).toEqual([2, 3, 1]);
   frame();
+  // Who was behind longest is first: a pointer that never rests leaves nobody behind.
+  expect(seen()).toEqual([2, 3, 3]);
   frame();
-  expect(follower.value).toBe(4);
+  expect(seen()).toEqual([3, 3, 3]);
+});
+
+it("leaves alone what the source has come back to", () => {
+  const [source, follower] = [signal(1), signal(0)];
+  let changes = -1;
+  follow(follower, source);
+  effect(() => void [follower.value, changes++]);
+  source.value = 2;
+  source.value = 1;
+  for (let i = 0; i < 3; i++) frame();
+  expect([follower.value, changes]).toEqual([1, 0]);
 });
 
 it("counts what waits for a frame as under way, but not as loading", () => {

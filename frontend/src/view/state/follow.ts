@@ -1,23 +1,35 @@
-/** Signals that follow others some frames later. */
+/** Signals that follow others some frames later, one a frame: no frame has the work of all panels to do. */
 
 import { effect, type ReadonlySignal, type Signal } from "@preact/signals";
 import { afterFrames } from "./idle";
 
-/**
- * Follows a signal, no more often than once in so many frames.
- *
- * @param frames 2 is the frame after the one that shows the change: events come before the callbacks of their frame.
- */
-export function follow<T>(follower: Signal<T>, source: ReadonlySignal<T>, frames: number): void {
-  let waiting = false;
-  const catchUp = () => {
+/** Those that are behind, the one first that has waited longest. */
+const behind = new Set<() => void>();
+let waiting = false;
+
+function wait(frames: number): void {
+  waiting = true;
+  afterFrames(frames, () => {
     waiting = false;
+    for (const catchUp of behind) {
+      behind.delete(catchUp);
+      catchUp();
+      break;
+    }
+    if (behind.size > 0) wait(1);
+  });
+}
+
+/** Follows a signal, from the frame on after the one that shows its change. */
+export function follow<T>(follower: Signal<T>, source: ReadonlySignal<T>): void {
+  const catchUp = () => {
     follower.value = source.peek();
   };
   catchUp();
   effect(() => {
-    if (source.value === follower.peek() || waiting) return;
-    waiting = true;
-    afterFrames(frames, catchUp);
+    if (source.value === follower.peek()) return;
+    behind.add(catchUp);
+    // Events come before the callbacks of their frame.
+    if (!waiting) wait(2);
   });
 }

@@ -1,18 +1,22 @@
-/** Steps that follow the pointer some frames later: no frame has the work of all panels to do. */
+/** What follows the pointer some frames later. */
 
 import { signal } from "@preact/signals";
 import { cursor, readStep } from "./cursor";
 import { follow } from "./follow";
+import { type Hover, hover } from "./store";
 
-/** What numbers are read at. */
-export const numberStep = signal(0);
+/** What the tooltip tells of; it moves at once. */
+export const tipped = signal<Hover | null>(null);
+/** What numbers are read at: those of the runs' heads in two halves. */
+export const numberSteps = [signal(0), signal(0)] as const;
 /** What dots are drawn at: a marker for each run and row. */
 export const dotStep = signal(0);
 /** The cursor's, in what screen readers are told. */
 export const spokenStep = signal(0);
 
 export function followPointer(): void {
-  follow(numberStep, readStep, 2);
-  follow(dotStep, readStep, 3);
-  follow(spokenStep, cursor, 3);
+  follow(tipped, hover);
+  for (const step of numberSteps) follow(step, readStep);
+  follow(dotStep, readStep);
+  follow(spokenStep, cursor);
 }
