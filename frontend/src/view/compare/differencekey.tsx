@@ -8,7 +8,7 @@ import type { Lap } from "../../model/overlap";
 import { readAt } from "../../model/series";
 import { Gradient } from "../shared/bits";
 import { sameOrigin } from "../state/baseline";
-import { readStep } from "../state/cursor";
+import { numberSteps } from "../state/late";
 import { maskKind, theme } from "../state/store";
 import { shareText } from "./overlaps";
 import type { Sides } from "./sidebyside";
@@ -41,7 +41,7 @@ export function Legend(sides: Sides) {
   const lined = `repeating-linear-gradient(45deg, ${b} 0 4.6px, ${lineColor(theme.value, b)} 4.6px 5.6px)`;
   return (
     <div class="side-legend">
-      {classesAt(sides, readStep.value).map(([text, count], i) => (
+      {classesAt(sides, numberSteps[1].value).map(([text, count], i) => (
         <span key={text}>
           <i
             class="swatch fill-pruned"

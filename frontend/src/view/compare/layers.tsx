@@ -5,7 +5,7 @@ import { drawValues } from "../../draw/overlap";
 import { pixelsOf } from "../../draw/palette";
 import { formatCount } from "../../model/format";
 import { formatOverlap, keptShares, type Laps, lapAt, setText } from "../../model/overlap";
-import { toPixel, toStep } from "../../model/scale";
+import { toStep } from "../../model/scale";
 import { columnAt } from "../../model/series";
 import { Axis } from "../network/head";
 import { columns, DataTable, Marker, TableButton, Waiting } from "../shared/bits";
@@ -13,8 +13,9 @@ import { RasterCanvas, useSize } from "../shared/canvas";
 import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { openLayer } from "../state/actions";
-import { cursor, readStep, setStep } from "../state/cursor";
+import { cursor, setStep } from "../state/cursor";
 import { type Run, range, scaleOf } from "../state/data";
+import { numberSteps } from "../state/late";
 import { hover, layerFilter, tables, theme, update } from "../state/store";
 import { type ComparedLayer, comparedLayers, lapsOf, lapText } from "./overlaps";
 import { pairLayer } from "./pair";
@@ -99,7 +100,7 @@ function Rows({ laps, pair, list, first, last, each, width }: Drawn) {
             </button>
             <i style={{ width: `${width}px` }} />
             <span class={reason ? "sub" : ""} title={reason}>
-              {reason || lapText(lapAt(laps, layer.id, readStep.value), laps.header.comparable)}
+              {reason || lapText(lapAt(laps, layer.id, numberSteps[1].value), laps.header.comparable)}
             </span>
           </div>
         );
@@ -160,7 +161,6 @@ function Strips({ laps, pair, list }: Pick<Drawn, "laps" | "pair" | "list">) {
   const last = Math.min(list.length, first + Math.ceil(size.height / each / BLOCK) * BLOCK + 3 * BLOCK);
   const drawn = { laps, pair, list, first, last, each, width };
   const at = list.findIndex(({ layer }) => layer.id === pairLayer.value?.id);
-  const x = toPixel(scaleOf(width), readStep.value);
   // The keyboard's layer stays in sight.
   useLayoutEffect(() => {
     const scroller = ref.current;
@@ -182,7 +182,7 @@ function Strips({ laps, pair, list }: Pick<Drawn, "laps" | "pair" | "list">) {
           <Rows {...drawn} />
           <div class="lap-plot" style={{ left: `${NAMES}px`, width: `${width}px` }} {...pointer(drawn)}>
             <StripsCanvas {...drawn} />
-            <Crosshair x={x} width={width} />
+            <Crosshair width={width} />
             <ZoomBox width={width} />
           </div>
         </div>

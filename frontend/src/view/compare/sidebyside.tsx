@@ -16,8 +16,9 @@ import { useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
 import { CellControls } from "../shared/controls";
 import { sameOrigin } from "../state/baseline";
-import { cursor, readStep } from "../state/cursor";
+import { cursor } from "../state/cursor";
 import { cellsOf, layerIn, type Run } from "../state/data";
+import { numberSteps } from "../state/late";
 import { maskKind, mode, order, tables } from "../state/store";
 import { Apart, classTexts, Legend } from "./differencekey";
 import { lapsOf } from "./overlaps";
@@ -85,7 +86,7 @@ function Side({ sides, at, ...size }: SideProps & { at: 0 | 1 }) {
         <b title={run.name}>
           <RunName text={run.name} />
         </b>
-        <span class="sub">{cells ? aliveText(cells, readStep.value) : ""}</span>
+        <span class="sub">{cells ? aliveText(cells, numberSteps[1].value) : ""}</span>
       </div>
       {has ? (
         <Waiting found={cellsOf(run.name, sides.layer)} height={size.height} />
@@ -115,7 +116,7 @@ function Side({ sides, at, ...size }: SideProps & { at: 0 | 1 }) {
 function ThirdSide({ sides, ...size }: SideProps) {
   const { layer, pair, rows, third, moves } = sides;
   const laps = lapsOf(pair).value;
-  const lap = laps && lapAt(laps, layer, readStep.value);
+  const lap = laps && lapAt(laps, layer, numberSteps[1].value);
   const what = moves ? "Δ: B − A" : "Difference";
   return (
     <div class="side">

@@ -3,11 +3,10 @@
 import type { ComponentChildren } from "preact";
 import type { Cells } from "../../model/cells";
 import { recordAt } from "../../model/cells";
-import { toPixel, toStep } from "../../model/scale";
+import { toStep } from "../../model/scale";
 import { Axis } from "../network/head";
 import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
-import { readStep } from "../state/cursor";
 import { scaleOf } from "../state/data";
 import { channel, hover, rowZoom, update } from "../state/store";
 
@@ -22,7 +21,6 @@ interface Props {
 }
 
 export function CellsPlot({ cells, rows, tip, width, height, children }: Props) {
-  const x = toPixel(scaleOf(width), readStep.value);
   const own = hover.value?.channel ?? channel.value;
   const row = own === null ? -1 : rows.indexOf(own);
   const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
@@ -54,7 +52,7 @@ export function CellsPlot({ cells, rows, tip, width, height, children }: Props) 
         onClick={(event) => update(where(event))}
       >
         {children}
-        <Crosshair x={x} width={width} />
+        <Crosshair width={width} />
         {row >= 0 ? <div class="row-line" style={{ top: `${((row + 0.5) / rows.length) * height}px` }} /> : null}
         <ZoomBox width={width} band={band} />
       </div>

@@ -9,8 +9,9 @@ import { Axis } from "../network/head";
 import { DataTable, RunLabel, RunName } from "../shared/bits";
 import { RasterCanvas, useSize } from "../shared/canvas";
 import { RunTab } from "../shared/controls";
-import { cursor, readStep } from "../state/cursor";
+import { cursor } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
+import { numberSteps } from "../state/late";
 import { hover, place, theme, update } from "../state/store";
 import { FunctionPanel } from "./panel";
 import {
@@ -92,7 +93,7 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
             class={own.id === (hover.value?.row ?? activePlace.value?.id) ? "own" : ""}
             style={{ top: `${(first + at) * pitch}px`, lineHeight: `${pitch - 1}px` }}
           >
-            {valueText(entry, own, readStep.value)}
+            {valueText(entry, own, numberSteps[1].value)}
           </span>
         ))}
       </div>

@@ -6,8 +6,9 @@ import { CHANGE_HINTS, CHANGE_TITLES, changeOf, changeTicks, formatChange, probe
 import { Axis } from "../network/head";
 import { DataTable, RunLabel } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
-import { cursor, readStep } from "../state/cursor";
+import { cursor } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
+import { numberSteps } from "../state/late";
 import { theme, update } from "../state/store";
 import { FunctionPanel } from "./panel";
 import { activeChange, activeProbed, places, probed, type Spot, useChangeAxis } from "./places";
@@ -74,7 +75,7 @@ function Values({ own }: { own: Spot }) {
           onClick={() => update({ run: entry.run.name })}
         >
           <RunLabel run={entry.run} />
-          <span class="number">{valueText(entry, own, readStep.value)}</span>
+          <span class="number">{valueText(entry, own, numberSteps[1].value)}</span>
         </button>
       ))}
     </div>

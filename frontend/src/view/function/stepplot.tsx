@@ -1,11 +1,11 @@
 /** A picture of the Function view on the axis of steps: its pointer, the crosshair and the box of the zoom. */
 
 import type { ComponentChildren } from "preact";
-import { toPixel, toStep } from "../../model/scale";
+import { toStep } from "../../model/scale";
 import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { openLayer } from "../state/actions";
-import { readStep, setStep } from "../state/cursor";
+import { setStep } from "../state/cursor";
 import { scaleOf } from "../state/data";
 import { hover, update } from "../state/store";
 import { layerOfPlace, type Probed, type Spot } from "./places";
@@ -22,7 +22,6 @@ interface Props {
 }
 
 export function StepPlot({ width, height, entry, read, children }: Props) {
-  const x = toPixel(scaleOf(width), readStep.value);
   const where = (event: MouseEvent) => {
     const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
     return read(toStep(scaleOf(width), Math.min(width - 0.01, Math.max(0, event.clientX - left))), event.clientY - top);
@@ -52,7 +51,7 @@ export function StepPlot({ width, height, entry, read, children }: Props) {
       }}
     >
       {children}
-      <Crosshair x={x} width={width} />
+      <Crosshair width={width} />
       <ZoomBox width={width} />
     </div>
   );

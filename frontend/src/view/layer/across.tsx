@@ -6,17 +6,16 @@ import type { Cells } from "../../model/cells";
 import { recordAt } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber, formatPower } from "../../model/format";
-import { toPixel } from "../../model/scale";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
 import { Axis } from "../network/head";
 import { Marker, RunName } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
-import { CellsCanvas } from "../shared/cellscanvas";
 import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
-import { cursor, readStep } from "../state/cursor";
+import { cursor } from "../state/cursor";
 import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "../state/data";
 import { theme } from "../state/store";
+import { Barcodes } from "./barcodes";
 
 interface Props {
   layer: string;
@@ -37,27 +36,15 @@ function useRuns(layer: string, channel: number): Found[] {
   });
 }
 
-function Barcode({ found, channel, width }: { found: Found; channel: number; width: number }) {
-  const { run, cells } = found;
+function stateText({ run, cells }: Found, channel: number): string {
   const record = recordAt(cells, cursor.value);
   const byte = record < 0 ? 0 : cells.state[channel * cells.records + record];
-  const rows = useMemo(() => Uint32Array.of(channel), [channel]);
-  return (
-    <CellsCanvas
-      label={`${run.name}, channel ${channel} at step ${formatCount(cursor.value)}: ${STATE_NAMES[byte & STATE_BITS]}${byte & VIOLATED ? ", moved although held" : ""}`}
-      cells={cells}
-      rows={rows}
-      mode="both"
-      width={width}
-      height={14}
-    />
-  );
+  return `${run.name}, channel ${channel} at step ${formatCount(cursor.value)}: ${STATE_NAMES[byte & STATE_BITS]}${byte & VIOLATED ? ", moved although held" : ""}`;
 }
 
-export function Barcodes({ layer, channel, run }: Props) {
+export function AcrossRuns({ layer, channel, run }: Props) {
   const { ref, size } = useSize<HTMLDivElement>();
   const width = size.width;
-  const x = toPixel(scaleOf(width), readStep.value);
   const found = useRuns(layer, channel);
   return (
     <>
@@ -74,10 +61,12 @@ export function Barcodes({ layer, channel, run }: Props) {
           ))}
         </div>
         <div class="barcode-plots" ref={ref} {...stepPointer(width)}>
-          {width > 0
-            ? found.map((entry) => <Barcode key={entry.run.name} found={entry} channel={channel} width={width} />)
-            : null}
-          <Crosshair x={x} width={width} />
+          <Barcodes
+            codes={found.map((entry) => ({ label: stateText(entry, channel), cells: entry.cells, channel }))}
+            height={20}
+            width={width}
+          />
+          <Crosshair width={width} />
         </div>
       </div>
     </>
@@ -99,11 +88,11 @@ export function DeltaLines({ layer, channel, run }: Props) {
   const width = Math.max(0, size.width - LEFT);
   const found = useRuns(layer, channel);
   const own = found.find((entry) => entry.run.name === run.name);
-  const lines = found.map((entry) => toLine(entry, channel, entry === own));
+  const drawn = [...found.flatMap((entry) => [entry.cells, entry.run.color]), channel, run.name];
+  const lines = useMemo(() => found.map((entry) => toLine(entry, channel, entry === own)), drawn);
   const span = decades(lines);
   const labels = Array.from({ length: span[1] - span[0] + 1 }, (_, i) => span[0] + i);
   const every = Math.ceil(labels.length / 5);
-  const x = toPixel(scaleOf(width), readStep.value);
   const record = own ? recordAt(own.cells, cursor.value) : -1;
   const now = own && record >= 0 ? deltaOf(own.cells.delta[channel * own.cells.records + record]) : Number.NaN;
   return (
@@ -127,21 +116,14 @@ export function DeltaLines({ layer, channel, run }: Props) {
               label={`Relative delta of channel ${channel} over steps in ${found.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
               width={width}
               height={HEIGHT + 2}
-              inputs={[
-                ...found.map((entry) => entry.cells),
-                channel,
-                run.name,
-                theme.value,
-                ...range.value,
-                found.length,
-              ]}
+              inputs={[lines, theme.value, ...range.value]}
               draw={(context, w, _h, ratio) => {
                 context.setTransform(ratio, 0, 0, ratio, 0, 0);
                 drawLines(context, scaleOf(w), HEIGHT, lines, span, theme.value);
                 context.setTransform(1, 0, 0, 1, 0, 0);
               }}
             />
-            <Crosshair x={x} width={width} height={HEIGHT} />
+            <Crosshair width={width} height={HEIGHT} />
             <Axis width={width} pill={false} count={4} />
           </div>
         ) : null}

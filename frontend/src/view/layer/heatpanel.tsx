@@ -6,7 +6,7 @@ import { pixelsOf } from "../../draw/palette";
 import { drawStrip } from "../../draw/strip";
 import { type Cells, recordAt, seriesOf } from "../../model/cells";
 import { formatCount } from "../../model/format";
-import { toPixel, toStep } from "../../model/scale";
+import { toStep } from "../../model/scale";
 import { readAt } from "../../model/series";
 import { Axis } from "../network/head";
 import { RasterCanvas, useSize } from "../shared/canvas";
@@ -15,8 +15,9 @@ import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { differencesText, sharesText } from "../shared/words";
 import { baselineRun } from "../state/baseline";
-import { cursor, readStep, setStep } from "../state/cursor";
+import { cursor, setStep } from "../state/cursor";
 import { type Run, range, scaleOf } from "../state/data";
+import { dotStep } from "../state/late";
 import { hover, mode, rowZoom, theme, update } from "../state/store";
 import { Flags } from "./flags";
 import { Gutter, Violations } from "./heatgutter";
@@ -72,7 +73,7 @@ function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
 }
 
 function BarsCanvas({ cells, rows, width, height }: Sized) {
-  const step = readStep.value;
+  const step = dotStep.value;
   const record = recordAt(cells, step);
   return (
     <RasterCanvas
@@ -87,13 +88,12 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
 
 /** Crosshair over strip and heatmap, the line of the channel, and its pill. */
 function Cross({ rows, width, height, top, selected }: Sized & { top: number }) {
-  const x = toPixel(scaleOf(width), readStep.value);
   const own = hover.value?.channel ?? selected;
   const row = own === null ? -1 : rows.indexOf(own);
   const y = top + ((row + 0.5) / rows.length) * height;
   return (
     <>
-      <Crosshair x={x} width={width} />
+      <Crosshair width={width} />
       {row >= 0 ? (
         <>
           <div class="row-line" style={{ top: `${y}px` }} />

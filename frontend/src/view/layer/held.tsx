@@ -5,7 +5,6 @@ import type { Cells } from "../../model/cells";
 import { summarise } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber, formatShare, wholeShare } from "../../model/format";
-import { toPixel } from "../../model/scale";
 import { axisEnd, lastAtOrBefore } from "../../model/series";
 import { FROZEN, PRUNED, STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
 import { causeText, elementsText, farText } from "../../model/violations";
@@ -14,8 +13,9 @@ import { Icon } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
 import { Crosshair } from "../shared/crosshair";
 import { listViolations } from "../state/actions";
-import { cursor, readStep, setStep } from "../state/cursor";
+import { cursor, setStep } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
+import { numberSteps } from "../state/late";
 import { theme } from "../state/store";
 
 const HEIGHT = 44;
@@ -39,7 +39,6 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
   const held = [...answer.kept, ...answer.trainable].some((value) => value !== null && value < 1);
   if (!held) return null;
   const width = Math.max(0, size.width - LEFT);
-  const x = toPixel(scaleOf(width), readStep.value);
   const steps = Float64Array.from(answer.steps);
   const end = axisEnd(steps, steps);
   const at = (step: number) => (step >= end ? -1 : lastAtOrBefore(steps, step));
@@ -51,8 +50,8 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
       <h3>
         Mask density
         <span class="sub density-key">
-          <i class="line-key" /> kept {text("kept", readStep.value)}
-          <i class="line-key dashed" /> trainable {text("trainable", readStep.value)}
+          <i class="line-key" /> kept {text("kept", numberSteps[1].value)}
+          <i class="line-key dashed" /> trainable {text("trainable", numberSteps[1].value)}
         </span>
       </h3>
       <div class="lines" ref={ref}>
@@ -74,7 +73,7 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
                 context.setTransform(1, 0, 0, 1, 0, 0);
               }}
             />
-            <Crosshair x={x} width={width} height={HEIGHT} />
+            <Crosshair width={width} height={HEIGHT} />
           </div>
         ) : null}
       </div>

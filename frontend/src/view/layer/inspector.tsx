@@ -8,10 +8,11 @@ import { lastAtOrBefore } from "../../model/series";
 import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../model/states";
 import type { ChannelAnswer } from "../../wire/types";
 import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../shared/bits";
-import { readStep, setStep } from "../state/cursor";
+import { setStep } from "../state/cursor";
 import { channelOf, layerIn, type Run, shownRuns } from "../state/data";
+import { numberSteps } from "../state/late";
 import { tables, update } from "../state/store";
-import { Barcodes, DeltaLines } from "./across";
+import { AcrossRuns, DeltaLines } from "./across";
 import { ChannelViolations, MaskDensity, share } from "./held";
 import { PinButton, Pins } from "./pins";
 
@@ -36,9 +37,9 @@ function Metric({ title, children, detail }: { title: string; children: string; 
 }
 
 function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
-  const record = recordAt(cells, readStep.value);
+  const record = recordAt(cells, numberSteps[1].value);
   const at = channel * cells.records + record;
-  const own = answer ? lastAtOrBefore(answer.steps, readStep.value) : -1;
+  const own = answer ? lastAtOrBefore(answer.steps, numberSteps[1].value) : -1;
   const i = record < 0 ? -1 : own;
   const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
   const elements = cells.header.elements;
@@ -149,7 +150,7 @@ function Origins({ run, layer, channel }: { run: Run; layer: string; channel: nu
 }
 
 function Badge({ cells, channel }: { cells: Cells; channel: number }) {
-  const record = recordAt(cells, readStep.value);
+  const record = recordAt(cells, numberSteps[1].value);
   if (record < 0) return null;
   const byte = cells.state[channel * cells.records + record];
   const state = byte & STATE_BITS;
@@ -191,7 +192,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
           </header>
           <p class="where">
             <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
-            {formatCount(readStep.value)}
+            {formatCount(numberSteps[1].value)}
             {chosen ? "" : " · first row"}
           </p>
           {found?.error ? <Failure text={found.error} /> : null}
@@ -203,7 +204,7 @@ export function Inspector({ run, layer, cells, channel, chosen }: Props) {
               <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
               {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
               <Pins run={run} cells={cells} channel={channel} />
-              <Barcodes layer={layer} channel={channel} run={run} />
+              <AcrossRuns layer={layer} channel={channel} run={run} />
               <Origins run={run} layer={layer} channel={channel} />
               <DeltaLines layer={layer} channel={channel} run={run} />
               <h3>State changes</h3>

@@ -1,20 +1,19 @@
 /** Pinned channels of the layer: they stay in the inspector, each as a barcode that can be selected or taken out. */
 
-import { useMemo } from "preact/hooks";
 import type { Cells } from "../../model/cells";
 import { recordAt } from "../../model/cells";
 import { deltaOf } from "../../model/delta";
 import { formatCount, formatNumber } from "../../model/format";
-import { toPixel } from "../../model/scale";
 import { STATE_BITS, STATE_NAMES } from "../../model/states";
 import { Button, Icon } from "../shared/bits";
 import { useSize } from "../shared/canvas";
-import { CellsCanvas } from "../shared/cellscanvas";
 import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
-import { cursor, readStep } from "../state/cursor";
-import { type Run, scaleOf } from "../state/data";
+import { cursor } from "../state/cursor";
+import type { Run } from "../state/data";
+import { numberSteps } from "../state/late";
 import { pins, spoken, update } from "../state/store";
+import { Barcodes } from "./barcodes";
 
 export const MOST_PINS = 6;
 
@@ -46,20 +45,10 @@ export function PinButton({ channel }: { channel: number }) {
   );
 }
 
-function Pinned({ run, cells, pin, width }: { run: Run; cells: Cells; pin: number; width: number }) {
-  const rows = useMemo(() => Uint32Array.of(pin), [pin]);
+function stateText(run: Run, cells: Cells, pin: number): string {
   const record = recordAt(cells, cursor.value);
   const state = record < 0 ? 0 : cells.state[pin * cells.records + record] & STATE_BITS;
-  return (
-    <CellsCanvas
-      label={`${run.name}, pinned channel ${pin} at step ${formatCount(cursor.value)}: ${STATE_NAMES[state]}`}
-      cells={cells}
-      rows={rows}
-      mode="both"
-      width={width}
-      height={14}
-    />
-  );
+  return `${run.name}, pinned channel ${pin} at step ${formatCount(cursor.value)}: ${STATE_NAMES[state]}`;
 }
 
 interface Props {
@@ -76,8 +65,7 @@ export function Pins(props: Props) {
 function PinList({ run, cells, channel }: Props) {
   const { ref, size } = useSize<HTMLDivElement>();
   const found = pinsIn(cells);
-  const x = toPixel(scaleOf(size.width), readStep.value);
-  const record = recordAt(cells, readStep.value);
+  const record = recordAt(cells, numberSteps[1].value);
   return (
     <>
       <h3>
@@ -108,10 +96,12 @@ function PinList({ run, cells, channel }: Props) {
           ))}
         </div>
         <div class="barcode-plots" ref={ref} {...stepPointer(size.width)}>
-          {size.width > 0
-            ? found.map((pin) => <Pinned key={pin} run={run} cells={cells} pin={pin} width={size.width} />)
-            : null}
-          <Crosshair x={x} width={size.width} />
+          <Barcodes
+            codes={found.map((pin) => ({ label: stateText(run, cells, pin), cells, channel: pin }))}
+            height={24}
+            width={size.width}
+          />
+          <Crosshair width={size.width} />
         </div>
       </div>
     </>

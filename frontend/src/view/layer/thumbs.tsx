@@ -1,9 +1,8 @@
 /** The same layer in the other runs, small. */
 
-import { seriesOf } from "../../model/cells";
+import { type Cells, seriesOf } from "../../model/cells";
 import { formatCount, formatShare } from "../../model/format";
 import { formatOverlap, pairOf, pairTexts } from "../../model/overlap";
-import { toPixel } from "../../model/scale";
 import { readAt } from "../../model/series";
 import { STATE_NAMES } from "../../model/states";
 import type { OverlapAnswer } from "../../wire/types";
@@ -12,14 +11,17 @@ import { MOST_RUNS } from "../compare/pair";
 import { Marker, RunName, Skeleton } from "../shared/bits";
 import { useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
-import { Crosshair } from "../shared/crosshair";
+import { Crosshairs } from "../shared/crosshair";
 import { largest, sharesText } from "../shared/words";
-import { cursor, readStep } from "../state/cursor";
-import { cellsOf, layerIn, type Run, scaleOf, shownRuns } from "../state/data";
+import { cursor } from "../state/cursor";
+import { cellsOf, layerIn, type Run, shownRuns } from "../state/data";
+import { numberSteps } from "../state/late";
 import { mode, unit, update } from "../state/store";
 import { allRows } from "./roworder";
 
 const HEIGHT = 72;
+const GAP = 10;
+const NARROWEST = 120;
 
 interface Overlap {
   text: string;
@@ -37,29 +39,42 @@ function overlapTo(answer: OverlapAnswer | null, run: Run, other: Run): Overlap 
   return { text: `mask IoU ${formatOverlap(pair.overlap)}`, hint: [chance, ...said].join(" ") };
 }
 
-function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: Overlap | null }) {
-  const { ref, size } = useSize<HTMLDivElement>();
+interface ThumbProps {
+  run: Run;
+  layer: string;
+  overlap: Overlap | null;
+  width: number;
+}
+
+/** Most of its channels, at the step under the pointer. */
+function Largest({ cells }: { cells: Cells | null }) {
+  const readout = cells && readAt(seriesOf(cells), numberSteps[0].value);
+  if (!readout || readout.total === 0) return null;
+  const [{ count, state }] = largest(readout);
+  return (
+    <>
+      {formatShare(count, readout.total)} {STATE_NAMES[state]}
+    </>
+  );
+}
+
+function Thumbnail({ run, layer, overlap, width }: ThumbProps) {
   const { value: cells, error } = cellsOf(run.name, layer);
   const rows = cells ? allRows(run, layer, cells) : null;
-  const readout = cells ? readAt(seriesOf(cells), readStep.value) : null;
-  const top = readout && readout.total > 0 ? largest(readout)[0] : null;
-  const x = toPixel(scaleOf(size.width), readStep.value);
   return (
     <button
       type="button"
       class="thumb"
+      style={{ width: `${width}px` }}
       title={`${overlap ? `${overlap.hint} ` : ""}Show ${run.name}`}
       onClick={() => update({ run: run.name })}
     >
       <span class="thumb-head">
         <Marker color={run.color} shape={run.shape} size={9} />
         <RunName text={run.name} />
-        <span class="sub">
-          {overlap?.text ??
-            (top && readout ? `${formatShare(top.count, readout.total)} ${STATE_NAMES[top.state]}` : "")}
-        </span>
+        <span class="sub">{overlap?.text ?? <Largest cells={cells} />}</span>
       </span>
-      <div class="thumb-plot" ref={ref} style={{ height: `${HEIGHT}px` }}>
+      <div class="thumb-plot" style={{ height: `${HEIGHT}px` }}>
         {error && !cells ? <span class="sub">{error}</span> : null}
         {!cells && !error ? <Skeleton height={HEIGHT} /> : null}
         {cells && rows && rows.length > 0 ? (
@@ -68,26 +83,28 @@ function Thumbnail({ run, layer, overlap }: { run: Run; layer: string; overlap: 
             cells={cells}
             rows={rows}
             mode={mode.value}
-            width={size.width}
+            width={width}
             height={HEIGHT}
           />
         ) : null}
-        <Crosshair x={x} width={size.width} />
       </div>
     </button>
   );
 }
 
 export function Thumbnails({ layer, run }: { layer: string; run: Run }) {
+  const { ref, size } = useSize<HTMLDivElement>();
   const others = shownRuns.value.filter((other) => other.name !== run.name && layerIn(other, layer));
   if (others.length === 0) return null;
   const compared = [run, ...others.slice(0, MOST_RUNS - 1)];
   const { value } = askOverlap(unit.value ?? "weights", compared, layer);
+  const width = Math.max(NARROWEST, Math.floor((size.width + GAP) / others.length) - GAP);
   return (
-    <div class="thumbs" role="group" aria-label="The same layer in the other runs">
+    <div class="thumbs" role="group" aria-label="The same layer in the other runs" ref={ref}>
       {others.map((other) => (
-        <Thumbnail key={other.name} run={other} layer={layer} overlap={overlapTo(value, run, other)} />
+        <Thumbnail key={other.name} run={other} layer={layer} overlap={overlapTo(value, run, other)} width={width} />
       ))}
+      <Crosshairs width={width} pitch={width + GAP} count={others.length} height={HEIGHT} />
     </div>
   );
 }

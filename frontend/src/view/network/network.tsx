@@ -4,7 +4,6 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, formatShare, plural } from "../../model/format";
 import { differenceText, MEASURE_TITLES } from "../../model/measure";
 import { sumOf } from "../../model/overview";
-import { toPixel } from "../../model/scale";
 import { readAt } from "../../model/series";
 import { LEGEND, STATE_TITLES } from "../../model/states";
 import { DataTable, Skeleton, TableButton } from "../shared/bits";
@@ -12,23 +11,13 @@ import { useSize } from "../shared/canvas";
 import { Crosshairs } from "../shared/crosshair";
 import { pastText, weightsText } from "../shared/words";
 import { apart, baselineRun, differs } from "../state/baseline";
-import { cursor, readStep } from "../state/cursor";
-import { overviewOf, type Run, rows, scaleOf, shownRuns, sparse } from "../state/data";
+import { cursor } from "../state/cursor";
+import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
 import { overviewAt } from "../state/detail";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import {
-  blockOf,
-  DOTS_WIDTH,
-  drawnWindow,
-  GAP,
-  type Layout,
-  NAME_WIDTH,
-  placeRows,
-  runColumn,
-  type Window,
-} from "./geometry";
+import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, runColumn } from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
 
@@ -46,25 +35,9 @@ interface BodyProps {
   inSight: (run: number) => boolean;
 }
 
-/** The line at the step that all panels read at, in each column in sight. */
-function Cross({ window, column, runs }: { window: Window; column: number; runs: readonly number[] }) {
-  const width = column - GAP;
-  if (runs.length === 0) return null;
-  return (
-    <Crosshairs
-      x={toPixel(scaleOf(width), readStep.value)}
-      width={width}
-      pitch={column}
-      count={runs.length}
-      left={NAME_WIDTH + runs[0] * column}
-      top={window.top}
-      height={window.bottom - window.top}
-    />
-  );
-}
-
 function Body({ layout, block, height, column, inSight }: BodyProps) {
   const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
+  const seen = [...shownRuns.value.keys()].filter(inSight);
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
@@ -73,7 +46,14 @@ function Body({ layout, block, height, column, inSight }: BodyProps) {
         <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} inSight={inSight(i)} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
-      <Cross window={window} column={column} runs={[...shownRuns.value.keys()].filter(inSight)} />
+      <Crosshairs
+        width={column - GAP}
+        pitch={column}
+        count={seen.length}
+        left={NAME_WIDTH + seen[0] * column}
+        top={window.top}
+        height={window.bottom - window.top}
+      />
     </div>
   );
 }

@@ -6,19 +6,27 @@ import { effect, type ReadonlySignal, signal, untracked } from "@preact/signals"
 export const pending = signal(0);
 let waiting = 0;
 let generation = 0;
+let checking = false;
 
 const busy = () => pending.peek() + waiting > 0;
 
-function settle(): void {
-  const own = ++generation;
-  document.documentElement.dataset.pastnetIdle = "false";
-  if (busy()) return;
-  // Two frames: one to render what the last change asks for, one to paint it.
+/** After two frames, one to render what the last change asks for and one to paint it, unless there is another change. */
+function check(seen: number): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
-      if (own === generation && !busy()) document.documentElement.dataset.pastnetIdle = "true";
+      if (!busy() && seen !== generation) return check(generation);
+      checking = false;
+      if (!busy()) document.documentElement.dataset.pastnetIdle = "true";
     }),
   );
+}
+
+function settle(): void {
+  generation++;
+  document.documentElement.dataset.pastnetIdle = "false";
+  if (checking || busy()) return;
+  checking = true;
+  check(generation);
 }
 
 export function begin(): void {
