@@ -1,4 +1,7 @@
-/** Spreads pictures that are drawn again over frames: a frame that has had enough leaves the rest to the next one. */
+/**
+ * Spreads pictures that are drawn again over the frames after the one that asks for them, which has the rest of the page
+ * to render; a frame that has had enough leaves the rest to the next one.
+ */
 
 import { afterFrames } from "../state/idle";
 
@@ -6,31 +9,20 @@ import { afterFrames } from "../state/idle";
 const ENOUGH = 3;
 
 const waiting = new Map<unknown, () => void>();
-let spent = 0;
-let counting = false;
+let going = false;
 
-function timed(draw: () => void): void {
-  const start = performance.now();
-  draw();
-  spent += performance.now() - start;
-}
-
-function nextFrame(): void {
-  counting = false;
-  spent = 0;
-  for (const [key, draw] of [...waiting]) {
-    if (spent >= ENOUGH) break;
-    waiting.delete(key);
-    timed(draw);
-  }
-  if (waiting.size > 0 || spent > 0) count();
-}
-
-function count(): void {
-  if (counting) return;
-  counting = true;
-  // The callbacks of this frame, if any are left, are still part of it.
-  afterFrames(2, nextFrame);
+function wait(frames: number): void {
+  going = true;
+  afterFrames(frames, () => {
+    going = false;
+    const start = performance.now();
+    for (const [key, draw] of [...waiting]) {
+      if (performance.now() - start >= ENOUGH) break;
+      waiting.delete(key);
+      draw();
+    }
+    if (waiting.size > 0) wait(1);
+  });
 }
 
 /**
@@ -41,9 +33,10 @@ function count(): void {
  */
 export function inTurn(key: unknown, patient: boolean, draw: () => void): void {
   waiting.delete(key);
-  if (patient && spent >= ENOUGH) waiting.set(key, draw);
-  else timed(draw);
-  count();
+  if (!patient) return draw();
+  waiting.set(key, draw);
+  // The callbacks of this frame are still to come.
+  if (!going) wait(2);
 }
 
 /** Forgets a picture that is gone. */
