@@ -1,6 +1,6 @@
 // Builds the page into the Python package: `index.js`, and a part for each view that is loaded when it is first shown. The
 // same sources give the same bytes: no times, no paths, no source map.
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -35,14 +35,19 @@ const { metafile } = await build({
 
 const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
 
-/** A file and all that it needs before it runs. */
+/** A file and all that it needs before it runs; the entry asks for the page at once. */
 function needed(name, found = new Set()) {
   if (found.has(name)) return found;
   found.add(name);
   for (const { kind, path } of outputs.get(name).imports)
-    if (kind === "import-statement") needed(basename(path), found);
+    if (kind === "import-statement" || name === "index.js") needed(basename(path), found);
   return found;
 }
+
+// All parts of the first load are asked for at once: the page would ask for what it needs only when it is there.
+const entry = join(outdir, "index.js");
+const parts = [...needed("index.js")].filter((name) => name !== "index.js");
+await writeFile(entry, parts.map((name) => `import("./${name}");`).join("") + (await readFile(entry, "utf8")));
 
 const sizes = new Map();
 for (const name of outputs.keys()) sizes.set(name, gzipSync(await readFile(join(outdir, name)), { level: 9 }).length);

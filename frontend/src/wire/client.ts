@@ -37,10 +37,18 @@ export interface Ask {
 /** Thrown where the content is the one that the caller has. */
 export const UNCHANGED = new Error("Nothing is new.");
 
-async function get(route: string, query: Query, ask?: Ask): Promise<Response> {
+/** The index may have been asked for before this module was there. */
+let early: Promise<Response> | null = null;
+
+export function useEarly(index: Promise<Response>): void {
+  early = index;
+}
+
+/** @param under a request that is under way already. */
+async function get(route: string, query: Query, ask?: Ask, under?: Promise<Response> | null): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(routeUrl(route, query), { signal: ask?.signal });
+    response = await (under ?? fetch(routeUrl(route, query), { signal: ask?.signal }));
   } catch (cause) {
     if (ask?.signal.aborted) throw cause;
     throw new Error("Could not reach TensorBoard's server: expected an answer, got none. See whether it still runs.", {
@@ -80,8 +88,11 @@ async function binary<H extends { schema: number }>(route: string, query: Query,
   return container;
 }
 
-export const fetchIndex = async (ask?: Ask): Promise<IndexAnswer> =>
-  checked((await (await get("index", {}, ask)).json()) as IndexAnswer);
+export async function fetchIndex(ask?: Ask): Promise<IndexAnswer> {
+  const under = early;
+  early = null;
+  return checked((await (await get("index", {}, ask, under)).json()) as IndexAnswer);
+}
 
 export const fetchOverview = (query: Query, ask?: Ask): Promise<Container<OverviewHeader>> =>
   binary<OverviewHeader>("overview", query, ask);

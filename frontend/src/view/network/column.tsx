@@ -19,6 +19,7 @@ import { setStep } from "../state/cursor";
 import { overviewOf, type Run, range, scaleOf } from "../state/data";
 import { finestOf, overviewAt } from "../state/detail";
 import { spokenStep } from "../state/late";
+import { inSight } from "../state/sight";
 import { focusRow, hover, measure, runName, theme, update } from "../state/store";
 import { type Layout, type Place, placeAt, type Window } from "./geometry";
 
@@ -27,7 +28,6 @@ interface Props {
   layout: Layout;
   window: Window;
   width: number;
-  inSight: boolean;
 }
 
 interface Drawn {
@@ -167,7 +167,7 @@ export function RunColumn(props: Props) {
         if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
       }}
     >
-      {props.inSight ? (
+      {inSight(run.name) ? (
         <>
           <Strips {...props} />
           <Outline {...props} />

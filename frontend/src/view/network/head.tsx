@@ -15,6 +15,7 @@ import { readStep } from "../state/cursor";
 import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "../state/data";
 import { overviewAt } from "../state/detail";
 import { numberSteps, spokenStep } from "../state/late";
+import { inSight } from "../state/sight";
 import { measure } from "../state/store";
 
 const LETTER = 6.2;
@@ -127,10 +128,9 @@ interface HeadProps {
   width: number;
   /** Among the columns. */
   place: number;
-  inSight: boolean;
 }
 
-export function RunHead({ run, width, place, inSight }: HeadProps) {
+export function RunHead({ run, width, place }: HeadProps) {
   const overview = overviewOf(run.name).value;
   const found = overview && violatedIn(run.name, overview.layers);
   return (
@@ -151,7 +151,7 @@ export function RunHead({ run, width, place, inSight }: HeadProps) {
           </button>
         ) : null}
       </div>
-      {inSight ? (
+      {inSight(run.name) ? (
         <>
           <Now run={run} width={width} step={numberSteps[place & 1].value} />
           <Axis width={width} pill={place === 0} />

@@ -14,10 +14,11 @@ import { apart, baselineRun, differs } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
 import { overviewAt } from "../state/detail";
+import { columnsLeft, columnWidth, netWidth, sight } from "../state/sight";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, runColumn } from "./geometry";
+import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows } from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
 
@@ -31,26 +32,25 @@ interface BodyProps {
   layout: Layout;
   block: number;
   height: number;
-  column: number;
-  inSight: (run: number) => boolean;
 }
 
-function Body({ layout, block, height, column, inSight }: BodyProps) {
+function Body({ layout, block, height }: BodyProps) {
+  const column = columnWidth.value;
+  const [first, end] = sight.value;
   const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
-  const seen = [...shownRuns.value.keys()].filter(inSight);
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
       <Names window={window} />
-      {shownRuns.value.map((run, i) => (
-        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} inSight={inSight(i)} />
+      {shownRuns.value.map((run) => (
+        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
       <Crosshairs
         width={column - GAP}
         pitch={column}
-        count={seen.length}
-        left={NAME_WIDTH + seen[0] * column}
+        count={end - first}
+        left={NAME_WIDTH + first * column}
         top={window.top}
         height={window.bottom - window.top}
       />
@@ -117,21 +117,20 @@ function Message() {
 export function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
   const [block, setBlock] = useState(0);
-  const [left, setLeft] = useState(0);
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
-  const column = runColumn(size.width, shown.length);
+  const column = columnWidth.value;
   const narrow = column - GAP < NARROW;
   const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
-  // As rows, columns are drawn where they are seen, and one on each side.
-  const columns = Math.ceil((size.width - NAME_WIDTH - DOTS_WIDTH) / column) + 1;
-  const inSight = (run: number) => run >= left - 1 && run <= left + columns;
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
   const first =
     shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
 
+  useLayoutEffect(() => {
+    if (size.width > 0) netWidth.value = size.width;
+  }, [size.width]);
   // The keyboard's row stays in sight.
   useLayoutEffect(() => {
     const scroller = ref.current;
@@ -161,7 +160,7 @@ export function NetworkView() {
         tabIndex={0}
         onScroll={({ currentTarget: { scrollLeft, scrollTop } }) => {
           setBlock(blockOf(scrollTop));
-          setLeft(Math.floor(scrollLeft / column));
+          columnsLeft.value = Math.floor(scrollLeft / column);
         }}
         onPointerLeave={() => (hover.value = null)}
       >
@@ -192,15 +191,11 @@ export function NetworkView() {
                 </p>
               </div>
               {shown.map((run, i) => (
-                <RunHead key={run.name} run={run} width={column - GAP} place={i} inSight={inSight(i)} />
+                <RunHead key={run.name} run={run} width={column - GAP} place={i} />
               ))}
               <DotsHead />
             </div>
-            {first ? (
-              <Skeleton height={420} />
-            ) : (
-              <Body layout={layout} block={block} height={size.height - head} column={column} inSight={inSight} />
-            )}
+            {first ? <Skeleton height={420} /> : <Body layout={layout} block={block} height={size.height - head} />}
           </div>
         ) : null}
       </div>

@@ -1,6 +1,6 @@
 /** What the views show, from the server's answers and the page's state. */
 
-import { computed, type ReadonlySignal, signal, untracked } from "@preact/signals";
+import { computed, effect, type ReadonlySignal, signal, untracked } from "@preact/signals";
 import { SHAPES } from "../../draw/marker";
 import { runColor } from "../../draw/palette";
 import { type Cells, readCells } from "../../model/cells";
@@ -14,6 +14,7 @@ import { fetchChannel, fetchIndex, fetchLayer, fetchOverview, fetchViolations } 
 import type { ChannelAnswer, IndexAnswer, LayerInfo, RunInfo, Violation, ViolationsAnswer } from "../../wire/types";
 import { runColumn, SIDEBAR } from "../network/geometry";
 import { type Resource, resource } from "./resource";
+import { inSight } from "./sight";
 import {
   closed,
   dark,
@@ -112,7 +113,7 @@ function askOverview(run: string, place: string, th: () => number): Resource<Ove
     `${th()} ${cols}`,
     async (ask) => readOverview(await fetchOverview({ run, cols, th: untracked(th) }, ask)),
     overviewSize,
-    view.value !== "network",
+    view.value !== "network" || !inSight(run),
   ).value;
 }
 
@@ -122,6 +123,12 @@ export function overviewOf(run: string): Resource<Overview> {
   overviews.set(run, found);
   return found.value;
 }
+
+/** Asks for the runs in sight as soon as it is known which there are: before anything of them is rendered. */
+export const askOverviews = (): (() => void) =>
+  effect(() => {
+    if (view.value === "network") for (const run of shownRuns.value) if (inSight(run.name)) overviewOf(run.name);
+  });
 
 /** The overview as if no channel ever settled: its means count the smallest movements too. */
 export const unsettledOf = (run: string): Resource<Overview> => askOverview(run, `unsettled ${run}`, () => 0);

@@ -68,20 +68,20 @@ describe("resources", () => {
     const later = ["b1", "b2", "b3", "b4"].map((key) => show(key, "", loader(key), true));
     const now = show("b0", "", loader("b0"));
     await turn();
-    // Two were alone when they asked.
-    expect(asked).toEqual(["b1", "b2", "b0"]);
+    // Two were alone when they asked, and let the other go first.
+    expect(asked).toEqual(["b0", "b1", "b2"]);
     answer("b1");
     await drawn();
-    expect(asked).toEqual(["b1", "b2", "b0"]);
+    expect(asked).toEqual(["b0", "b1", "b2"]);
     const hurried = show("b4", "", loader("b4"));
     await turn();
-    expect(asked).toEqual(["b1", "b2", "b0", "b4"]);
+    expect(asked).toEqual(["b0", "b1", "b2", "b4"]);
     answer("b0");
     answer("b4");
     await frame();
     expect(asked).toHaveLength(4);
     await drawn();
-    expect(asked).toEqual(["b1", "b2", "b0", "b4", "b3"]);
+    expect(asked).toEqual(["b0", "b1", "b2", "b4", "b3"]);
     for (const key of ["b2", "b3"]) answer(key);
     await frame();
     for (const one of [...later, now, hurried]) one.close();

@@ -1,7 +1,8 @@
 /** Answers of the server by key: the last good one stays while a newer one loads, and errors can be retried. */
 
-import { batch, type Signal, signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { type Ask, UNCHANGED } from "../../wire/client";
+import { deliver, expectOne } from "./arrivals";
 import { afterFrames, begin, finish } from "./idle";
 
 export interface Resource<T> {
@@ -11,6 +12,8 @@ export interface Resource<T> {
 }
 
 interface Entry {
+  /** The first word of the key. */
+  kind: string;
   state: Signal<Resource<unknown>>;
   /** What the value was asked with; another text means a reload. */
   asked: string;
@@ -53,18 +56,6 @@ function evict(): void {
   }
 }
 
-const arrived: (() => void)[] = [];
-
-/** Calls back in the next frame, together with all others: answers that come at once are drawn at once. */
-function deliver(change: () => void): void {
-  if (arrived.push(change) > 1) return;
-  requestAnimationFrame(() =>
-    batch(() => {
-      for (const one of arrived.splice(0)) one();
-    }),
-  );
-}
-
 /** Lets requests go that waited for more urgent ones. */
 function pump(): void {
   for (const go of [...waiting.values()]) {
@@ -73,15 +64,18 @@ function pump(): void {
   }
 }
 
-function turn(entry: Entry, later: boolean): Promise<Lane> {
+function take(lane: Lane): Lane {
+  busy[lane]++;
+  return lane;
+}
+
+function turn(entry: Entry): Promise<Lane> {
   return new Promise((resolve) => {
     waiting.set(entry, (lane) => {
       waiting.delete(entry);
-      busy[lane]++;
-      resolve(lane);
+      resolve(take(lane));
     });
-    if (later) pump();
-    else hurry(entry);
+    pump();
   });
 }
 
@@ -104,7 +98,9 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
   const before = entry.state.peek();
   const asked = version.peek();
   if (!before.loading) entry.state.value = { ...before, loading: true };
-  const lane = await turn(entry, later);
+  // At once where nothing comes before it: what is rendered meanwhile isn't waited for.
+  const lane = later ? await turn(entry) : take("now");
+  const came = lane === "now" ? expectOne(entry.kind) : () => {};
   const ask: Ask = { signal: abort.signal, tag: entry.tag };
   let after: Resource<unknown> = { ...before, error: null, loading: false };
   try {
@@ -114,7 +110,8 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
   } catch (error) {
     if (error !== UNCHANGED) after = { ...after, error: (error as Error).message };
   }
-  deliver(() => {
+  came();
+  deliver(entry.kind, () => {
     busy[lane]--;
     finish();
     if (entry.abort === abort) {
@@ -132,7 +129,7 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
   });
 }
 
-function makeEntry(): Entry {
+function makeEntry(kind: string): Entry {
   const watch = (watched: boolean) => () => {
     entry.watched = watched;
     // What nobody waits for any more is given up, unless the next view shows it too.
@@ -147,7 +144,7 @@ function makeEntry(): Entry {
     { value: null, error: null, loading: true },
     { watched: watch(true), unwatched: watch(false) },
   );
-  const entry: Entry = { state, asked: "", abort: null, tag: null, watched: false, bytes: 0, used: 0 };
+  const entry: Entry = { kind, state, asked: "", abort: null, tag: null, watched: false, bytes: 0, used: 0 };
   return entry;
 }
 
@@ -165,7 +162,7 @@ export function resource<T>(
   size: (value: T) => number = () => 0,
   later = false,
 ): Signal<Resource<T>> {
-  const entry = entries.get(key) ?? makeEntry();
+  const entry = entries.get(key) ?? makeEntry(key.split(" ", 1)[0]);
   entries.set(key, entry);
   entry.used = ++clock;
   const want = `${(key === INDEX ? version : indexed).value} ${asked}`;

@@ -1,0 +1,57 @@
+/** The page in its frame, from the first render on. */
+
+import { createElement, render as mount } from "preact";
+import { watchHost, watchTheme, watchVisible } from "./host";
+import { App } from "./view/frame/app";
+import { askOverviews, indexOf } from "./view/state/data";
+import { watch } from "./view/state/idle";
+import { listenToKeys } from "./view/state/keys";
+import { followPointer } from "./view/state/late";
+import { version } from "./view/state/resource";
+import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/state/store";
+import { css } from "./view/style";
+import { useEarly } from "./wire/client";
+
+/** @param index the answer that the page was loaded beside. */
+export function show(index: Promise<Response>): void {
+  useEarly(index);
+  // Under way before the first render, as what follows from it.
+  indexOf();
+  askOverviews();
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(css);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  const root = document.documentElement;
+  root.lang = "en";
+  document.title = "PastNet";
+  // The background first: TensorBoard's frame is white, also in its dark mode.
+  watchTheme((isDark) => {
+    dark.value = isDark;
+    root.classList.toggle("dark", isDark);
+  });
+  followUrl();
+  let visible = true;
+  let stale = false;
+  watchVisible((now) => {
+    visible = now;
+    if (now && stale) {
+      stale = false;
+      version.value++;
+    }
+  });
+  watchHost(
+    (names) => {
+      hostRuns.value = names;
+    },
+    () => {
+      if (visible) version.value++;
+      else stale = true;
+    },
+  );
+  watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
+  listenToKeys();
+  followPointer();
+  const place = document.createElement("div");
+  document.body.append(place);
+  mount(createElement(App, null), place);
+}
