@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+from tests.interpreter import Interpreter
 from tools.steps import ROOT
 
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
@@ -21,20 +19,19 @@ SAID = {
 }
 
 
+@pytest.fixture(scope="module")
+def python():
+    process = Interpreter("-W", "error::DeprecationWarning:__main__")
+    yield process
+    process.close()
+
+
 @pytest.mark.parametrize("name", SAID)
-def test_a_guides_python_runs(name, tmp_path):
+def test_a_guides_python_runs(python, name, tmp_path):
+    python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     program = "\n".join(FENCED.findall((ROOT / "docs" / name).read_text("utf-8")))
     program = program.replace(", 20)", ", 2)")  # twenty epochs of a lottery show the same
-    done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", program],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert SAID[name] in done.stdout
+    assert SAID[name] in python.run(program)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -13,8 +9,6 @@ import tensorflow as tf
 
 import tb_pastnet as pastnet
 from tests.masked import bits, data, free, gradients, held_bits, masks_on, network, values
-
-ROOT = Path(__file__).parents[4]
 
 FITS = {
     "graph": {},
@@ -224,14 +218,11 @@ def test_two_optimizers_in_one():
 
 
 MIRRORED = """
-import sys
 import keras, tensorflow as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 from tests import masked
 
 def optimizer():
-    if sys.argv[1] == "SGD":
+    if name == "SGD":
         return keras.optimizers.SGD(0.05, momentum=0.9, weight_decay=0.1)
     inner = keras.optimizers.AdamW(0.05, global_clipnorm=0.1, use_ema=True)
     return keras.optimizers.LossScaleOptimizer(inner)
@@ -245,7 +236,6 @@ def check():
         one, other = (replica.numpy() for replica in variable.value.values)
         assert one.tobytes() == other.tobytes()
 
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 with strategy.scope():
     model = masked.network(optimizer=optimizer())
 masks = masked.masks_on(model)
@@ -267,9 +257,6 @@ print("held")
 
 
 @pytest.mark.parametrize("name", ["AdamW", pytest.param("SGD", marks=pytest.mark.prove)])
-def test_mirrored_on_two_devices(name):
+def test_mirrored_on_two_devices(two_devices, name):
     """Not: averages that overwrite, accumulation, XLA and executions, where Keras 3.15 fails itself."""
-    command = [sys.executable, "-c", MIRRORED, name]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split()[-1] == "held"
+    assert two_devices.run(MIRRORED, name=name).split()[-1] == "held"

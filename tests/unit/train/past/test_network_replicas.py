@@ -1,14 +1,9 @@
-"""Networks that a MirroredStrategy keeps on two devices, which a process has to set up first."""
+"""Networks that a MirroredStrategy keeps on two devices."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[4]
 SETUP = """
 import warnings
 import keras
@@ -18,9 +13,6 @@ from keras import layers
 from tb_pastnet import PastNetwork, PastVariables
 from tb_pastnet.errors import InvalidArgument
 
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-strategy = tf.distribute.MirroredStrategy(DEVICES)
 keras.utils.set_random_seed(1)
 
 def make():
@@ -152,14 +144,7 @@ for old, new in zip(*map(local, replicas(x))):
 }
 
 
-def run(case, devices):
-    code = SETUP.replace("DEVICES", repr(devices)) + CASES[case] + '\nprint("done")\n'
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split()[-1] == "done"
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_two_devices(case):
-    run(case, ["CPU:0", "CPU:1"])
+def test_two_devices(two_devices, case):
+    program = f'{SETUP}\n{CASES[case]}\nprint("done")\n'
+    assert two_devices.run(program).split()[-1] == "done"

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-from tools.steps import ROOT
-
-# In a process of its own: devices can't be divided once TensorFlow has begun.
 PROGRAM = """
 import numpy as np
 import keras
 import tensorflow as tf
 import tb_pastnet as pastnet
 
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 keras.utils.set_random_seed(0)
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-assert strategy.num_replicas_in_sync == 2
 with strategy.scope():
     model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(100), keras.layers.Dense(1)])
     optimizer = keras.optimizers.SGD(1e-3)
     optimizer.build(model.trainable_variables)
-past = pastnet.PastNetwork(model, past=pastnet.KIND(model.variables))
+past = pastnet.PastNetwork(model, past=getattr(pastnet, kind)(model.variables))
 x = tf.ones((4, 64))
 
 
@@ -58,13 +48,5 @@ print("one step ago in both")
 
 
 @pytest.mark.parametrize("kind", ["PastVariables", "PastDeltas"])
-def test_each_replica_sees_the_network_of_one_step_ago(kind):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.replace("KIND", kind)],
-        cwd=ROOT,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "one step ago in both" in done.stdout
+def test_each_replica_sees_the_network_of_one_step_ago(two_devices, kind):
+    assert "one step ago in both" in two_devices.run(PROGRAM, kind=kind)

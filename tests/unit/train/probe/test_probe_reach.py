@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import tensorflow as tf
@@ -124,12 +121,9 @@ def test_layers_inside_of_a_loop_are_left_out():
 
 
 REPLICAS = """
-import sys, tempfile, numpy as np, tensorflow as tf, keras
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import keras, numpy as np, tensorflow as tf
 from tb_pastnet.train.model.variables import network
 from tb_pastnet.train.probe.probe import Probe
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 with strategy.scope():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
 model.layers[0].kernel.assign([[3.0]])
@@ -138,8 +132,5 @@ print(probe.values([tf.constant([[2.0]])])[:2, 0].tolist())
 """
 
 
-def test_replicas_of_a_strategy():
-    found = subprocess.run(
-        [sys.executable, "-c", REPLICAS], capture_output=True, text=True, check=True
-    )
-    assert found.stdout.splitlines()[-1] == "[0.5, 1.0]"
+def test_replicas_of_a_strategy(two_devices):
+    assert two_devices.run(REPLICAS).splitlines()[-1] == "[0.5, 1.0]"
