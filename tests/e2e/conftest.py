@@ -79,11 +79,20 @@ def listening(command: list[str], log: Path, address: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def tensorboard(logdir: Path, *flags: str, first: str = "") -> Iterator[Tab]:
-    """TensorBoard with its default flags, on a free port; `first` is run in its process before it starts."""
-    start = ["-c", f"{first}\nfrom tensorboard.main import run_main\nrun_main()"]
-    start = start if first else ["-m", "tensorboard.main"]
-    command = [sys.executable, *start, "--logdir", str(logdir), "--port", "0"]
+def tensorboard(
+    logdir: Path, *flags: str, loader: str = "fast", whole: bool = False, first: str = ""
+) -> Iterator[Tab]:
+    """TensorBoard with its default flags, on a free port; `first` is run in its process before it starts.
+
+    TensorFlow reads for the slow loader. Beside the fast one TensorBoard takes long to import it, only to say
+    so when it isn't installed: it starts as where it isn't, unless it is to be `whole`.
+    """
+    if loader == "slow":
+        flags = ("--load_fast=false", *flags)
+    elif not whole:
+        first = f"import sys\nsys.modules['tensorflow'] = None\n{first}"
+    start = f"{first}\nfrom tensorboard.main import run_main\nrun_main()"
+    command = [sys.executable, "-c", start, "--logdir", str(logdir), "--port", "0"]
     log = logdir.parent / f"{logdir.name}.log"
     address = r"at (http://127\.0\.0\.1:\d+)"
     with listening([*command, "--host", "127.0.0.1", *flags], log, address) as base:
@@ -121,8 +130,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """The story, in each loader."""
     logdir = tmp_path_factory.mktemp("told") / "logs"
     story(logdir)
-    flags = [] if request.param == "fast" else ["--load_fast=false"]
-    with tensorboard(logdir, *flags) as tab:
+    with tensorboard(logdir, loader=request.param, whole=True) as tab:
         wait(lambda: known(tab, STORY_RUNS, STORY_RECORDS), "all records")
         yield tab
 

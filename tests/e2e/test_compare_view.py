@@ -38,8 +38,7 @@ def compared(
     """The runs, in each loader."""
     logdir = tmp_path_factory.mktemp("compared") / "logs"
     compared_story(logdir)
-    flags = [] if request.param == "fast" else ["--load_fast=false"]
-    with tensorboard(logdir, *flags) as running:
+    with tensorboard(logdir, loader=request.param) as running:
         wait(lambda: known(running, RUNS, RECORDS), "all records")
         yield running
 

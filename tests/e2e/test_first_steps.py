@@ -78,7 +78,9 @@ def test_every_view_of_a_log_without_our_data_teaches(tmp_path: Path, others: in
             text = found[view]["main"]
             assert 'pastnet.PastNetCallback("runs/a", every=10)' in text
             assert "Then start TensorBoard with --logdir runs or reload it." in text
+            assert ("TensorBoard found no runs in this log directory." in text) != bool(others)
             assert ("found 1 run here, none with PastNet data" in text) == bool(others)
+            assert found[view]["axe"] == []
 
 
 def test_a_run_before_its_first_record_has_every_view_say_what_comes(tmp_path: Path) -> None:
@@ -94,6 +96,24 @@ def test_a_run_before_its_first_record_has_every_view_say_what_comes(tmp_path: P
         assert "Then reload TensorBoard" in text, view
 
 
+def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    neighbour(logdir)
+    LineageWriter(logdir, "young", layers=LAYERS).describe(0)
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 1, 0), "the run")
+        for view in VIEWS:
+            found = clean(tab.drive("words", hash={"v": view}))
+            assert found["side"] == ["no records yet"]
+            assert found["axe"] == []
+            if view == "network":
+                assert (
+                    "The first record comes when training has done as many steps"
+                    in found["main"][0]
+                )
+                assert "reload TensorBoard" in found["main"][0]
+
+
 @pytest.mark.parametrize("loader", ["fast", "slow"])
 def test_a_killed_run_shows_all_that_it_wrote_whole(tmp_path: Path, loader: str) -> None:
     logdir = tmp_path / "logs"
@@ -104,7 +124,7 @@ def test_a_killed_run_shows_all_that_it_wrote_whole(tmp_path: Path, loader: str)
     writer.records(range(9, 13))
     with writer.path.open("r+b") as file:  # in the middle of a write
         file.truncate(whole + (writer.path.stat().st_size - whole) // 2)
-    with tensorboard(logdir, *([] if loader == "fast" else ["--load_fast=false"])) as tab:
+    with tensorboard(logdir, loader=loader) as tab:
         wait(lambda: known(tab, 1, 8), "what was written")
         said = clean(tab.drive("sayings", views=VIEWS))
         network = clean(tab.drive("network", steps=[8]))
@@ -118,3 +138,17 @@ def test_a_killed_run_shows_all_that_it_wrote_whole(tmp_path: Path, loader: str)
     assert said["network"]["alerts"] == said["layer"]["alerts"] == []
     total = network["8"]["rows"][0]
     assert (total[:2], "–" in total) == (["All layers", "killed"], False)
+
+
+def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    writer = LineageWriter(logdir, "killed", layers=LAYERS, created=time.time() - 9000)
+    writer.describe(0)
+    writer.records(range(1, 11))
+    write_run(logdir, "whole", range(1, 11), lineage=0x51, layers=LAYERS)
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 2, 20), "both runs")
+        found = clean(tab.drive("words"))
+    assert found["side"] == ["step 10 · silent for 2 hours", "step 10 · 10 records"]
+    [note] = [text for text in found["notes"] if "no end" in text]
+    assert note.strip().startswith("killed: no end was recorded. It was killed, or it trains on")

@@ -41,8 +41,7 @@ def tab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """The story of probes, in each loader."""
     logdir = tmp_path_factory.mktemp("probed") / "logs"
     probe_story(logdir)
-    flags = [] if request.param == "fast" else ["--load_fast=false"]
-    with tensorboard(logdir, *flags) as running:
+    with tensorboard(logdir, loader=request.param) as running:
         wait(lambda: known(running, RUNS, RECORDS), "all records")
         yield running
 

@@ -18,8 +18,7 @@ def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """The story of masks, in each loader."""
     logdir = tmp_path_factory.mktemp("held") / "logs"
     held_story(logdir)
-    flags = [] if request.param == "fast" else ["--load_fast=false"]
-    with tensorboard(logdir, *flags) as tab:
+    with tensorboard(logdir, loader=request.param) as tab:
         wait(lambda: known(tab, RUNS, RECORDS), "all records")
         yield tab
 

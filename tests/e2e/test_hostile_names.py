@@ -22,7 +22,7 @@ def found(
     """All that was seen on the way through the views, without an error, a dialog or a blocked load."""
     logdir = tmp_path_factory.mktemp("hostile") / "logs"
     log.hostile(logdir)
-    with tensorboard(logdir, *([] if request.param == "fast" else ["--load_fast=false"])) as tab:
+    with tensorboard(logdir, loader=request.param) as tab:
         wait(lambda: known(tab, len(log.RUNS), log.RECORDS), "all records")
         index = tab.json("index")
         assert sorted(run["name"] for run in index["runs"]) == sorted(log.RUNS)

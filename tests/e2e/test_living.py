@@ -1,4 +1,4 @@
-"""Runs that go on, appear and vanish, a server that goes away, and frames as notebooks have them."""
+"""Runs that go on, appear and vanish, and a server that goes away."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.e2e.browser import BROWSER, clean
-from tests.e2e.conftest import Tab, known, tensorboard, wait
-from tests.e2e.stories import LAYERS, STORY_RECORDS, STORY_RUNS, neighbour, story
+from tests.e2e.conftest import known, tensorboard, wait
+from tests.e2e.stories import LAYERS
 from tests.event_files import LineageWriter, codes, write_run
 
 LAYER = "block/conv2"
@@ -26,8 +26,7 @@ def test_new_columns_appear_and_the_cursor_follows(tmp_path: Path, loader: str) 
     writer = LineageWriter(logdir, "run", layers=LAYERS, created=time.time() - 10)
     writer.describe(0)
     writer.records(range(1, 11))
-    flags = [] if loader == "fast" else ["--load_fast=false"]
-    with tensorboard(logdir, "--reload_interval", "1", *flags) as tab:
+    with tensorboard(logdir, "--reload_interval", "1", loader=loader) as tab:
         wait(lambda: known(tab, 1, 10), "the first records")
         stages = [
             {"keys": [], "runs": {"run": [30, 1]}},
@@ -145,83 +144,3 @@ def test_the_page_outlives_its_server(tmp_path: Path) -> None:
     assert found["back"]["alerts"] == []
     assert found["back"]["side"] == ["a"]
     assert found["back"]["heat"].startswith("a: 16 channels over 10 records")
-
-
-def test_all_addresses_lie_below_a_path_prefix(tmp_path: Path) -> None:
-    logdir = tmp_path / "logs"
-    write_run(logdir, "a", range(1, 11), layers=LAYERS)
-    with tensorboard(logdir, "--path_prefix", "/deep/er") as tab:
-        below = Tab(f"{tab.base}/deep/er")
-        wait(lambda: known(below, 1, 10), "the run")
-        found = clean(below.drive("prefixed", layer=LAYER))
-    assert found["alerts"] == []
-    assert {url.partition("?")[0].rpartition("/")[2] for url in found["asked"]} >= {
-        "index.js",
-        "index",
-        "overview",
-        "layer",
-        "channel",
-    }
-    assert all(url.startswith(f"{below.base}/") for url in [*found["asked"], found["link"]])
-
-
-def test_each_view_fits_a_notebook_and_a_narrow_window(tmp_path: Path) -> None:
-    logdir = tmp_path / "logs"
-    story(logdir)
-    sizes = [(1200, 500), (800, 600), (800, 400)]
-    with tensorboard(logdir) as tab:
-        wait(lambda: known(tab, STORY_RUNS, STORY_RECORDS), "all records")
-        found = clean(tab.drive("small", layer=LAYER, sizes=sizes))
-    assert len(found) == 4 * len(sizes)
-    for name, seen in found.items():
-        assert (name, seen["axe"], seen["outside"], seen["wide"]) == (name, [], [], 0)
-        wide = "1200" in name
-        assert (seen["runs"], seen.get("opened")) == (
-            (STORY_RUNS, None) if wide else (0, STORY_RUNS)
-        )
-        if "layer" in name:
-            assert min(seen["plots"]) > 300
-        if "network" in name:
-            assert len(seen["plots"]) == STORY_RUNS + 1
-
-
-def test_an_empty_directory_tells_what_to_do(tmp_path: Path) -> None:
-    logdir = tmp_path / "logs"
-    logdir.mkdir()
-    with tensorboard(logdir) as tab:
-        found = clean(tab.drive("words"))
-    assert "TensorBoard found no runs in this log directory." in found["main"][0]
-    assert "PastNetCallback" in found["main"][0]
-    assert found["axe"] == []
-
-
-def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
-    logdir = tmp_path / "logs"
-    neighbour(logdir)
-    LineageWriter(logdir, "young", layers=LAYERS).describe(0)
-    with tensorboard(logdir) as tab:
-        wait(lambda: known(tab, 1, 0), "the run")
-        for view in ("network", "layer", "compare", "function"):
-            found = clean(tab.drive("words", hash={"v": view}))
-            assert found["side"] == ["no records yet"]
-            assert found["axe"] == []
-            if view == "network":
-                assert (
-                    "The first record comes when training has done as many steps"
-                    in found["main"][0]
-                )
-                assert "reload TensorBoard" in found["main"][0]
-
-
-def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
-    logdir = tmp_path / "logs"
-    writer = LineageWriter(logdir, "killed", layers=LAYERS, created=time.time() - 9000)
-    writer.describe(0)
-    writer.records(range(1, 11))
-    write_run(logdir, "whole", range(1, 11), lineage=0x51, layers=LAYERS)
-    with tensorboard(logdir) as tab:
-        wait(lambda: known(tab, 2, 20), "both runs")
-        found = clean(tab.drive("words"))
-    assert found["side"] == ["step 10 · silent for 2 hours", "step 10 · 10 records"]
-    [note] = [text for text in found["notes"] if "no end" in text]
-    assert note.strip().startswith("killed: no end was recorded. It was killed, or it trains on")

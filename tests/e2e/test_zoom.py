@@ -27,9 +27,8 @@ def test_numbers_are_those_of_single_records_where_it_is_zoomed_into(
     writer.describe(0)
     writer.records(steps, {f"{LAYER}/kernel": values})
     writer.close(RECORDS)
-    flags = [] if loader == "fast" else ["--load_fast=false"]
     here = (3001, 3002, 3003, 3004)
-    with tensorboard(logdir, *flags) as tab:
+    with tensorboard(logdir, loader=loader) as tab:
         wait(lambda: known(tab, 1, RECORDS), "all records")
         zoomed = clean(tab.drive("network", steps=here, hash={"z": "2990~3010"}))
         whole = clean(tab.drive("network", steps=here))

@@ -1,4 +1,4 @@
-// Runs that go on, appear, vanish; a server that goes away; frames as notebooks have them.
+// Runs that go on, appear, vanish; a server that goes away.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
 import { hashOf, press, rows, text } from "../visit.mjs";
 
@@ -121,69 +121,5 @@ export async function leaving({ base, newPage, tell, seen }, { layer, run }) {
       side: await text(frame, ".runs .path"),
       heat: await heat(frame),
     },
-  };
-}
-
-/** All addresses that the page asks for. */
-export async function prefixed({ base, newPage }, { layer }) {
-  const page = await newPage();
-  const asked = [];
-  page.on("request", (request) => asked.push(request.url()));
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer }) });
-  const alerts = await text(frame, "[role=alert]");
-  return {
-    asked: asked.filter((url) => url.includes("pastnet")),
-    alerts,
-    link: await page.evaluate(() => location.href),
-  };
-}
-
-/** Each view in a small frame. */
-export async function small({ base, newPage }, { layer, sizes }) {
-  const found = {};
-  for (const [width, height] of sizes) {
-    for (const view of ["network", "layer", "compare", "function"]) {
-      const page = await newPage({ width, height });
-      const frame = await openTab(page, base, { hash: hashOf({ v: view, l: layer }) });
-      found[`${view} ${width}×${height}`] = {
-        axe: await axe(frame),
-        // Controls of the frame that can't be reached because they lie outside.
-        outside: await frame.$$eval(".toolbar button, .toolbar input", (all) =>
-          all
-            .map((one) => ({ name: one.textContent || one.ariaLabel, box: one.getBoundingClientRect() }))
-            .filter(({ box }) => box.width > 0 && (box.right > innerWidth + 1 || box.left < 0))
-            .map(({ name }) => name),
-        ),
-        wide: await frame.evaluate(() => document.documentElement.scrollWidth - innerWidth),
-        plots: await frame.$$eval(".net canvas, .heat-plot canvas", (all) =>
-          all
-            .map((one) => one.getBoundingClientRect())
-            .filter((box) => box.height > 40)
-            .map((box) => box.width),
-        ),
-        runs: (await frame.$$eval(".runs li", (all) => all.filter((one) => one.offsetParent !== null))).length,
-      };
-      if (width <= 1000) {
-        await frame.click(".side-toggle");
-        await idle(frame);
-        found[`${view} ${width}×${height}`].opened = (
-          await frame.$$eval(".runs li", (all) => all.filter((one) => one.offsetParent !== null))
-        ).length;
-      }
-      await page.close();
-    }
-  }
-  return found;
-}
-
-/** What a page says while there is little to show. */
-export async function words({ base, newPage }, { hash = {} }) {
-  const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf(hash) });
-  return {
-    main: await text(frame, "main"),
-    side: await text(frame, ".runs .sub"),
-    notes: await text(frame, ".notes li"),
-    axe: await axe(frame),
   };
 }
