@@ -22,6 +22,7 @@ hypothesis.settings.load_profile("change")
 be_patient()
 
 WAITING = ("contract", "e2e", "fault")
+COMPUTING = ("security", "unit/demo", "unit/test_docs", "unit/test_readme", "unit/train")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         files.setdefault(str(item.path), []).append(item)
     waiting = [file for file in files if any(f"/tests/{room}/" in file for room in WAITING)]
-    computing = [file for file in files if "/tests/unit/train/" in file]
+    computing = [file for file in files if any(f"/tests/{room}" in file for room in COMPUTING)]
     short = [file for file in files if file not in {*waiting, *computing}]
     order = chain(*zip_longest(waiting, reversed(computing)), short)
     items[:] = [item for file in order if file is not None for item in files[file]]
