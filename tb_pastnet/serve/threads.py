@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
+Other = TypeVar("Other")
 
 THREADS = min(4, os.cpu_count() or 1)
 
@@ -61,6 +62,21 @@ def in_turn(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[
         ['A', 'B']
     """
     return map(action, items)
+
+
+def both(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[Value, Other]:
+    """Does two things that wait, such as for another process, at once.
+
+    Not in the threads of the others: what computes there would be waited for, too.
+
+    Example:
+        >>> both(lambda: 1, lambda: "a")
+        (1, 'a')
+    """
+    with ThreadPoolExecutor(1, "pastnet-wait") as other:
+        waiting = other.submit(first)
+        found = second()
+        return waiting.result(), found
 
 
 @cache

@@ -3,7 +3,7 @@
 import { drawMarker } from "./marker";
 import { pack, type Theme } from "./palette";
 import { type Box, makeRaster, putRaster, type Raster } from "./raster";
-import { coverBox, makeSprite, putSprite, type Sprite } from "./sprite";
+import { coverBox, makeSprites, putSprite, type Sprite } from "./sprite";
 
 export interface Dot {
   /** 0 to 1; NaN isn't drawn. */
@@ -24,28 +24,28 @@ const HALF = 7;
 /** Places within a device pixel that markers are drawn at. */
 const PLACES = 8;
 
-const sprites = new Map<string, Sprite>();
+const sprites = new Map<string, Sprite[]>();
 
-/** A marker at a place within a device pixel. */
-function spriteOf({ color, shape }: Dot, x: number, y: number, ratio: number, theme: Theme): Sprite {
-  const key = `${color} ${shape} ${x} ${y} ${ratio} ${theme.dark}`;
-  let sprite = sprites.get(key);
-  if (!sprite) {
-    if (sprites.size > 4096) sprites.clear();
-    const half = Math.ceil(HALF * ratio);
-    sprite = makeSprite(2 * half, (context) => {
-      context.setTransform(ratio, 0, 0, ratio, half + x / PLACES, half + y / PLACES);
+/** A marker at each place from left to right within a device pixel, and at one from its top. */
+function spritesOf({ color, shape }: Dot, y: number, ratio: number, theme: Theme): Sprite[] {
+  const key = `${color} ${shape} ${y} ${ratio} ${theme.dark}`;
+  const half = Math.ceil(HALF * ratio);
+  const made =
+    sprites.get(key) ??
+    makeSprites(PLACES, 2 * half, (context, x) => {
+      context.translate(half + x / PLACES, half + y / PLACES);
+      context.scale(ratio, ratio);
       drawMarker(context, 0, 0, RADIUS, shape, color, theme.panel);
     });
-    sprites.set(key, sprite);
-  }
-  return sprite;
+  if (sprites.size > 512) sprites.clear();
+  sprites.set(key, made);
+  return made;
 }
 
 /** Puts a marker at a place in device pixels. */
 function putMarker(raster: Raster, dot: Dot, x: number, y: number, ratio: number, theme: Theme): void {
   const [px, py] = [Math.round(x * PLACES), Math.round(y * PLACES)];
-  const sprite = spriteOf(dot, px & (PLACES - 1), py & (PLACES - 1), ratio, theme);
+  const sprite = spritesOf(dot, py & (PLACES - 1), ratio, theme)[px & (PLACES - 1)];
   const half = sprite.width / 2;
   putSprite(raster, sprite, Math.floor(px / PLACES) - half, Math.floor(py / PLACES) - half);
 }

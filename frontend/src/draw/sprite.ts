@@ -8,12 +8,20 @@ export interface Sprite {
   width: number;
 }
 
-/** What is drawn onto a transparent square of so many pixels. */
-export function makeSprite(width: number, draw: (context: OffscreenCanvasRenderingContext2D) => void): Sprite {
-  const canvas = new OffscreenCanvas(width, width);
+/** What is drawn onto transparent squares of so many pixels, which are read together: that is what takes time. */
+export function makeSprites(
+  count: number,
+  width: number,
+  draw: (context: OffscreenCanvasRenderingContext2D, i: number) => void,
+): Sprite[] {
+  const canvas = new OffscreenCanvas(width, count * width);
   const context = canvas.getContext("2d", { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
-  draw(context);
-  return { data: new Uint32Array(context.getImageData(0, 0, width, width).data.buffer), width };
+  for (let i = 0; i < count; i++) {
+    context.setTransform(1, 0, 0, 1, 0, i * width);
+    draw(context, i);
+  }
+  const all = new Uint32Array(context.getImageData(0, 0, width, count * width).data.buffer);
+  return Array.from({ length: count }, (_, i) => ({ data: all.subarray(i * width ** 2, (i + 1) * width ** 2), width }));
 }
 
 /** One packed pixel over another (Porter and Duff 1984). */

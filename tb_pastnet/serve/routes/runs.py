@@ -28,9 +28,8 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | K
     """All runs and their networks."""
     del arguments
     catalog = store.catalog(caller)
-    others = store.other_runs(caller, catalog)
     version = (
-        others,
+        catalog.other_runs,
         catalog.warnings,
         tuple((name, run.version) for name, run in catalog.runs.items()),
     )
@@ -39,7 +38,7 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | K
         store,
         ("index", caller.experiment),
         version,
-        lambda: (answer(dumps(index_of(catalog, others)), JSON), complete),
+        lambda: (answer(dumps(index_of(catalog)), JSON), complete),
         small=True,
     )
 

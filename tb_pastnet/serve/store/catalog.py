@@ -21,6 +21,7 @@ from tb_pastnet.serve.store import notes, summaries
 from tb_pastnet.serve.store.lineages import Lineage, make_lineage
 from tb_pastnet.serve.store.runs import Run, join
 from tb_pastnet.serve.store.source import Caller, Listing, Source, Stamp
+from tb_pastnet.serve.threads import both
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE)
 _TOLD = (TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
@@ -35,10 +36,12 @@ class Catalog:
     Attributes:
         runs: by name, in the order of their names.
         warnings: what concerns no single run.
+        other_runs: how many of TensorBoard's runs hold none of our data.
     """
 
     runs: Mapping[str, Run]
     warnings: tuple[str, ...]
+    other_runs: int = 0
 
 
 class Librarian:
@@ -77,29 +80,34 @@ class Librarian:
             return latest
 
     def _make(self, caller: Caller) -> Catalog:
-        listing = self._listing(caller)
+        # TensorBoard's data server may be slow to answer a first call (its sockets wait for more to
+        # send): two calls wait together.
+        glance, tb_runs = both(
+            lambda: self._source.glance(caller, _KNOWN), lambda: self._source.runs(caller)
+        )
+        listing = self._listing(caller, glance, tb_runs)
         joined = self._joined(caller, listing)
         own = self._own_writers(caller, listing)
         runs = {run.name: run for run in joined}
         for run in own:
             name = _free_name(run.name, runs)
             runs[name] = run if name == run.name else replace(run, name=name)
-        return Catalog(dict(sorted(runs.items())), _warnings(listing))
+        ours = {one for run in runs.values() for one in (run.name, *run.tb_runs)}
+        others = sum(one not in ours for one in tb_runs)
+        return Catalog(dict(sorted(runs.items())), _warnings(listing), others)
 
-    def _listing(self, caller: Caller) -> Listing:
+    def _listing(self, caller: Caller, glance: Listing | None, tb_runs: list[str]) -> Listing:
         """All our series. Only runs in which something was written are listed in full.
 
         A writer ends each group of records with its timeline, and tells everything else in series
         of known names: where these stand still, so do the others. Runs without a timeline, such as
         a user's own writer's, can't be told so.
         """
-        glance = self._source.glance(caller, _KNOWN)
         before, listed = self._listings.get(caller.experiment, ({}, {}))
         still = {}
         if glance is not None and before:
-            runs = self._source.runs(caller)
-            still = {run: listed[run] for run in runs if _stands(run, before, glance, listed)}
-            stale = [run for run in runs if run not in still]
+            still = {run: listed[run] for run in tb_runs if _stands(run, before, glance, listed)}
+            stale = [run for run in tb_runs if run not in still]
             listing, failed = self._source.listing(caller, stale) if stale else ({}, [])
         else:
             listing, failed = self._source.listing(caller)
@@ -109,11 +117,6 @@ class Librarian:
         # The glance from before: what was written since then shows the next time.
         self._listings[caller.experiment] = glance or {}, listing
         return listing
-
-    def other_runs(self, caller: Caller, catalog: Catalog) -> int:
-        """How many of TensorBoard's runs hold none of our data."""
-        ours = {one for run in catalog.runs.values() for one in (run.name, *run.tb_runs)}
-        return sum(one not in ours for one in self._source.runs(caller))
 
     def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""

@@ -62,12 +62,8 @@ class Store:
         self._masks = MaskStore(self._source, self._small)
 
     def catalog(self, caller: Caller) -> Catalog:
-        """All runs as of now. One quick provider call where nothing is new."""
+        """All runs as of now. Two quick provider calls at once where nothing is new."""
         return self._librarian.catalog(caller)
-
-    def other_runs(self, caller: Caller, catalog: Catalog) -> int:
-        """How many of TensorBoard's runs hold none of our data. One quick provider call."""
-        return self._librarian.other_runs(caller, catalog)
 
     def held(self, caller: Caller, run: Run) -> Held:
         """What a run tells of its masks and of held weights that moved. See `MaskStore.held`."""

@@ -15,12 +15,11 @@ from tb_pastnet.serve.store.lineages import Lineage
 from tb_pastnet.serve.store.runs import Run
 
 
-def index_of(catalog: Catalog, other_runs: int) -> dict[str, Any]:
+def index_of(catalog: Catalog) -> dict[str, Any]:
     """Writes the catalog as JSON values.
 
     Args:
         catalog: all runs.
-        other_runs: how many of TensorBoard's runs hold none of our data.
     """
     networks: dict[tuple[Any, ...], int] = {}
     runs = [
@@ -35,7 +34,7 @@ def index_of(catalog: Catalog, other_runs: int) -> dict[str, Any]:
         "patience": states.PATIENCE,
         "runs": runs,
         "networks": [_network(firsts[number]) for number in networks.values()],
-        "other_runs": other_runs,
+        "other_runs": catalog.other_runs,
         "warnings": list(catalog.warnings),
     }
 

@@ -95,7 +95,7 @@ def test_a_run_without_layers_is_an_empty_picture() -> None:
 def test_a_run_of_which_only_the_description_is_there_is_in_the_index() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(0))
-    (run,) = index_of(Store(provider).catalog(CALLER), 0)["runs"]
+    (run,) = index_of(Store(provider).catalog(CALLER))["runs"]
     assert (run["records"], run["first_step"], run["last_step"]) == (0, None, None)
     assert run["wall_time"] == [None, None]
     _, arrays = unpack(overview(provider, 64).container())

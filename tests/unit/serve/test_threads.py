@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tb_pastnet.serve import threads
-from tb_pastnet.serve.threads import Each, a_few_at_once, in_threads, in_turn
+from tb_pastnet.serve.threads import Each, a_few_at_once, both, in_threads, in_turn
 
 
 @pytest.mark.parametrize("each", [in_threads, a_few_at_once, in_turn])
@@ -28,3 +28,22 @@ def test_only_a_few_are_made_ahead() -> None:
 def test_others_do_the_work() -> None:
     names = set(in_threads(lambda _: threading.current_thread().name, range(8)))
     assert all(name.startswith("pastnet") for name in names)
+
+
+def test_two_things_that_wait_for_each_other_are_done_at_once() -> None:
+    meeting = threading.Barrier(2, timeout=60)
+
+    def meet(name: str) -> str:
+        meeting.wait()
+        return name
+
+    assert both(lambda: meet("a"), lambda: meet("b")) == ("a", "b")
+
+
+def test_what_either_of_two_raises_reaches_the_caller() -> None:
+    def fail() -> None:
+        raise OSError("gone")
+
+    for pair in ((fail, int), (int, fail)):
+        with pytest.raises(OSError, match="gone"):
+            both(*pair)
