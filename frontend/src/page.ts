@@ -3,7 +3,7 @@
 import { createElement, render as mount } from "preact";
 import { watchHost, watchTheme, watchVisible } from "./host";
 import { App } from "./view/frame/app";
-import { askOverviews, indexOf } from "./view/state/data";
+import { askFirst, indexOf } from "./view/state/data";
 import { watch } from "./view/state/idle";
 import { listenToKeys } from "./view/state/keys";
 import { followPointer } from "./view/state/late";
@@ -17,7 +17,7 @@ export function show(index: Promise<Response>): void {
   useEarly(index);
   // Under way before the first render, as what follows from it.
   indexOf();
-  askOverviews();
+  askFirst();
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(css);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];

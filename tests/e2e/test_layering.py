@@ -22,9 +22,8 @@ def test_channels_are_pinned_by_key_and_button_and_stay_with_their_layer(tab: Ta
     assert found["two"]["pinned"] == ["#0", "#2"]
     assert "p.pastnet.p=0~2" in found["two"]["hash"]
     assert "Channel 2 pinned" in found["two"]["said"]
-    assert found["pictures"] == [
-        f"dense, pinned channel {pin} at step 40: moving" for pin in (0, 2)
-    ]
+    said = [f"dense, pinned channel {pin} at step 40: moving" for pin in (0, 2)]
+    assert found["pictures"] == [". ".join(said)]
     assert (found["selected"], found["button"]) == (["Channel 0"], "true")
     assert found["one"] == ["#0"]
     assert found["most"] == [f"#{pin}" for pin in range(2, 8)]  # the first two gave way

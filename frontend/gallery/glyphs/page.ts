@@ -43,10 +43,12 @@ function canvasOf(glyph: Exclude<Glyph, { element: unknown }>, ratio: number, th
     glyph.paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, theme);
     putRaster(context, raster);
   } else {
-    context.fillStyle = theme.panel;
-    context.fillRect(0, 0, canvas.width, canvas.height);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     glyph.draw(context, glyph.width, glyph.height, theme);
+    // Beneath it, as the page's panel is: some glyphs replace all pixels.
+    context.globalCompositeOperation = "destination-over";
+    context.fillStyle = theme.panel;
+    context.fillRect(0, 0, glyph.width, glyph.height);
   }
   return canvas;
 }

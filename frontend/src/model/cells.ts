@@ -61,8 +61,13 @@ interface Scan {
   summary: Summary;
 }
 
-/** How many cells of each record are of each kind, the sum of what moves, and the summary: all in one pass. */
-function count({ records, channels, state, delta }: Cells, tally: Uint32Array, moved: Float64Array): Summary {
+/**
+ * How many cells of each record are of each kind, the sum of what moves, and the summary: all in one pass, over stretches
+ * of equal cells, as states last.
+ *
+ * @param changes by kind and record: how many more cells are of the kind than in the record before.
+ */
+function count({ records, channels, state, delta }: Cells, changes: Int32Array, moved: Float64Array): Summary {
   const summary: Summary = {
     final: new Uint8Array(channels),
     lastMoved: new Int32Array(channels).fill(-1),
@@ -71,48 +76,42 @@ function count({ records, channels, state, delta }: Cells, tally: Uint32Array, m
     firstViolated: new Int32Array(channels).fill(-1),
   };
   const capped = cappedTable();
-  for (let c = 0, at = 0; c < channels && records > 0; c++) {
-    let [lastMoved, firstHeld, firstViolated] = [-1, records, -1];
-    for (let t = 0; t < records; t++, at++) {
-      const byte = state[at];
+  for (let c = 0, row = 0; c < channels && records > 0; c++, row += records) {
+    for (let from = 0, to = 0; from < records; from = to) {
+      const byte = state[row + from];
       const code = byte & STATE_BITS;
-      tally[t * KINDS + kindOf(byte)]++;
-      if (code === MOVING) {
-        moved[t] += capped[delta[at] + 32768];
-        lastMoved = t;
-      } else if (code === REACTIVATED) lastMoved = t;
-      else if (code >= FROZEN && firstHeld === records) firstHeld = t;
-      if (byte & VIOLATED) {
-        lastMoved = t;
-        if (firstViolated < 0) firstViolated = t;
-      }
+      while (to < records && state[row + to] === byte) to++;
+      const kind = kindOf(byte) * (records + 1);
+      changes[kind + from]++;
+      changes[kind + to]--;
+      if (code === MOVING) for (let t = from; t < to; t++) moved[t] += capped[delta[row + t] + 32768];
+      if (code === MOVING || code === REACTIVATED || byte & VIOLATED) summary.lastMoved[c] = to - 1;
+      if (code >= FROZEN && summary.firstHeld[c] > from) summary.firstHeld[c] = from;
+      if (byte & VIOLATED && summary.firstViolated[c] < 0) summary.firstViolated[c] = from;
     }
-    summary.final[c] = state[at - 1] & STATE_BITS;
-    summary.finalDelta[c] = delta[at - 1];
-    summary.lastMoved[c] = lastMoved;
-    summary.firstHeld[c] = firstHeld;
-    summary.firstViolated[c] = firstViolated;
+    summary.final[c] = state[row + records - 1] & STATE_BITS;
+    summary.finalDelta[c] = delta[row + records - 1];
   }
   return summary;
 }
 
 function scan(cells: Cells): Scan {
   const { records, channels } = cells;
-  const tally = new Uint32Array(records * KINDS);
+  const changes = new Int32Array(KINDS * (records + 1));
   const meanDelta = new Float64Array(records);
-  const summary = count(cells, tally, meanDelta);
+  const summary = count(cells, changes, meanDelta);
   const counts = new Uint32Array(records * STATES);
   const violated = new Uint32Array(records);
   const nonfinite = new Uint32Array(records);
-  for (let t = 0; t < records; t++) {
-    for (let kind = 0; kind < KINDS; kind++) {
-      const cellsOfKind = tally[t * KINDS + kind];
-      if ((kind & STATE_BITS) < STATES) counts[t * STATES + (kind & STATE_BITS)] += cellsOfKind;
-      if (kind & VIOLATED_KIND) violated[t] += cellsOfKind;
-      if (kind & NONFINITE_KIND) nonfinite[t] += cellsOfKind;
+  for (let kind = 0; kind < KINDS; kind++) {
+    for (let t = 0, now = 0; t < records; t++) {
+      now += changes[kind * (records + 1) + t];
+      if ((kind & STATE_BITS) < STATES) counts[t * STATES + (kind & STATE_BITS)] += now;
+      if (kind & VIOLATED_KIND) violated[t] += now;
+      if (kind & NONFINITE_KIND) nonfinite[t] += now;
     }
-    meanDelta[t] /= counts[t * STATES + MOVING] || Number.NaN;
   }
+  for (let t = 0; t < records; t++) meanDelta[t] /= counts[t * STATES + MOVING] || Number.NaN;
   const { steps: starts, end } = cells;
   const nothing = { pruned: null, prunable: 0 };
   const series = { starts, ends: starts, end, counts, violated, nonfinite, meanDelta, channels, ...nothing };

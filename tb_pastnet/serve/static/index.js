@@ -1,1 +1,1 @@
-import("./page-WXRM6U53.js");import("./chunk-OVUTMKHM.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-WXRM6U53.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-PA5PKFU6.js");import("./chunk-5YK32EMF.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-PA5PKFU6.js");async function t(){(await n).show(e)}export{t as render};

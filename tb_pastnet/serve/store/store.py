@@ -35,7 +35,7 @@ UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
 _EVENT_RECORDS = 16
-_SMALL = 2
+_SMALL = 4
 _LARGE = 2 << 20
 _WIDE = 256
 

@@ -15,7 +15,7 @@ const prepare = (frame) =>
         return Array.from({ length: data.length / 4 }, (_, i) => (data[4 * i + 3] === 0 ? "" : hex(4 * i)));
       },
       /** Just inside the record at the crosshair. */
-      place: (panel) => new DOMMatrix(panel.querySelector(".crosshair").style.transform).e + 1.5,
+      place: (panel) => new DOMMatrix(panel.querySelector(".crosshair, .crosshairs").style.transform).e + 1.5,
     };
   });
 
@@ -23,6 +23,7 @@ const prepare = (frame) =>
 const strips = (frame) =>
   frame.evaluate(() => {
     const { colours, place } = window.drawn;
+    const x = place(document.querySelector(".net-body"));
     const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
     const found = [];
     document.querySelectorAll(".run-column").forEach((column, run) => {
@@ -31,7 +32,7 @@ const strips = (frame) =>
         const total = name.classList.contains("total");
         const top = name.offsetTop + Number.parseFloat(name.style.paddingTop) + (total ? 0 : 1) - canvas.offsetTop;
         const height = name.querySelector(".net-name-line").clientHeight - (total ? 0 : 2);
-        found.push([name.querySelector("bdi, b").textContent, runs[run], colours(canvas, place(column), top, height)]);
+        found.push([name.querySelector("bdi, b").textContent, runs[run], colours(canvas, x, top, height)]);
       }
     });
     return found;

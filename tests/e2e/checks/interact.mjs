@@ -35,7 +35,11 @@ export async function interact({ base, newPage }) {
   found.hover = {
     pill: await text(frame, ".pill"),
     tip: await text(frame, ".tooltip .tip-run"),
-    cross: await frame.$$eval(".crosshair", (all) => all.length),
+    // One picture of lines, as wide as all columns but the last.
+    cross: await frame.$eval(".crosshairs", (all) => {
+      const column = Number.parseFloat(getComputedStyle(all).backgroundSize);
+      return { lines: Math.ceil(all.clientWidth / column), x: new DOMMatrix(all.style.transform).e };
+    }),
   };
   await page.mouse.move(column.x + column.width * 0.25, y);
   await page.mouse.down();

@@ -124,10 +124,12 @@ export function overviewOf(run: string): Resource<Overview> {
   return found.value;
 }
 
-/** Asks for the runs in sight as soon as it is known which there are: before anything of them is rendered. */
-export const askOverviews = (): (() => void) =>
+/** Asks for what is looked at as soon as it is known what that is: before anything of it is rendered. */
+export const askFirst = (): (() => void) =>
   effect(() => {
     if (view.value === "network") for (const run of shownRuns.value) if (inSight(run.name)) overviewOf(run.name);
+    const [run, layer] = [activeRun.value, activeLayer.value];
+    if (view.value === "layer" && run && layer) cellsOf(run.name, layer.id);
   });
 
 /** The overview as if no channel ever settled: its means count the smallest movements too. */
