@@ -7,6 +7,7 @@ import { askFirst, indexOf } from "./view/state/data";
 import { watch } from "./view/state/idle";
 import { listenToKeys } from "./view/state/keys";
 import { followPointer } from "./view/state/late";
+import { listenToInputs } from "./view/state/later";
 import { version } from "./view/state/resource";
 import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/state/store";
 import { css } from "./view/style";
@@ -50,6 +51,7 @@ export function show(index: Promise<Response>): void {
   );
   watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
+  listenToInputs();
   followPointer();
   const place = document.createElement("div");
   document.body.append(place);

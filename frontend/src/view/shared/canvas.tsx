@@ -2,8 +2,8 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Box, makeRaster, putRaster, type Raster } from "../../draw/raster";
+import { later, never } from "../state/later";
 import type { Style } from "./bits";
-import { inTurn, noTurn } from "./turns";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, ratio: number) => void;
 
@@ -53,18 +53,22 @@ export function Canvas({ label, draw, inputs, width, height, style, ...rest }: C
     const context = canvas?.getContext("2d");
     if (!canvas || !context || width <= 0 || height <= 0) return;
     const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    inTurn(canvas, place === last.current, () => {
+    const redraw = () => {
       if (canvas.width !== w || canvas.height !== h) {
         canvas.width = w;
         canvas.height = h;
       } else context.clearRect(0, 0, w, h);
       draw(context, width, height, ratio);
-    });
+    };
+    never(canvas);
+    // Where a picture is, it can stay for some frames.
+    if (place === last.current) later(canvas, redraw);
+    else redraw();
     last.current = place;
   }, [place, ...inputs]);
   useLayoutEffect(() => {
     const canvas = ref.current;
-    return () => noTurn(canvas);
+    return () => never(canvas);
   }, []);
   return (
     <canvas

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { cursor, readStep } from "./cursor";
 import { follow } from "./follow";
+import { SOON } from "./later";
 import { type Hover, hover } from "./store";
 
 /** What the tooltip tells of; it moves at once. */
@@ -15,7 +16,7 @@ export const dotStep = signal(0);
 export const spokenStep = signal(0);
 
 export function followPointer(): void {
-  follow(tipped, hover);
+  follow(tipped, hover, SOON);
   for (const step of numberSteps) follow(step, readStep);
   follow(dotStep, readStep);
   follow(spokenStep, cursor);
