@@ -3,9 +3,9 @@
 import type { Cells } from "../model/cells";
 import { levelTable } from "../model/delta";
 import type { Mode } from "../model/hash";
-import { pixelColumns, type Scale } from "../model/scale";
+import { type PixelColumns, pixelColumns, type Scale } from "../model/scale";
 import { MOVING, NO_DATA } from "../model/states";
-import { ANY_VIOLATED, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
+import { ANY_VIOLATED, type Bands, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
 import type { Pixels } from "./palette";
 import { type Box, type Raster, statePixel } from "./raster";
 
@@ -17,49 +17,71 @@ export interface HeatmapStyle {
   levels?: Uint8Array;
 }
 
-/** Draws the rows [first, last) of the order into the box. */
-export function drawCells(
+/** Rows of pixels that are drawn together. */
+const PART = 16;
+
+/** Draws the channels of the order into the box, part by part: where there is a picture in its place, the rest can wait. */
+export function* drawParts(
   raster: Raster,
   box: Box,
   cells: Cells,
   rows: Uint32Array,
   scale: Scale,
   style: HeatmapStyle,
-): void {
-  const { pixels, mode } = style;
-  const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
+): Generator<void> {
   const levels = style.levels ?? levelTable(style.threshold);
+  const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
+  const bandsFrom = (dy: number) => bandsOf(cells, rows, box.height, dy, levels, style.mode === "delta");
+  let bands = bandsFrom(0);
+  for (let dy = 0; dy < box.height; dy++) {
+    if (dy === bands.end) bands = bandsFrom(dy);
+    drawRow(raster, box, dy, cells, rows, columns, bands, style);
+    if (dy % PART === PART - 1) yield;
+  }
+}
+
+/** The same at once. */
+export function drawCells(...picture: Parameters<typeof drawParts>): void {
+  const parts = drawParts(...picture);
+  while (!parts.next().done);
+}
+
+function drawRow(
+  raster: Raster,
+  box: Box,
+  dy: number,
+  cells: Cells,
+  rows: Uint32Array,
+  columns: PixelColumns,
+  bands: Bands,
+  { pixels, mode }: HeatmapStyle,
+): void {
   const channels = rows.length;
+  const y = box.y + dy;
+  const { sums } = bands;
+  const first = bands.at[dy - bands.from];
+  const under = rowsUnder(dy, box.height, channels);
   const tall = box.height / channels >= 5 * raster.ratio;
   // Of moving rows the outline has to be seen on any tint.
   const line = box.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
-  const bandsFrom = (dy: number) => bandsOf(cells, rows, box.height, dy, levels, mode === "delta");
-  let bands = bandsFrom(0);
-  for (let dy = 0; dy < box.height; dy++) {
-    const y = box.y + dy;
-    if (dy === bands.end) bands = bandsFrom(dy);
-    const { sums } = bands;
-    const first = bands.at[dy - bands.from];
-    const under = rowsUnder(dy, box.height, channels);
-    const shown = !tall || isEdge(dy, under[0], channels, box.height, line);
-    let [from, to, pooled, state] = [-2, -2, 0, NO_DATA];
-    for (let dx = 0, x = box.x, at = y * raster.width + x; dx < box.width; dx++, x++, at++) {
-      if (columns.from[dx] !== from || columns.to[dx] !== to) {
-        from = columns.from[dx];
-        to = columns.to[dx];
-        pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
-        state =
-          from < 0
-            ? NO_DATA
-            : pooled & MIXED
-              ? mostOf(bands, first, cells, rows, under, from, to, pooled)
-              : (pooled & 7) - 1;
-      }
-      if (shown && pooled & ANY_VIOLATED) raster.data[at] = pixels.violated;
-      else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
-        raster.data[at] = pixels.movement[pooled >>> LEVEL];
-      } else raster.data[at] = statePixel(pixels, state, x, y, raster.ratio);
+  const shown = !tall || isEdge(dy, under[0], channels, box.height, line);
+  let [from, to, pooled, state] = [-2, -2, 0, NO_DATA];
+  for (let dx = 0, x = box.x, at = y * raster.width + x; dx < box.width; dx++, x++, at++) {
+    if (columns.from[dx] !== from || columns.to[dx] !== to) {
+      from = columns.from[dx];
+      to = columns.to[dx];
+      pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
+      state =
+        from < 0
+          ? NO_DATA
+          : pooled & MIXED
+            ? mostOf(bands, first, cells, rows, under, from, to, pooled)
+            : (pooled & 7) - 1;
     }
+    if (shown && pooled & ANY_VIOLATED) raster.data[at] = pixels.violated;
+    else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
+      raster.data[at] = pixels.movement[pooled >>> LEVEL];
+    } else raster.data[at] = statePixel(pixels, state, x, y, raster.ratio);
   }
 }
 

@@ -1,1 +1,1 @@
-import("./page-PO3SPN2Y.js");import("./chunk-45RFPRED.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-PO3SPN2Y.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-VYKCWT6M.js");import("./chunk-JCWOTTHT.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-VYKCWT6M.js");async function t(){(await n).show(e)}export{t as render};

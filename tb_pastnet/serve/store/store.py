@@ -22,7 +22,7 @@ from tb_pastnet.serve.store.shelf import MOST_CELLS
 from tb_pastnet.serve.store.source import ALL, Caller, Readings, Source
 from tb_pastnet.serve.threads import Each, Value, a_few_at_once, in_threads, in_turn
 
-CEILING = 256 << 20
+CEILING = 320 << 20
 """Bytes of decoded records and of answers that are kept for later requests."""
 
 CELLS_A_CALL = 4 << 20
@@ -35,7 +35,7 @@ UNKEPT = 1 << 62
 """The size of what shall not be kept: larger than every ceiling."""
 
 _EVENT_RECORDS = 16
-_SMALL = 4
+_SMALL = 2 / 5
 _LARGE = 2 << 20
 _WIDE = 256
 
@@ -57,8 +57,9 @@ class Store:
     ) -> None:
         self._source = Source(provider)
         self._librarian = Librarian(self._source, fresh_for)
-        self._cache = Cache(ceiling - ceiling // _SMALL)
-        self._small = Cache(ceiling // _SMALL)
+        small = int(ceiling * _SMALL)
+        self._cache = Cache(ceiling - small)
+        self._small = Cache(small)
         self._masks = MaskStore(self._source, self._small)
 
     def catalog(self, caller: Caller) -> Catalog:

@@ -5,7 +5,13 @@ import { type Box, makeRaster, putRaster, type Raster } from "../../draw/raster"
 import { later, never } from "../state/later";
 import type { Style } from "./bits";
 
-export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, ratio: number) => void;
+/** Draws at once, or part by part. */
+export type Draw = (
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  ratio: number,
+) => Generator<void> | void;
 
 export interface Size {
   width: number;
@@ -35,6 +41,8 @@ interface CanvasProps {
   /** A sentence that says what the picture shows. */
   label: string;
   draw: Draw;
+  /** Whether it replaces all pixels. */
+  whole?: boolean;
   /** The picture is drawn again when one of these changes. */
   inputs: readonly unknown[];
   width: number;
@@ -43,7 +51,7 @@ interface CanvasProps {
   class?: string;
 }
 
-export function Canvas({ label, draw, inputs, width, height, style, ...rest }: CanvasProps) {
+export function Canvas({ label, draw, whole, inputs, width, height, style, ...rest }: CanvasProps) {
   const ref = useRef<HTMLCanvasElement>(null);
   const ratio = window.devicePixelRatio || 1;
   const place = `${style?.top} ${width} ${height} ${ratio}`;
@@ -53,17 +61,22 @@ export function Canvas({ label, draw, inputs, width, height, style, ...rest }: C
     const context = canvas?.getContext("2d");
     if (!canvas || !context || width <= 0 || height <= 0) return;
     const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    const redraw = () => {
-      if (canvas.width !== w || canvas.height !== h) {
-        canvas.width = w;
-        canvas.height = h;
-      } else context.clearRect(0, 0, w, h);
-      draw(context, width, height, ratio);
+    let parts: Iterator<void> | null = null;
+    /** Says whether there is more of it. */
+    const redraw = (): boolean => {
+      if (!parts) {
+        if (canvas.width !== w || canvas.height !== h) {
+          canvas.width = w;
+          canvas.height = h;
+        } else if (!whole) context.clearRect(0, 0, w, h);
+        parts = draw(context, width, height, ratio) ?? [].values();
+      }
+      return !parts.next().done;
     };
     never(canvas);
     // Where a picture is, it can stay for some frames.
     if (place === last.current) later(canvas, redraw);
-    else redraw();
+    else while (redraw());
     last.current = place;
   }, [place, ...inputs]);
   useLayoutEffect(() => {
@@ -81,17 +94,17 @@ export function Canvas({ label, draw, inputs, width, height, style, ...rest }: C
   );
 }
 
-interface RasterProps extends Omit<CanvasProps, "draw"> {
-  /** Fills the pixels; the box is all of them, the width is that of the canvas in CSS pixels. */
-  paint: (raster: Raster, box: Box, width: number, ratio: number) => void;
+interface RasterProps extends Omit<CanvasProps, "draw" | "whole"> {
+  /** Fills the pixels, shown when all are; the box is all of them, the width is that of the canvas in CSS pixels. */
+  paint: (raster: Raster, box: Box, width: number, ratio: number) => Generator<void> | void;
 }
 
 /** A canvas whose every pixel is computed. */
 export function RasterCanvas({ paint, ...rest }: RasterProps) {
-  const draw: Draw = (context, width, height, ratio) => {
+  const draw: Draw = function* (context, width, height, ratio) {
     const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
-    paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio);
+    yield* paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio) ?? [];
     putRaster(context, raster);
   };
-  return <Canvas {...rest} draw={draw} />;
+  return <Canvas {...rest} draw={draw} whole />;
 }

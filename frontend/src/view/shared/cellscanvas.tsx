@@ -1,7 +1,7 @@
 /** Channels over steps, coloured by state and delta: the heatmap, a thumbnail, a barcode. */
 
 import { aliveStyle } from "../../draw/difference";
-import { drawCells } from "../../draw/heatmap";
+import { drawParts } from "../../draw/heatmap";
 import { pixelsOf } from "../../draw/palette";
 import { differenceStyle } from "../../draw/versus";
 import type { Cells } from "../../model/cells";
@@ -32,10 +32,10 @@ export function CellsCanvas({ label, cells, rows, mode, differences, alive, widt
       width={width}
       height={height}
       inputs={[cells, rows, mode, theme.value, alive?.join(), ...range.value]}
-      paint={(raster, box, w) => {
+      paint={function* (raster, box, w) {
         const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
         const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
-        drawCells(raster, box, cells, rows, scaleOf(w), style);
+        yield* drawParts(raster, box, cells, rows, scaleOf(w), style);
       }}
     />
   );

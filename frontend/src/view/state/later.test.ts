@@ -65,3 +65,20 @@ it("does first what is due first", () => {
   for (let i = 0; i < 3; i++) expect(frame("pointermove")).toEqual([]);
   expect([frame("pointermove"), frame("pointermove"), frame()]).toEqual([["b"], [], ["a"]]);
 });
+
+it("goes on with what has more, and forgets the rest of what is asked anew", () => {
+  const parts = (name: string, count: number) => {
+    let left = count;
+    return () => {
+      work(`${name}${left--}`)();
+      return left > 0;
+    };
+  };
+  later("a", parts("a", 5));
+  later("b", work("b"));
+  expect([...frame(), ...frame()]).toEqual(["a5", "a4"]);
+  expect(frame()).toEqual(["a3", "a2"]);
+  later("a", parts("anew", 1));
+  expect(frame()).toEqual(["anew1", "b"]);
+  expect(frame()).toEqual([]);
+});

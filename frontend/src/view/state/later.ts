@@ -9,7 +9,8 @@ export const [PATIENCE, SOON] = [200, 50];
 const INPUTS = ["pointermove", "pointerdown", "pointerup", "keydown", "wheel"];
 
 interface Task {
-  run: () => void;
+  /** Gives true where there is more of it. */
+  run: () => unknown;
   /** Renders afterwards, so that a frame has nothing else to do. */
   alone: boolean;
   /** What is due first is done first. */
@@ -32,8 +33,8 @@ function work(start: number): void {
   let done = 0;
   for (const [key, task] of [...tasks].sort(([, a], [, b]) => a.due - b.due)) {
     if (done > 0 && (task.alone || performance.now() - start >= ENOUGH)) return;
-    tasks.delete(key);
-    task.run();
+    while (task.run() === true) if (performance.now() - start >= ENOUGH) return;
+    if (tasks.get(key) === task) tasks.delete(key);
     if (task.alone) return;
     done++;
   }
@@ -54,9 +55,10 @@ function next(frames: number): void {
  * Does something in a frame after this one.
  *
  * @param key names the work: of what waits under a name only the last is done, when it is the first one's turn.
+ * @param run is called again where it gives true, in a later frame if this one has had enough.
  * @param alone whether it changes a signal, and the page renders afterwards.
  */
-export function later(key: unknown, run: () => void, { alone = false, patience = PATIENCE } = {}): void {
+export function later(key: unknown, run: () => unknown, { alone = false, patience = PATIENCE } = {}): void {
   tasks.set(key, { run, alone, due: tasks.get(key)?.due ?? performance.now() + patience });
   // Inputs and renders come before the callbacks of their frame.
   if (!going) next(2);
