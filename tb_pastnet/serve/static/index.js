@@ -1,1 +1,1 @@
-import("./page-VYKCWT6M.js");import("./chunk-JCWOTTHT.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-VYKCWT6M.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-4KDA3Q5E.js");import("./chunk-2X6CDJ5F.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-4KDA3Q5E.js");async function t(){(await n).show(e)}export{t as render};

@@ -8,7 +8,7 @@ import type { Lap } from "../../model/overlap";
 import { readAt } from "../../model/series";
 import { Gradient } from "../shared/bits";
 import { sameOrigin } from "../state/baseline";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { maskKind, theme } from "../state/store";
 import { shareText } from "./overlaps";
 import type { Sides } from "./sidebyside";

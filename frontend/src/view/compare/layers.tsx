@@ -15,7 +15,7 @@ import { startDrag, ZoomBox } from "../shared/drag";
 import { openLayer } from "../state/actions";
 import { cursor, setStep } from "../state/cursor";
 import { type Run, range, scaleOf } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { hover, layerFilter, tables, theme, update } from "../state/store";
 import { type ComparedLayer, comparedLayers, lapsOf, lapText } from "./overlaps";
 import { pairLayer } from "./pair";

@@ -18,7 +18,7 @@ import { CellControls } from "../shared/controls";
 import { sameOrigin } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { cellsOf, layerIn, type Run } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { maskKind, mode, order, tables } from "../state/store";
 import { Apart, classTexts, Legend } from "./differencekey";
 import { lapsOf } from "./overlaps";

@@ -26,8 +26,8 @@ import {
   threshold,
 } from "../state/data";
 import { overviewAt } from "../state/detail";
+import { numberSteps } from "../state/followers";
 import { begin, finish } from "../state/idle";
-import { numberSteps } from "../state/late";
 import { helpOpen, runFilter, theme, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { Records } from "./records";

@@ -13,7 +13,7 @@ import { Icon, Marker } from "../shared/bits";
 import { against, apart, baseCell, sameOrigin } from "../state/baseline";
 import { activeLayer, cellsOf, type Run, rows, runs } from "../state/data";
 import { overviewAt } from "../state/detail";
-import { tipped } from "../state/late";
+import { tipped } from "../state/followers";
 import { type Hover, hover, measure } from "../state/store";
 
 const ROOM = { width: 252, height: 276 };

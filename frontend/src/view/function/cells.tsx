@@ -11,7 +11,7 @@ import { RasterCanvas, useSize } from "../shared/canvas";
 import { RunTab } from "../shared/controls";
 import { cursor } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { hover, place, theme, update } from "../state/store";
 import { FunctionPanel } from "./panel";
 import {

@@ -8,7 +8,7 @@ import { DataTable, RunLabel } from "../shared/bits";
 import { Canvas, useSize } from "../shared/canvas";
 import { cursor } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { theme, update } from "../state/store";
 import { FunctionPanel } from "./panel";
 import { activeChange, activeProbed, places, probed, type Spot, useChangeAxis } from "./places";

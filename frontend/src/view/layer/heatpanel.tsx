@@ -17,7 +17,7 @@ import { differencesText, sharesText } from "../shared/words";
 import { baselineRun } from "../state/baseline";
 import { cursor, setStep } from "../state/cursor";
 import { type Run, range, scaleOf } from "../state/data";
-import { dotStep } from "../state/late";
+import { dotStep } from "../state/followers";
 import { hover, mode, rowZoom, theme, update } from "../state/store";
 import { Flags } from "./flags";
 import { Gutter, Violations } from "./heatgutter";

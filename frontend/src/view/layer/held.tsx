@@ -15,7 +15,7 @@ import { Crosshair } from "../shared/crosshair";
 import { listViolations } from "../state/actions";
 import { cursor, setStep } from "../state/cursor";
 import { range, scaleOf } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { theme } from "../state/store";
 
 const HEIGHT = 44;

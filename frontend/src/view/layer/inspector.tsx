@@ -10,7 +10,7 @@ import type { ChannelAnswer } from "../../wire/types";
 import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../shared/bits";
 import { setStep } from "../state/cursor";
 import { channelOf, layerIn, type Run, shownRuns } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { tables, update } from "../state/store";
 import { AcrossRuns, DeltaLines } from "./across";
 import { ChannelViolations, MaskDensity, share } from "./held";

@@ -11,7 +11,7 @@ import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
 import { cursor } from "../state/cursor";
 import type { Run } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { pins, spoken, update } from "../state/store";
 import { Barcodes } from "./barcodes";
 

@@ -15,7 +15,7 @@ import { Crosshairs } from "../shared/crosshair";
 import { largest, sharesText } from "../shared/words";
 import { cursor } from "../state/cursor";
 import { cellsOf, layerIn, type Run, shownRuns } from "../state/data";
-import { numberSteps } from "../state/late";
+import { numberSteps } from "../state/followers";
 import { mode, unit, update } from "../state/store";
 import { allRows } from "./roworder";
 

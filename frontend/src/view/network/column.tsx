@@ -18,7 +18,7 @@ import { against, apartText } from "../state/baseline";
 import { setStep } from "../state/cursor";
 import { overviewOf, type Run, range, scaleOf } from "../state/data";
 import { finestOf, overviewAt } from "../state/detail";
-import { spokenStep } from "../state/late";
+import { spokenStep } from "../state/followers";
 import { inSight } from "../state/sight";
 import { focusRow, hover, measure, runName, theme, update } from "../state/store";
 import { type Layout, type Place, placeAt, type Window } from "./geometry";

@@ -9,7 +9,7 @@ import { Canvas } from "../shared/canvas";
 import { against, apart, baselineRun, differs, measured } from "../state/baseline";
 import { type Run, rows, shownRuns, sparse, threshold } from "../state/data";
 import { finestOf } from "../state/detail";
-import { dotStep, spokenStep } from "../state/late";
+import { dotStep, spokenStep } from "../state/followers";
 import { measure, theme, update } from "../state/store";
 import { DOTS_WIDTH, type Window } from "./geometry";
 

@@ -14,7 +14,7 @@ import { against, apart } from "../state/baseline";
 import { readStep } from "../state/cursor";
 import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "../state/data";
 import { overviewAt } from "../state/detail";
-import { numberSteps, spokenStep } from "../state/late";
+import { numberSteps, spokenStep } from "../state/followers";
 import { inSight } from "../state/sight";
 import { measure } from "../state/store";
 

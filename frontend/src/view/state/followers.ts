@@ -8,7 +8,7 @@ import { type Hover, hover } from "./store";
 
 /** What the tooltip tells of; it moves at once. */
 export const tipped = signal<Hover | null>(null);
-/** What numbers are read at: those of the runs' heads in two halves. */
+/** What numbers are read at, in two halves that change in a frame each: every second head and the side bar, and the rest. */
 export const numberSteps = [signal(0), signal(0)] as const;
 /** What dots are drawn at: a marker for each run and row. */
 export const dotStep = signal(0);
