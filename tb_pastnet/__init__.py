@@ -11,11 +11,13 @@ Example:
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tb_pastnet import lazy
 
 if TYPE_CHECKING:
     from tb_pastnet import errors as errors
+    from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
     from tb_pastnet.train import summary as summary
@@ -51,8 +53,9 @@ _HOMES = {
     "errors": "tb_pastnet.errors",
     "load_model": "tb_pastnet.train.masks.load",
     "summary": "tb_pastnet.train.summary",
+    "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "v1"}
 
 __all__ = [
     "Masked",
@@ -71,24 +74,11 @@ __all__ = [
     "errors",
     "load_model",
     "summary",
+    "v1",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tb_pastnet' has no attribute {name!r}")
-    try:
-        module = importlib.import_module(_HOMES[name])
-    except ModuleNotFoundError as error:
-        if name not in _NEEDS_NOTHING and error.name in ("tensorflow", "keras"):
-            raise ImportError(
-                f"Could not load tb_pastnet.{name}: expected {error.name} to be installed, got "
-                f"none. Run: pip install tb-pastnet[tensorflow]"
-            ) from error
-        raise
-    value = module if _HOMES[name].endswith("." + name) else getattr(module, name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy.names(__name__, _HOMES, _NEEDS_NOTHING)
 
 
 def __dir__() -> list[str]:

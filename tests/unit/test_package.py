@@ -44,6 +44,7 @@ def test_the_public_surface_is_all():
         "errors",
         "load_model",
         "summary",
+        "v1",
     ]
     assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}
     for name in pastnet.__all__:

@@ -1,0 +1,46 @@
+"""Public names that are loaded when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+
+def names(
+    package: str, homes: Mapping[str, str], needs_nothing: Collection[str] = ()
+) -> Callable[[str], Any]:
+    """Makes the `__getattr__` of a package.
+
+    Args:
+        package: its full name.
+        homes: by public name the module that has it, or that is it.
+        needs_nothing: names that work without TensorFlow.
+
+    Returns:
+        A function of the name. It raises AttributeError for others, and ImportError where
+        TensorFlow or Keras is missing.
+
+    Example:
+        >>> get = names("tb_pastnet", {"PastNetError": "tb_pastnet.errors"})
+        >>> get("PastNetError").__name__
+        'PastNetError'
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            module = importlib.import_module(homes[name])
+        except ModuleNotFoundError as error:
+            if name not in needs_nothing and error.name in ("tensorflow", "keras"):
+                raise ImportError(
+                    f"Could not load {package}.{name}: expected {error.name} to be installed, got "
+                    f"none. Run: pip install tb-pastnet[tensorflow]"
+                ) from error
+            raise
+        value = module if homes[name].endswith("." + name) else getattr(module, name)
+        setattr(importlib.import_module(package), name, value)
+        return value
+
+    return get
