@@ -1,0 +1,182 @@
+"""The variables of a graph: reference, resource, and partitioned ones, which count as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
+
+from tb_pastnet.errors import InvalidArgument
+
+
+@dataclass(frozen=True, eq=False)
+class GraphVariable:
+    """A variable of a graph, whichever way TensorFlow keeps it.
+
+    Attributes:
+        name: its full name without ":0". Of a partitioned one the name of the whole, which is also
+            its key in a Saver's checkpoint.
+        parts: the tf.Variables that hold it, one, or those of a partitioned one in their order.
+        trainable: whether an optimizer's `minimize` trains it.
+    """
+
+    name: str
+    parts: tuple[Any, ...]
+    trainable: bool
+
+    @property
+    def graph(self) -> Any:
+        """The tf.Graph that it is in."""
+        return self.parts[0].graph
+
+    @property
+    def dtype(self) -> Any:
+        """The tf.DType of its values, never that of a reference to them."""
+        return self.parts[0].dtype.base_dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the whole.
+
+        Raises:
+            InvalidArgument: TensorFlow doesn't know it.
+        """
+        whole = _slice(self.parts[0])
+        if whole is not None:
+            return tuple(whole.full_shape)
+        shape = self.parts[0].shape
+        if not shape.is_fully_defined():
+            raise InvalidArgument(
+                f"Could not use variable {self.name!r}: expected a fixed shape, got {shape}. Make "
+                f"it without validate_shape=False."
+            )
+        return tuple(shape.as_list())
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives it its initial value."""
+        if len(self.parts) == 1:
+            return self.parts[0].initializer
+        return tf.group(*(part.initializer for part in self.parts))
+
+    def tensor(self) -> Any:
+        """Builds a read of the whole. It may alias the storage of a reference variable."""
+        values = [part.read_value() for part in self.parts]
+        return values[0] if len(values) == 1 else tf.concat(values, self._axis)
+
+    def assign(self, value: Any) -> Any:
+        """Builds the operation that writes a value of the whole shape."""
+        if len(self.parts) == 1:
+            return self.parts[0].assign(value, read_value=False)
+        sizes = [_slice(part).var_shape[self._axis] for part in self.parts]
+        values = tf.split(value, sizes, self._axis)
+        pairs = zip(self.parts, values, strict=True)
+        return tf.group(*(part.assign(piece, read_value=False) for part, piece in pairs))
+
+    @property
+    def _axis(self) -> int:
+        # TensorFlow partitions along one axis only.
+        part = _slice(self.parts[0])
+        return next(i for i, n in enumerate(part.full_shape) if part.var_shape[i] != n)
+
+
+def graph_variables(graph: Any = None, scope: str | None = None) -> list[GraphVariable]:
+    """Lists the variables of a graph, those of any of its collections.
+
+    Args:
+        graph: a tf.Graph; None: the default graph.
+        scope: the name of a scope, taken exactly, by whole parts of the path and from the root:
+            "net" has "net/w" and "net/block/w", but not "net_2/w" and not "other/net/w". A slash
+            at the end changes nothing. None or "": all.
+
+    Returns:
+        Them in the order in which the collections have them, each once.
+
+    Example:
+        >>> with tf.Graph().as_default():
+        ...     for name in ("net/w", "net_2/w", "net/block/w"):
+        ...         _ = tf.get_variable(name, shape=())
+        ...     [variable.name for variable in graph_variables(scope="net")]
+        ['net/w', 'net/block/w']
+    """
+    graph = tf.get_default_graph() if graph is None else graph
+    return [one for one in _all(graph) if within(one.name, scope)]
+
+
+def graph_variable(variable: Any) -> GraphVariable:
+    """The variable of a graph behind a tf.Variable or a partitioned one, listed or not.
+
+    Args:
+        variable: a tf.Variable of a graph, what `tf.get_variable` makes with a partitioner, or one
+            of its parts, which stands for the whole.
+
+    Raises:
+        InvalidArgument: it is something else, or an eager variable.
+    """
+    if isinstance(variable, GraphVariable):
+        return variable
+    parts = _parts(variable)
+    if not all(isinstance(part, Variable) and hasattr(part, "graph") for part in parts):
+        raise InvalidArgument(
+            f"Could not use {getattr(variable, 'name', variable)!r:.80}: expected a tf.Variable of "
+            f"a graph, got {type(variable).__name__}. Make it inside of the graph."
+        )
+    name = _name(parts[0])
+    listed = (one for one in _all(parts[0].graph) if one.name == name)
+    return next(listed, GraphVariable(name, parts, any(part.trainable for part in parts)))
+
+
+def within(name: str, scope: str | None) -> bool:
+    """Whether a name lies in a scope, by whole parts of the path.
+
+    Example:
+        >>> within("net/block/w", "net"), within("net_2/w", "net"), within("net", "net")
+        (True, False, False)
+    """
+    scope = (scope or "").rstrip("/")
+    return not scope or name.startswith(scope + "/")
+
+
+def _all(graph: Any) -> list[GraphVariable]:
+    # Each collection of an imported graph has objects of its own for the same variables.
+    parts = {part.op.name: part for key in graph.collections for part in _listed(graph, key)}
+    trained = {part.op.name for part in _listed(graph, tf.GraphKeys.TRAINABLE_VARIABLES)}
+    wholes: dict[str, list[Any]] = {}
+    for part in parts.values():
+        wholes.setdefault(_name(part), []).append(part)
+    return [
+        GraphVariable(
+            name,
+            tuple(sorted(found, key=_offset)),
+            any(part.trainable or part.op.name in trained for part in found),
+        )
+        for name, found in wholes.items()
+    ]
+
+
+def _listed(graph: Any, key: Any) -> Iterable[Any]:
+    return (one for one in graph.get_collection(key) if isinstance(one, Variable))
+
+
+def _parts(variable: Any) -> tuple[Any, ...]:
+    # TensorFlow has no public name for the class of partitioned variables.
+    single = isinstance(variable, Variable | tf.Tensor | str) or not isinstance(variable, Iterable)
+    return (variable,) if single else tuple(variable)
+
+
+def _name(part: Any) -> str:
+    whole = _slice(part)
+    return str(part.op.name if whole is None else whole.full_name)
+
+
+def _offset(part: Any) -> tuple[int, ...]:
+    whole = _slice(part)
+    return () if whole is None else tuple(whole.var_offset)
+
+
+def _slice(part: Any) -> Any:
+    # Its public form, `to_proto()`, fails where eager execution is on.
+    return part._get_save_slice_info()
