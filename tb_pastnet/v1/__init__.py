@@ -5,17 +5,26 @@ run in the session of the user. The names are loaded when they are first used.
 
 Example:
     >>> import tb_pastnet as pastnet
-    >>> dir(pastnet.v1)
-    []
+    >>> "sync_op" in dir(pastnet.v1)
+    True
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tb_pastnet import lazy
 
-_HOMES: dict[str, str] = {}
+if TYPE_CHECKING:
+    from tb_pastnet.v1.sync import sync_op as sync_op
 
-__all__: list[str] = []
+_HOMES = {
+    "sync_op": "tb_pastnet.v1.sync",
+}
+
+__all__ = [
+    "sync_op",
+]
 
 __getattr__ = lazy.names(__name__, _HOMES)
 

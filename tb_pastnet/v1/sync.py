@@ -1,0 +1,173 @@
+"""One operation that copies a network's variables into those of its past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.v1.graphs import one_graph, open_graph
+from tb_pastnet.v1.variables import GraphVariable, graph_variables, within
+
+Pair = tuple[GraphVariable, GraphVariable]
+
+
+def sync_op(
+    current_scope: str,
+    past_scope: str,
+    tau: float | Any = 1.0,
+    after: Any = (),
+    graph: Any = None,
+    name: str = "sync",
+) -> Any:
+    """Builds the operation that syncs one scope's variables with another's.
+
+    A past variable gets the value of the current one that is called the same below its scope. The
+    past may be a part of the network. Partitioned variables are wholes.
+
+    In one `session.run` TensorFlow takes operations in any order that their dependencies allow. For
+    the past's outputs of before the sync pass them as `after`, and build the update under
+    `tf.control_dependencies([sync])`.
+
+    Args:
+        current_scope: the name of a scope, from the root of the graph. It is taken exactly: "net"
+            isn't "net_2". "" is the root.
+        past_scope: that of the past. It may lie inside of the other, or the other inside of it:
+            what is in the inner one belongs to that alone.
+        tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
+            Variables that aren't trainable, such as moving statistics, and those that aren't
+            floating are always copied.
+        after: tensors and operations, one or a nest of them, that are evaluated before.
+        graph: a tf.Graph; None: the default graph.
+        name: of the operation.
+
+    Returns:
+        A tf.Operation, which is done when all are written.
+
+    Raises:
+        UnknownName: a scope has no variables.
+        InvalidArgument: a past variable has no current one, or one of another shape or dtype; both
+            scopes are the same; tau is outside of 0 to 1; `after` or tau is of another graph; the
+            graph is finalized.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     weight = tf.get_variable("net/weight", initializer=3.0)
+        ...     backup = tf.get_variable("past/weight", initializer=0.0)
+        ...     sync = sync_op("net", "past")
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(sync)
+        ...     float(session.run(backup))
+        3.0
+    """
+    graph = open_graph(graph, f"sync {past_scope!r} with {current_scope!r}")
+    return build_sync(_matched(current_scope, past_scope, graph), tau, after, graph, name)
+
+
+def build_sync(pairs: Sequence[Pair], tau: Any, after: Any, graph: Any, name: str) -> Any:
+    """Builds the operation that syncs each past variable with its current one.
+
+    Args:
+        pairs: of a current variable and its past one.
+        tau: as of `sync_op`.
+        after: as of `sync_op`.
+        graph: that of the variables.
+        name: of the operation.
+
+    Raises:
+        InvalidArgument: tau is outside of 0 to 1, or of another graph, as `after` may be.
+    """
+    tau = float(tau) if isinstance(tau, Real) else tau
+    if isinstance(tau, float) and not 0 <= tau <= 1:
+        raise InvalidArgument(
+            f"Could not sync past variables: expected tau from 0 to 1, got {tau}. Use 1 for a copy."
+        )
+    before = tf.nest.flatten(after)
+    one_graph([*before, tau], graph, "sync past variables")
+    with graph.as_default(), tf.name_scope(name) as scope:
+        # What is read may alias the variable. It is written before the operation is done, so that
+        # an update that waits for it can't change what is copied.
+        with tf.control_dependencies(before):
+            values = [_moved(current, past, tau) for current, past in pairs]
+        with tf.control_dependencies(values):
+            writes = [past.assign(value) for (_, past), value in zip(pairs, values, strict=True)]
+        return tf.group(*writes, name=scope)
+
+
+def _moved(current: GraphVariable, past: GraphVariable, tau: Any) -> Any:
+    value = current.tensor()
+    number = isinstance(tau, float)
+    if (number and tau == 1) or not (current.trainable and value.dtype.is_floating):
+        return value
+    # A cast would round a number to float32 first.
+    share = tf.constant(tau, value.dtype) if number else tf.cast(tau, value.dtype)
+    return share * value + (1 - share) * past.tensor()
+
+
+def _matched(current_scope: str, past_scope: str, graph: Any) -> list[Pair]:
+    doing = f"sync {past_scope!r} with {current_scope!r}"
+    if current_scope.rstrip("/") == past_scope.rstrip("/"):
+        raise InvalidArgument(
+            f"Could not {doing}: expected two scopes, got one. Build the past in a scope of its "
+            f"own."
+        )
+    current = _below(current_scope, past_scope, graph, doing)
+    past = _below(past_scope, current_scope, graph, doing)
+    alone = [one.name for rest, one in past.items() if rest not in current]
+    if alone:
+        raise InvalidArgument(
+            f"Could not {doing}: expected a current variable for each past one, got none for "
+            f"{_shown(alone)}. Name them alike below their scopes, or build the past without them."
+        )
+    pairs = [(current[rest], one) for rest, one in past.items()]
+    for pair in pairs:
+        _check_alike(*pair)
+    return pairs
+
+
+def _below(scope: str, other: str, graph: Any, doing: str) -> dict[str, GraphVariable]:
+    """By the rest of their names the variables of a scope, without those of one inside of it."""
+    scope, other = scope.rstrip("/"), other.rstrip("/")
+    everything = graph_variables(graph)
+    inner = other if within(other, scope) else None
+    found = {
+        one.name[len(scope) + 1 if scope else 0 :]: one
+        for one in everything
+        if within(one.name, scope) and not (inner and within(one.name, inner))
+    }
+    if not found:
+        raise UnknownName(
+            f"Could not {doing}: expected variables in scope {scope!r}, got none. "
+            f"{_scopes([one.name for one in everything], scope)}"
+        )
+    return found
+
+
+def _scopes(names: Sequence[str], wanted: str) -> str:
+    """A sentence on which scopes there are, those that end as the wanted one first."""
+    paths = [name.split("/")[:-1] for name in names]
+    scopes = {"/".join(path[:n]) for path in paths for n in range(1, len(path) + 1)}
+    ends = [scope for scope in scopes if scope.endswith("/" + wanted)]
+    known = sorted(ends or {path[0] for path in paths if path})
+    if not known:
+        return "The graph has no scope with variables: build both networks first."
+    return f"Name a scope from the root of the graph, such as {_shown(known)}."
+
+
+def _check_alike(current: GraphVariable, past: GraphVariable) -> None:
+    for what, expected, found in (
+        ("shape", current.shape, past.shape),
+        ("dtype", current.dtype.name, past.dtype.name),
+    ):
+        if expected != found:
+            raise InvalidArgument(
+                f"Could not sync {past.name!r} with {current.name!r}: expected {what} {expected}, "
+                f"got {found}. Build the past as the current network is built."
+            )
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")

@@ -1,0 +1,302 @@
+"""One operation that syncs a scope with another: what it copies, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.v1 import sync_op
+
+pytestmark = pytest.mark.usefixtures("graph")
+RNG = np.random.default_rng(0)
+TWO = tf.fixed_size_partitioner(2)
+
+
+def variable(name, value, **settings):
+    value = tf.constant(value)
+    if "partitioner" in settings:
+        return tf.get_variable(name, shape=value.shape, initializer=value, **settings)
+    return tf.get_variable(name, initializer=value, **settings)
+
+
+def network(scope, kernel, mean=0.0, count=0, **settings):
+    variable(f"{scope}/kernel", kernel, **settings)
+    variable(f"{scope}/norm/mean", mean, trainable=False)
+    variable(f"{scope}/count", count)
+
+
+def fetched(session, scope):
+    """The values of a scope's variables by the rest of their names; parts are fetched apart."""
+    return {
+        one.op.name[len(scope) + 1 :]: session.run(one)
+        for one in tf.global_variables()
+        if one.op.name.startswith(f"{scope}/")
+    }
+
+
+def same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value)
+
+
+def test_a_sync_copies_all(kind):
+    kernel = RNG.normal(size=(5, 3)).astype("f")
+    network("net", kernel, 2.0, 7)
+    network("past", 0 * kernel)
+    sync = sync_op("net", "past")
+    assert isinstance(sync, tf.Operation)
+    assert sync.name == "sync"
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(sync) is None
+        for scope in ("net", "past"):
+            same(fetched(session, scope), {"kernel": kernel, "norm/mean": 2.0, "count": 7})
+
+
+def test_a_soft_sync_goes_a_part_of_the_way(kind):
+    current, past = RNG.normal(size=(2, 5, 3))  # float64: tau isn't rounded to less
+    network("net", current, 2.0, 7)
+    network("past", past)
+    tau = tf.placeholder(tf.float64, ())
+    number, tensor = sync_op("net", "past", tau=0.005), sync_op("net", "past", tau=tau)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for step, tau_now in ((number, 0.005), (number, 0.005), (tensor, 0.3)):
+            session.run(step, {tau: tau_now})
+            past = tau_now * current + (1 - tau_now) * past
+            # Statistics and what isn't floating are copied whole.
+            found = fetched(session, "past")
+            np.testing.assert_allclose(found.pop("kernel"), past, rtol=1e-14)
+            same(found, {"norm/mean": 2.0, "count": 7})
+
+
+def test_half_of_the_precision_is_kept_as_it_is(kind):
+    variable("net/w", np.float16([1.0, 65504.0]))
+    past = variable("past/w", np.float16([0.0, 0.0]))
+    with tf.Session() as session:
+        soft = sync_op("net", "past", tau=0.5)
+        session.run(tf.global_variables_initializer())
+        session.run(soft)
+        np.testing.assert_array_equal(session.run(past), np.float16([0.5, 32752.0]))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(TWO, TWO), (TWO, None), (None, TWO)])
+@pytest.mark.parametrize("tau", [1.0, 0.25])
+def test_partitioned_variables_are_wholes(kind, ours, theirs, tau):
+    current, past = RNG.normal(size=(2, 5, 3)).astype("f")
+    both = [{"partitioner": one} if one else {} for one in (ours, theirs)]
+    made = variable("net/w", current, **both[0])
+    shadow = variable("past/w", past, **both[1])
+    sync = sync_op("net", "past", tau)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(sync)
+        expected = tau * current + (1 - tau) * past
+        np.testing.assert_allclose(session.run(tf.convert_to_tensor(shadow)), expected, rtol=1e-6)
+        np.testing.assert_array_equal(session.run(tf.convert_to_tensor(made)), current)
+
+
+@pytest.mark.parametrize("partitioner", [None, TWO], ids=["whole", "partitioned"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_the_copy_shares_nothing(kind, partitioner, sparse):
+    start = RNG.normal(size=(6, 2)).astype("f")
+    weight = variable("net/w", start)
+    past = variable("past/w", 0 * start, **({"partitioner": partitioner} if partitioner else {}))
+    sync = sync_op("net", "past")
+    rows = tf.gather(weight, [0, 5]) if sparse else weight
+    train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(rows**2), var_list=weight)
+    overwritten = (
+        tf.group(*(part.assign(0 * part) for part in past))
+        if partitioner
+        else past.assign(0 * past)
+    )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(sync)
+        for _ in range(3):
+            session.run(train)
+        np.testing.assert_array_equal(session.run(tf.convert_to_tensor(past)), start)
+        trained = session.run(weight)
+        assert (trained[[0, 5]] != start[[0, 5]]).all()
+        session.run(overwritten)
+        np.testing.assert_array_equal(session.run(weight), trained)
+
+
+def test_the_past_may_be_a_part_of_the_network(kind):
+    network("net", 3.0, 2.0, 7)
+    variable("past/kernel", 0.0)
+    sync = sync_op("net", "past")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(sync)
+        same(fetched(session, "past"), {"kernel": 3.0})
+
+
+def test_scopes_are_taken_exactly(kind):
+    for scope, value in (("net", 1.0), ("net_2", 2.0), ("outer/net", 3.0)):
+        variable(f"{scope}/w", value)
+    pasts = [variable(f"{scope}/w", 0.0) for scope in ("past", "past_2")]
+    sync = sync_op("net/", "past")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(sync)
+        assert session.run(pasts) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("current", "past"), [("w", "past/w"), ("net/w", "net/past/w"), ("past/net/w", "past/w")]
+)
+def test_one_scope_may_lie_inside_of_the_other(kind, current, past):
+    both = [variable(current, 1.0), variable(past, 0.0)]
+    sync = sync_op(current[:-1], past[:-1])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(sync)
+        assert session.run(both) == [1.0, 1.0]
+
+
+def test_what_comes_after_waits(kind):
+    weight, past = variable("net/w", 0.0), variable("past/w", -1.0)
+    moved = weight.assign_add(1.0)
+    sync = sync_op("net", "past", after={"moved": [moved, tf.no_op()]})
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for step in range(1, 21):
+            session.run(sync)
+            assert session.run(past) == step
+
+
+def test_a_sync_in_a_branch(control_flow):
+    # TensorFlow's own functions, so also the branches of v2, take no reference variables.
+    resource = control_flow == "v2"
+    variable("net/w", 3.0, use_resource=resource)
+    past = variable("past/w", 0.0, use_resource=resource)
+    chosen = tf.placeholder(tf.bool, ())
+    branch = tf.cond(chosen, lambda: tf.group(sync_op("net", "past")), tf.no_op)
+    found = []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for now in (False, True):
+            session.run(branch, {chosen: now})
+            found.append(session.run(past))
+    assert found == [0.0, 3.0]
+
+
+def test_a_graph_that_is_not_the_default_one():
+    with tf.Graph().as_default() as other:
+        variable("net/w", 3.0)
+        variable("past/w", 0.0)
+    assert sync_op("net", "past", graph=other, name="copy").graph is other
+    assert [one.type for one in tf.get_default_graph().get_operations()] == []
+
+
+def refused(error, text, *arguments, **settings):
+    with pytest.raises(error) as caught:
+        sync_op(*arguments, **settings)
+    assert str(caught.value) == text
+
+
+def test_a_scope_without_variables_is_refused():
+    refused(
+        UnknownName,
+        "Could not sync 'past' with 'net': expected variables in scope 'net', got none. The graph has no scope with variables: build both networks first.",
+        "net",
+        "past",
+    )
+    variable("model/net/w", 0.0)
+    variable("past/w", 0.0)
+    refused(
+        UnknownName,
+        "Could not sync 'past' with 'net': expected variables in scope 'net', got none. Name a scope from the root of the graph, such as 'model/net'.",
+        "net",
+        "past",
+    )
+    refused(
+        UnknownName,
+        "Could not sync 'back' with 'model/net': expected variables in scope 'back', got none. Name a scope from the root of the graph, such as 'model', 'past'.",
+        "model/net",
+        "back",
+    )
+
+
+def test_one_scope_for_both_is_refused():
+    variable("net/w", 0.0)
+    refused(
+        InvalidArgument,
+        "Could not sync 'net/' with 'net': expected two scopes, got one. Build the past in a scope of its own.",
+        "net",
+        "net/",
+    )
+
+
+def test_a_past_variable_of_its_own_is_refused():
+    variable("net/w", 0.0)
+    for n in range(7):
+        variable(f"past/v{n}", 0.0)
+    refused(
+        InvalidArgument,
+        "Could not sync 'past' with 'net': expected a current variable for each past one, got none for 'past/v0', 'past/v1', 'past/v2', 'past/v3', 'past/v4', …. Name them alike below their scopes, or build the past without them.",
+        "net",
+        "past",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (np.zeros((3, 4), "f"), "shape (3, 3), got (3, 4)"),
+        (np.zeros((3, 3)), "dtype float32, got float64"),
+    ],
+)
+def test_a_past_of_another_kind_is_refused(value, what):
+    variable("net/w", np.zeros((3, 3), "f"))
+    variable("past/w", value)
+    refused(
+        InvalidArgument,
+        f"Could not sync 'past/w' with 'net/w': expected {what}. Build the past as the current network is built.",
+        "net",
+        "past",
+    )
+
+
+@pytest.mark.parametrize("tau", [-0.1, 1.5, float("nan"), np.float32(2)])
+def test_a_tau_outside_of_its_range_is_refused(tau):
+    network("net", 0.0)
+    network("past", 0.0)
+    refused(
+        InvalidArgument,
+        f"Could not sync past variables: expected tau from 0 to 1, got {tau}. Use 1 for a copy.",
+        "net",
+        "past",
+        tau=tau,
+    )
+
+
+def test_tensors_of_two_graphs_are_refused():
+    network("net", 0.0)
+    network("past", 0.0)
+    with tf.Graph().as_default():
+        other = tf.constant(0.5, name="other")
+    for given in ({"after": [other]}, {"tau": other}):
+        refused(
+            InvalidArgument,
+            "Could not sync past variables: expected tensors and variables of one graph, got 'other:0' of another one. Build all of it in the same tf.Graph.",
+            "net",
+            "past",
+            **given,
+        )
+
+
+def test_a_finalized_graph_is_refused(graph):
+    network("net", 0.0)
+    network("past", 0.0)
+    graph.finalize()
+    refused(
+        InvalidArgument,
+        "Could not sync 'past' with 'net': expected a graph that takes operations, got a finalized one. Build them before the session: a MonitoredTrainingSession finalizes its graph.",
+        "net",
+        "past",
+    )
