@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
+    from tb_pastnet.v1.hooks import SyncHook as SyncHook
     from tb_pastnet.v1.sync import sync_op as sync_op
 
 _HOMES = {
+    "SyncHook": "tb_pastnet.v1.hooks",
     "sync_op": "tb_pastnet.v1.sync",
 }
 
 __all__ = [
+    "SyncHook",
     "sync_op",
 ]
 

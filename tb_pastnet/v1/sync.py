@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+from tensorflow import Variable
 
+from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.v1.graphs import one_graph, open_graph
 from tb_pastnet.v1.variables import GraphVariable, graph_variables, within
@@ -50,8 +51,8 @@ def sync_op(
     Raises:
         UnknownName: a scope has no variables.
         InvalidArgument: a past variable has no current one, or one of another shape or dtype; both
-            scopes are the same; tau is outside of 0 to 1; `after` or tau is of another graph; the
-            graph is finalized.
+            scopes are the same; tau is outside of 0 to 1 or no scalar; it or `after` is of another
+            graph; the graph is finalized.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -78,13 +79,10 @@ def build_sync(pairs: Sequence[Pair], tau: Any, after: Any, graph: Any, name: st
         name: of the operation.
 
     Raises:
-        InvalidArgument: tau is outside of 0 to 1, or of another graph, as `after` may be.
+        InvalidArgument: tau is outside of 0 to 1 or no scalar, or it or `after` is of another
+            graph.
     """
-    tau = float(tau) if isinstance(tau, Real) else tau
-    if isinstance(tau, float) and not 0 <= tau <= 1:
-        raise InvalidArgument(
-            f"Could not sync past variables: expected tau from 0 to 1, got {tau}. Use 1 for a copy."
-        )
+    _check_tau(tau)
     before = tf.nest.flatten(after)
     one_graph([*before, tau], graph, "sync past variables")
     with graph.as_default(), tf.name_scope(name) as scope:
@@ -97,13 +95,25 @@ def build_sync(pairs: Sequence[Pair], tau: Any, after: Any, graph: Any, name: st
         return tf.group(*writes, name=scope)
 
 
+def _check_tau(tau: Any) -> None:
+    if is_number(tau):
+        fits = 0 <= tau <= 1
+    else:
+        fits = isinstance(tau, tf.Tensor | Variable) and tau.shape.is_compatible_with(())
+    if not fits:
+        raise InvalidArgument(
+            f"Could not sync past variables: expected tau from 0 to 1, or a scalar tensor, got "
+            f"{tau!r:.80}. Use 1 for a copy."
+        )
+
+
 def _moved(current: GraphVariable, past: GraphVariable, tau: Any) -> Any:
     value = current.tensor()
-    number = isinstance(tau, float)
+    number = is_number(tau)
     if (number and tau == 1) or not (current.trainable and value.dtype.is_floating):
         return value
     # A cast would round a number to float32 first.
-    share = tf.constant(tau, value.dtype) if number else tf.cast(tau, value.dtype)
+    share = tf.constant(float(tau), value.dtype) if number else tf.cast(tau, value.dtype)
     return share * value + (1 - share) * past.tensor()
 
 

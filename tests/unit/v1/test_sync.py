@@ -262,17 +262,26 @@ def test_a_past_of_another_kind_is_refused(value, what):
     )
 
 
-@pytest.mark.parametrize("tau", [-0.1, 1.5, float("nan"), np.float32(2)])
+@pytest.mark.parametrize("tau", [-0.1, 1.5, float("nan"), np.float64(2), "0.5", None])
 def test_a_tau_outside_of_its_range_is_refused(tau):
     network("net", 0.0)
     network("past", 0.0)
     refused(
         InvalidArgument,
-        f"Could not sync past variables: expected tau from 0 to 1, got {tau}. Use 1 for a copy.",
+        f"Could not sync past variables: expected tau from 0 to 1, or a scalar tensor, got {tau!r}. Use 1 for a copy.",
         "net",
         "past",
         tau=tau,
     )
+
+
+def test_a_tau_that_is_no_scalar_is_refused():
+    network("net", 0.0)
+    network("past", 0.0)
+    with pytest.raises(
+        InvalidArgument, match=r"or a scalar tensor, got <tf\.Tensor 'Const.*shape=\(1,\)"
+    ):
+        sync_op("net", "past", tau=tf.constant([0.5]))
 
 
 def test_tensors_of_two_graphs_are_refused():
