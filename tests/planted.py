@@ -99,7 +99,7 @@ class Audited(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if self.audit is None:
             self.records = network(self.model).variables
-            self.audit = Audit(self.model, self.records)
+            self.audit = Audit.of(self.model, self.records)
 
     def on_train_batch_begin(self, batch, logs=None):
         self.audit.observe()

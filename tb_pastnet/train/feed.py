@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,7 @@ from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.log.changes import MaskOffer
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.masks.hold import Mask
-from tb_pastnet.train.masks.keeper import attached
-from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
 
 Floats = npt.NDArray[np.float32]
@@ -28,32 +26,26 @@ class Feed:
     """Follows the masks of a model, also those that it gets while it is recorded.
 
     Args:
-        model: it may carry masks.
-        records: its recorded variables.
-        state: masks of a model that can't carry them.
-        origin: fingerprint of the values at the beginning; that of the masks goes before.
+        records: the recorded variables.
+        masks: gives the masks of now, None where there are none.
+        audit: compares held weights with what they were; None: nothing does.
+        origin: gives a fingerprint of the values at the beginning; that of the masks goes before.
         notes: what is wrong with a training goes there.
-        audited: whether held weights are compared with what they were.
-        optimizer: the one that trains, where the model isn't compiled with it.
     """
 
     def __init__(
         self,
-        model: Any,
         records: Sequence[Recorded],
-        state: MaskState | None,
-        origin: str,
+        masks: Callable[[], MaskTable | None],
+        audit: Audit | None,
+        origin: Callable[[], str],
         notes: Notes,
-        *,
-        audited: bool = True,
-        optimizer: Any = None,
     ) -> None:
-        self._model = model
         self._records = tuple(records)
-        self._given = state
+        self._masks = masks
+        self._audit = audit
         self._own_origin = origin
         self._notes = notes
-        self._audit = Audit(model, records, state, optimizer) if audited else None
         self._noted = 0
         self._told_of: dict[tuple[str, int, int], Violation] = {}
         self._owned = [
@@ -69,15 +61,10 @@ class Feed:
         self._through = np.ones(starts[-1], np.float32)
 
     @property
-    def state(self) -> MaskState | None:
-        """The masks, None as long as there are none."""
-        return self._given or attached(self._model)
-
-    @property
     def origin(self) -> str:
         """The origin of the weights."""
-        state = self.state
-        return self._own_origin if state is None else state.origin or self._own_origin
+        state = self._masks()
+        return (state.origin if state is not None else "") or self._own_origin()
 
     @property
     def audited(self) -> bool:
@@ -132,14 +119,14 @@ class Feed:
             due: whether to look also for those that came by loading weights into layers that own
                 their masks.
         """
-        state = self.state
+        state = self._masks()
         known = () if state is None else (id(state), state.version)
         version = (*known, *(masked.version for _, masked in self._owned))
         if version == self._version and not (due and self._owned):
             return []
         self._version = version
         if state is not None:
-            state.origin = state.origin or self._own_origin
+            state.origin = state.origin or self._own_origin()
         offers = []
         for record, span in zip(self._records, self._spans, strict=True):
             masks = _masks_of(record, state)
@@ -181,7 +168,7 @@ class Feed:
         return offers
 
 
-def _masks_of(record: Recorded, state: MaskState | None) -> tuple[Mask, Mask] | None:
+def _masks_of(record: Recorded, state: MaskTable | None) -> tuple[Mask, Mask] | None:
     variable = record.found.variable
     if isinstance(variable, MaskedWeight):
         return variable.kept, variable.trainable

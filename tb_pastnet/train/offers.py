@@ -20,11 +20,11 @@ from tb_pastnet.train.probe.probe import Probe
 
 
 class Offers:
-    """Measures a network against its past copies, which it holds.
+    """Measures a network against its past copies.
 
     Args:
         network: what is recorded.
-        copies: past copies to hold room for; the first is taken now.
+        statistics: measures it, and holds its past copies.
         rate: gives the learning rate.
         feed: follows the masks.
         probe: how far the outputs moved; None for none.
@@ -34,18 +34,14 @@ class Offers:
     def __init__(
         self,
         network: Network,
-        copies: int,
+        statistics: ChannelPass,
         rate: Rate,
         feed: Feed,
         probe: Probe | None,
         notes: Notes,
     ) -> None:
         self._records = network.variables
-        self._pass = ChannelPass(
-            [record.found.variable for record in self._records],
-            [record.axis for record in self._records],
-            copies,
-        )
+        self._pass = statistics
         self._widths = [record.axis.channels for record in self._records]
         self._rate = rate
         self._feed = feed

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-import secrets
-import time
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any
 
-from tb_pastnet.core.names import RunName, lineage_directory
+from tb_pastnet.train.audit.audit import Audit
 from tb_pastnet.train.feed import Feed
-from tb_pastnet.train.log.batch import Batch
 from tb_pastnet.train.log.functions import Functions
-from tb_pastnet.train.log.lineage import Describer, origin
+from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.log.notes import Notes
-from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
-from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
+from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.masks import Masks
 from tb_pastnet.train.measure.rates import optimizer_of, rate_of
-from tb_pastnet.train.measure.schedule import Action, Schedule
+from tb_pastnet.train.measure.reduce import ChannelPass
+from tb_pastnet.train.measure.schedule import Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, network
 from tb_pastnet.train.offers import Offers
 from tb_pastnet.train.probe.probe import Probe
+from tb_pastnet.train.recording import Recording
 
 
-class Recorder:
+class Recorder(Recording):
     """Records per channel how far a model is from its past values, into a log for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
@@ -88,198 +85,21 @@ class Recorder:
         audit: bool = True,
         probe: Any = None,
     ) -> None:
-        self._schedule = Schedule(every, past, initial_step)
-        self._network = network(model, variables, channel_axis)
-        self._probe = None if probe is None else Probe(model, self._network, probe)
-        self._run = create_lineage(os.fspath(logdir))
-        self._segments = self._new_segments()
-        try:
-            self._segments.open()
-        except Exception as error:
-            raise unwritable(os.fspath(logdir), error) from error
-        self._notes = Notes()
-        self._feed = Feed(
-            model,
-            self._network.variables,
-            None if masks is None else masks.state,
-            origin(self._network),
-            self._notes,
-            audited=audit,
-            optimizer=optimizer_of(learning_rate),
+        schedule = Schedule(every, past, initial_step)
+        found = network(model, variables, channel_axis)
+        self._probe = None if probe is None else Probe(model, found, probe)
+        functions = None
+        if self._probe is not None:
+            functions = Functions(self._probe.inputs, self._probe.places)
+        given = None if masks is None else masks.state
+        audited: Audit | None = None
+        if audit:
+            audited = Audit.of(model, found.variables, given, optimizer_of(learning_rate))
+        start, notes = origin(found), Notes()
+        feed = Feed(
+            found.variables, lambda: given or attached(model), audited, lambda: start, notes
         )
-        self._offers = Offers(
-            self._network,
-            self._schedule.copies,
-            rate_of(learning_rate, model),
-            self._feed,
-            self._probe,
-            self._notes,
-        )
-        self._sink: Sink | None = None
-        self._closed = False
-        self._pid = os.getpid()
-
-    @property
-    def last_step(self) -> int | None:
-        """The last step that was seen; None before the first."""
-        return self._schedule.last
-
-    def record(self, step: int) -> None:
-        """Tells that an update was made. Call it after each: it knows when a record is due.
-
-        Args:
-            step: the number of the update.
-        """
-        if self._closed or os.getpid() != self._pid:
-            return
-        try:
-            self._advance(int(step))
-        except Exception as error:
-            self._notes.add("Could not make a record", error)
-        self._feed.observe()
-
-    def observe(self) -> None:
-        """Sees what is `trainable` before an update, where that was changed since the last one.
-
-        `PastNetCallback` calls it. In a loop of your own it is needed only where you set
-        `trainable` without compiling anew, and want to be told of that at once.
-        """
-        if not self._closed and os.getpid() == self._pid:
-            self._feed.observe()
-
-    def sync(self) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
-        if self._closed or os.getpid() != self._pid:
-            return
-        try:
-            self._offers.copy(self._schedule.sync())
-        except Exception as error:
-            self._notes.add("Could not copy the past values", error)
-
-    def restart(self, initial_step: int) -> None:
-        """Begins a new lineage because training begins anew, or goes back to a checkpoint.
-
-        Args:
-            initial_step: the step of the values now.
-        """
-        if self._closed or os.getpid() != self._pid:
-            return
-        try:
-            self._restart(initial_step)
-        except Exception as error:
-            self._notes.add("Could not begin a new lineage", error)
-
-    def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
-        """Waits until all records so far are written.
-
-        Args:
-            timeout: seconds to wait at most.
-            closed: whether training ends here, as far as it is known; the log may still go on.
-
-        Returns:
-            True where they are: they survive kill -9. False where some aren't yet, which are then
-            tried again, or were dropped since the last flush, which are counted.
-        """
-        if self._closed or os.getpid() != self._pid:
-            return False
-        self._tell_late()
-        return True if self._sink is None else self._sink.flush(timeout, closed=closed)
-
-    def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Writes what waits and the final account. Also runs when the program ends.
-
-        Args:
-            timeout: seconds to wait at most.
-        """
-        if self._closed or os.getpid() != self._pid:
-            return
-        self._tell_late()
-        self._closed = True
-        if self._sink is None:
-            self._segments.close()
-        else:
-            self._sink.close(timeout)
-
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _advance(self, step: int) -> None:
-        if self._schedule.goes_back(step):
-            # The values that this step came from are unknown, so it has nothing to compare with.
-            self._restart(step)
-            return
-        if self._sink is None:
-            start = self._schedule.last
-            self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
-        action = self._schedule.advance(step)
-        self._tell_masks(self._sink, step, due=action.record)
-        if action.record:
-            self._offer(self._sink, step, action)
-        elif action.copy is not None:
-            self._offers.copy(action.copy)
-
-    def _offer(self, sink: Sink, step: int, action: Action) -> None:
-        if not sink.offer(lambda sequence: self._offers.make(sequence, step, action)):
-            self._notes.add("Could not keep up with the records: the queue was full")
-        if action.copy is not None and action.copy != action.compare:
-            self._offers.copy(action.copy)
-        violations = self._feed.violations(step)
-        if violations:
-            sink.violations(step, violations)
-
-    def _tell_masks(self, sink: Sink, step: int, *, due: bool = True) -> None:
-        offers = self._feed.changes(due=due)
-        if offers:
-            sink.masks(step, offers)
-
-    def _tell_late(self) -> None:
-        """What else is known: masks that changed after the last step are in force from the next."""
-        step = self._schedule.last
-        if self._sink is None or step is None:
-            return
-        try:
-            late = self._feed.late_violations()
-            if late:
-                self._sink.violations(step, late)
-            self._tell_masks(self._sink, step + 1)
-        except Exception as error:
-            self._notes.add("Could not record masks", error)
-
-    def _restart(self, step: int) -> None:
-        if self._sink is not None:
-            # Its thread writes the rest; waiting for that would stop training.
-            self._sink.close(timeout=0.0)
-            self._run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
-            self._segments = self._new_segments()
-            self._sink = self._new_sink(resumed=step > 0)
-            self._feed.begin()
-        copy = self._schedule.restart(step)
-        if copy is not None:
-            self._offers.copy(copy)
-
-    def _new_segments(self) -> Segments:
-        name = lineage_directory(self._run.ordinal, self._run.lineage)
-        return Segments(join(self._run.run, name), time.time())
-
-    def _new_sink(self, *, resumed: bool) -> Sink:
-        describe = Describer(
-            self._run,
-            self._network,
-            every=self._schedule.every,
-            past=self._schedule.past,
-            own_origin=self._feed.origin,
-            audited=self._feed.audited,
-            resumed=resumed,
-        )
-        probe = self._probe
-        functions = None if probe is None else Functions(probe.inputs, probe.places)
-        batch = Batch(self._offers.spans(), self._run.lineage, functions=functions)
-        return Sink(self._segments, batch, describe, self._notes)
+        statistics = ChannelPass.of(found.variables, schedule.copies)
+        rate = rate_of(learning_rate, model)
+        offers = Offers(found, statistics, rate, feed, self._probe, notes)
+        super().__init__(logdir, schedule, found, offers, feed, notes, functions)

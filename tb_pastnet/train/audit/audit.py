@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
-
-import tensorflow as tf
+from typing import Any, Protocol
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.train.audit.assigned import count_assignments
 from tb_pastnet.train.audit.book import Book
+from tb_pastnet.train.audit.compiled import Compiled
 from tb_pastnet.train.audit.evidence import Witness
-from tb_pastnet.train.audit.watch import Watch, which_moved
+from tb_pastnet.train.audit.watch import Ints, Watch
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.keeper import attached
-from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
+
+
+class Testimony(Protocol):
+    """Knows of a training what tells why held weights moved: see `evidence.Witness`."""
+
+    def begin(self, watch: Watch, state: MaskTable | None) -> None:
+        """Where more of a variable is held from now on."""
+
+    def tick(self, watches: Iterable[Watch], state: MaskTable | None) -> None:
+        """After a check."""
+
+    def bypassed(self, state: MaskTable | None) -> set[str]:
+        """Ids of variables that updates were made of without their masks."""
+
+    def cause(self, watch: Watch, channels: Ints, state: MaskTable | None) -> str:
+        """A key of `core.violation.CAUSES`."""
+
+
+class Comparing(Protocol):
+    """Compares variables where they lie: see `compiled.Compiled`."""
+
+    def watch(self, record: Recorded) -> Watch:
+        """Watches a variable from now on."""
+
+    def moved(self, watches: Sequence[Watch]) -> Sequence[bool]:
+        """Which of them have a held element that moved."""
 
 
 class Audit:
@@ -31,23 +55,20 @@ class Audit:
     Other bits are other values: −0 isn't 0, while a NaN that stays the same hasn't moved. Under a
     distribution strategy the first replica is read.
 
-    A variable that isn't trainable costs one copy of it while that lasts. One compiled function
-    compares all variables; it is compiled again when others are held. To count how often they are
-    set by hand, `assign` of watched variables is wrapped.
+    A variable that isn't trainable costs one copy of it while that lasts.
 
     Args:
-        model: a keras.Model or layer, a tf.Module, or a mapping of names to variables; the masks
-            that it carries, or gets, are found.
-        records: its variables.
-        state: masks of a model that can't carry them.
-        optimizer: the one that trains, where the model isn't compiled with it.
+        records: the variables.
+        masks: gives the masks of now, None where there are none.
+        witness: names causes.
+        comparing: watches variables.
 
     Example:
         >>> import keras, numpy as np
         >>> from tb_pastnet.train.model.variables import network
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
         >>> model.trainable = False
-        >>> audit = Audit(model, network(model).variables)
+        >>> audit = Audit.of(model, network(model).variables)
         >>> audit.check(1)
         []
         >>> model.set_weights([model.get_weights()[0], np.array([0, 0.5])])
@@ -58,28 +79,49 @@ class Audit:
 
     def __init__(
         self,
-        model: Any,
         records: Sequence[Recorded],
-        state: MaskState | None = None,
-        optimizer: Any = None,
+        masks: Callable[[], MaskTable | None],
+        witness: Testimony,
+        comparing: Comparing,
     ) -> None:
-        self._model = model
-        self._given = state
+        self._masks = masks
         self._records = [record for record in records if not record.found.statistic]
         holders = (holder for record in self._records for holder in record.found.holders)
         self._holders = list({id(holder): holder for holder in holders}.values())
         variables = (record.found.variable for record in self._records)
         self._owned = [one for one in variables if isinstance(one, MaskedWeight)]
-        self._witness = Witness(model, optimizer)
+        self._witness = witness
+        self._comparing = comparing
         self._seen: Any = None
-        self._heard: MaskState | None = None
+        self._heard: MaskTable | None = None
         self._watches: dict[str, Watch] = {}
-        self._key: Any = None
-        self._function: Any = None
         self._book = Book()
         self._notes: dict[str, None] = {}
         self.observe()
-        self._witness.tick(self._watches.values(), self._state)
+        self._witness.tick(self._watches.values(), masks())
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        records: Sequence[Recorded],
+        state: MaskTable | None = None,
+        optimizer: Any = None,
+    ) -> Audit:
+        """That of a model which runs eagerly, or in compiled steps.
+
+        One compiled function compares all variables; it is compiled again when others are held. To
+        count how often they are set by hand, `assign` of watched variables is wrapped.
+
+        Args:
+            model: a keras.Model or layer, a tf.Module, or a mapping of names to variables; the
+                masks that it carries, or gets, are found.
+            records: its variables.
+            state: masks of a model that can't carry them.
+            optimizer: the one that trains, where the model isn't compiled with it.
+        """
+        witness = Witness(model, optimizer)
+        return cls(records, lambda: state or attached(model), witness, Compiled())
 
     @property
     def violations(self) -> list[Violation]:
@@ -96,7 +138,7 @@ class Audit:
 
     def observe(self) -> None:
         """Sees what is held and what not, so that references are those of now. Quick: each step."""
-        state = self._state
+        state = self._masks()
         seen = (
             [holder.trainable for holder in self._holders],
             None if state is None else (id(state), state.version),
@@ -119,13 +161,13 @@ class Audit:
         self.observe()
         told = []
         watches = list(self._watches.values())
-        for watch, moved in zip(watches, self._moved(watches), strict=True):
+        for watch, moved in zip(watches, self._comparing.moved(watches), strict=True):
             if moved:
                 told += self._judge(watch, step)
             else:
                 self._book.close(watch.record.text.id)
         self._note_bypass()
-        self._witness.tick(watches, self._state)
+        self._witness.tick(watches, self._masks())
         return told
 
     def restart(self) -> None:
@@ -137,11 +179,7 @@ class Audit:
         with suppress(Exception):
             self.observe()
 
-    @property
-    def _state(self) -> MaskState | None:
-        return self._given or attached(self._model)
-
-    def _follow(self, state: MaskState | None) -> None:
+    def _follow(self, state: MaskTable | None) -> None:
         if state is not None:
             state.settle()
             if self._heard is not state:
@@ -156,26 +194,18 @@ class Audit:
                 self._book.close(name)
                 continue
             if name not in self._watches:
-                self._watches[name] = Watch(record)
-                count_assignments(record.found.holders[-1])
+                self._watches[name] = self._comparing.watch(record)
             if self._watches[name].follow(hold, flagged=flagged):
                 self._witness.begin(self._watches[name], state)
-
-    def _moved(self, watches: Sequence[Watch]) -> Sequence[bool]:
-        key = [(watch, watch.version) for watch in watches]
-        if key != self._key:
-            self._key = key
-            self._function = tf.function(lambda: which_moved(watches), autograph=False)
-        return self._function().numpy().tolist() if watches else []
 
     def _judge(self, watch: Watch, step: int) -> list[Violation]:
         found = watch.channels()
         new = self._book.new(watch.record.text.id, found)
-        cause = self._witness.cause(watch, new, self._state) if new.size else ""
+        cause = self._witness.cause(watch, new, self._masks()) if new.size else ""
         return self._book.enter(watch.record.text.id, found, step, cause)
 
     def _note_bypass(self) -> None:
-        for name in self._witness.bypassed(self._state):
+        for name in self._witness.bypassed(self._masks()):
             self._notes.setdefault(
                 f"Could not hold {name!r} in a training step: expected one that was traced after "
                 f"its first mask, got one traced before, which goes around it. Make the "

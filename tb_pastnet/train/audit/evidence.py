@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.train.audit import reading
-from tb_pastnet.train.audit.assigned import assignments
+from tb_pastnet.train.audit.assigned import assignments, count_assignments
 from tb_pastnet.train.audit.causes import MOST_UPDATES, Array, Evidence, cause_of
 from tb_pastnet.train.audit.reading import Applied, nothing, reference
 from tb_pastnet.train.audit.watch import Ints, Watch, channels_at, values_at
 from tb_pastnet.train.masks.hook import hook_of, innermost
-from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.masks.table import MaskTable
 
 SAMPLE = 256
 """Elements of a variable that are looked at for a cause."""
@@ -73,7 +73,7 @@ class Witness:
         self._starts: dict[str, _Start] = {}
         self._clock = _Clock()
 
-    def optimizer(self, state: MaskState | None) -> Any:
+    def optimizer(self, state: MaskTable | None) -> Any:
         """The innermost optimizer that trains, None where none is known."""
         if self._given is not None:
             return innermost(self._given)
@@ -83,8 +83,9 @@ class Witness:
         compiled = getattr(self._model, "optimizer", None)
         return None if compiled is None else innermost(compiled)
 
-    def begin(self, watch: Watch, state: MaskState | None) -> None:
+    def begin(self, watch: Watch, state: MaskTable | None) -> None:
         """Remembers how it stands where more of a variable is held from now on."""
+        count_assignments(watch.owner)
         optimizer = self.optimizer(state)
         positions, slots = np.zeros(0, np.int64), {}
         # Slots matter where the optimizer goes on with weights that are only said to be held.
@@ -100,7 +101,7 @@ class Witness:
             slots,
         )
 
-    def tick(self, watches: Iterable[Watch], state: MaskState | None) -> None:
+    def tick(self, watches: Iterable[Watch], state: MaskTable | None) -> None:
         """Remembers how it stands after a check."""
         optimizer = self.optimizer(state)
         assigned = {one.record.text.id: assignments(one.owner) for one in watches}
@@ -108,7 +109,7 @@ class Witness:
             reference(optimizer), reading.updates(optimizer), reading.rate(optimizer), assigned
         )
 
-    def bypassed(self, state: MaskState | None) -> set[str]:
+    def bypassed(self, state: MaskTable | None) -> set[str]:
         """Variables with masks that updates were made without since these came.
 
         Args:
@@ -133,7 +134,7 @@ class Witness:
                 found.add(name)
         return found
 
-    def cause(self, watch: Watch, channels: Ints, state: MaskState | None) -> str:
+    def cause(self, watch: Watch, channels: Ints, state: MaskTable | None) -> str:
         """Names the likely cause of violations that the last check didn't have.
 
         Args:
@@ -149,7 +150,7 @@ class Witness:
         except Exception:
             return "unknown"
 
-    def _evidence(self, watch: Watch, channels: Ints, state: MaskState | None) -> Evidence:
+    def _evidence(self, watch: Watch, channels: Ints, state: MaskTable | None) -> Evidence:
         at, masked = watch.worst(channels, SAMPLE), watch.reference is None
         known = self._clock.assigned.get(watch.record.text.id, 0)
         evidence = Evidence(
@@ -200,7 +201,7 @@ class Witness:
         return rates
 
 
-def enforced(state: MaskState | None) -> bool:
+def enforced(state: MaskTable | None) -> bool:
     """Whether the masks are held on an optimizer, not only declared."""
     return state is not None and state.keeper is not None and state.keeper.enforces
 

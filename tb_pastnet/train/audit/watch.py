@@ -190,7 +190,7 @@ def which_moved(watches: Sequence[Watch]) -> Any:
     for number, watch in enumerate(watches):
         variable = watch.variable
         large = variable.shape.num_elements() > STACK_ELEMENTS
-        key = (tuple(variable.shape), variable.dtype, number if large else None)
+        key = (tuple(variable.shape.as_list()), variable.dtype, number if large else None)
         groups.setdefault(key, []).append(number)
     found = []
     for numbers in groups.values():

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from tb_pastnet.core import selection
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.arguments import mask_of, opened
-from tb_pastnet.train.masks.desk import Desk
-from tb_pastnet.train.masks.keeper import Keeper
+from tb_pastnet.train.masks.desk import Desk, Enforcing
 
 Channels = Sequence[int] | npt.ArrayLike
 
@@ -22,12 +21,12 @@ class MaskCommands:
 
     Args:
         desk: looks up variables, reads and writes masks.
-        keeper: puts changes in force.
+        enforcing: puts changes in force.
     """
 
-    def __init__(self, desk: Desk, keeper: Keeper) -> None:
+    def __init__(self, desk: Desk, enforcing: Enforcing) -> None:
         self._desk = desk
-        self._keeper = keeper
+        self._enforcing = enforcing
 
     def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Prunes weights: sets them to zero and holds them there.
@@ -135,7 +134,7 @@ class MaskCommands:
         record = self._desk.record(name)
         mask = opened(record, kept, channels, "kept")
         old, trainable = self._desk.read(record)
-        self._keeper.clear_slots(record.found.variable, mask & ~old)
+        self._enforcing.clear_slots(record.found.variable, mask & ~old)
         self._desk.write(record, old | mask, trainable)
 
     def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:

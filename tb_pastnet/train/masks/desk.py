@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.layers.weight import MaskedWeight
-from tb_pastnet.train.masks.hold import Mask
-from tb_pastnet.train.masks.keeper import Keeper
+from tb_pastnet.train.masks.hold import Hold, Mask
 from tb_pastnet.train.masks.refuse import refuse
-from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
+
+
+class Enforcing(Protocol):
+    """Puts changes of masks in force: see `keeper.Keeper`."""
+
+    def enforce_now(self, hold: Hold, *, first: bool) -> None:
+        """After masks have changed."""
+
+    def clear_slots(self, variable: Any, where: Mask) -> None:
+        """Sets what optimizers keep of some elements to what it is of new weights."""
 
 
 class Desk:
@@ -22,7 +32,7 @@ class Desk:
         keeper: puts changes in force.
     """
 
-    def __init__(self, state: MaskState, keeper: Keeper) -> None:
+    def __init__(self, state: MaskTable, keeper: Enforcing) -> None:
         self._state = state
         self._keeper = keeper
 

@@ -73,7 +73,7 @@ class Masks(MaskCommands):
             keeper.enforce(optimizer)
         state.keeper = keeper
         attach(model, state)
-        self._model, self._optimizer = model, optimizer
+        self._model, self._optimizer, self._keeper = model, optimizer, keeper
         super().__init__(Desk(state, keeper), keeper)
         self.kept = MaskView(self.state, 0)
         self.trainable = MaskView(self.state, 1)
@@ -132,7 +132,7 @@ class Masks(MaskCommands):
     @cached_property
     def _audit(self) -> Audit:
         records = list(self.state.variables.values())
-        return Audit(self._model, records, self.state, self._optimizer)
+        return Audit.of(self._model, records, self.state, self._optimizer)
 
     @property
     def resumed(self) -> Resumed | None:

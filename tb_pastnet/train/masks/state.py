@@ -10,9 +10,8 @@ from __future__ import annotations
 import io
 import json
 import math
-import weakref
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -22,9 +21,9 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.hold import Hold, Mask
 from tb_pastnet.train.masks.resumed import Resumed
+from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
 
 Sums = npt.NDArray[np.uint32]
@@ -33,89 +32,29 @@ _HEAD = "head"
 STORED = "masks"
 
 
-class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
-    """The holds of a model's variables.
+class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
+    """The masks of a model's variables.
 
     Args:
         variables: all that could have masks.
-
-    Attributes:
-        version: grows with every change that is made through it.
-        generation: grows when a variable gets its first mask: older traces don't know of it.
-        origin: fingerprint of the values at the beginning, "" where it isn't known yet; saved.
     """
 
     def __init__(self, variables: Sequence[Recorded]) -> None:
-        super().__init__(name="pastnet_masks")
-        self._table = _Table(variables)
-        self.version = 0
-        self.generation = 0
-        self.origin = ""
-
-    @property
-    def keeper(self) -> Any:
-        """What keeps the masks in force, None before there is one."""
-        return self._table.keeper
-
-    @keeper.setter
-    def keeper(self, keeper: Any) -> None:
-        self._table.keeper = keeper
-
-    @property
-    def holds(self) -> Mapping[str, Hold]:
-        """The variables with masks, by id."""
-        return self._table.holds
-
-    @property
-    def variables(self) -> Mapping[str, Recorded]:
-        """All variables, by id."""
-        return self._table.variables
-
-    def hold_of(self, variable: Any) -> Hold | None:
-        """The masks of a tf.Variable, None where it has none."""
-        return self._table.by_object.get(id(variable))
-
-    def hold(self, name: str) -> Hold:
-        """The masks of a variable, made where there are none.
-
-        Args:
-            name: its id.
-        """
-        if name not in self.holds:
-            hold = Hold(self.variables[name].found.variable)
-            self._table.add(name, hold)
-            self.generation += 1
-        return self.holds[name]
-
-    def read(self, name: str) -> tuple[Mask, Mask]:
-        """Kept and trainable of a variable, bool arrays; all ones where it has no masks."""
-        if name in self.holds:
-            return self.holds[name].read()
-        own = self.variables[name].found.variable
-        if isinstance(own, MaskedWeight):
-            return own.kept, own.trainable
-        shape = self.variables[name].text.shape
-        return np.ones(shape, bool), np.ones(shape, bool)
-
-    def tell(self, observe: Callable[[], None]) -> None:
-        """Lets an audit know of each change when it is made, before another step.
-
-        Args:
-            observe: a bound method, kept weakly.
-        """
-        self._table.observers.append(weakref.WeakMethod(observe))
+        MaskTable.__init__(self, variables)
+        keras.losses.Loss.__init__(self, name="pastnet_masks")
+        self._loaded = _Loaded()
 
     def settle(self) -> None:
         """Compares held values with those of a file that was loaded, and holds them as they are.
 
         Not while it is loaded: Keras may load the masks before the weights.
         """
-        saved, self._table.loaded = self._table.loaded, None
+        saved, self._loaded.sums = self._loaded.sums, None
         if saved is None:
             return
         for hold in self.holds.values():
             hold.refer_anew()
-        self._table.resumed = Resumed.of(
+        self._loaded.resumed = Resumed.of(
             {n: (s, check_sums(self.holds[n], self.variables[n].axis)) for n, s in saved.items()}
         )
 
@@ -123,19 +62,7 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
     def resumed(self) -> Resumed | None:
         """What became of masks and held values when they were loaded; None where they weren't."""
         self.settle()
-        return self._table.resumed
-
-    def write(self, name: str, kept: Mask, trainable: Mask) -> None:
-        """Sets the masks of a variable."""
-        self.settle()
-        self.hold(name).write(kept, trainable)
-        self.version += 1
-        for reference in list(self._table.observers):
-            observe = reference()
-            if observe is None:
-                self._table.observers.remove(reference)
-            else:
-                observe()
+        return self._loaded.resumed
 
     def serialize(self) -> bytes:
         """Masks and check sums of what is held, one bit an element and mask, before compression.
@@ -181,7 +108,7 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
             kept, through = masks.get(name, (ones, ones))
             hold.kept.assign(kept)
             hold.through.assign(through)
-        self._table.loaded = {name: arrays[f"held_{at}"] for at, name in enumerate(names)}
+        self._loaded.sums = {name: arrays[f"held_{at}"] for at, name in enumerate(names)}
         self.version += 1
         if self.keeper is not None:
             self.keeper.retrace()
@@ -211,21 +138,12 @@ class MaskState(keras.losses.Loss, tf.train.experimental.PythonState):
             self.deserialize(store[STORED][()].tobytes())
 
 
-class _Table:
-    """What trackers shall not look into."""
+class _Loaded:
+    """What trackers shall not look into: check sums of a file, and what they were compared to."""
 
-    def __init__(self, variables: Sequence[Recorded]) -> None:
-        self.variables = {record.text.id: record for record in variables}
-        self.holds: dict[str, Hold] = {}
-        self.by_object: dict[int, Hold] = {}
-        self.loaded: dict[str, Sums] | None = None
+    def __init__(self) -> None:
+        self.sums: dict[str, Sums] | None = None
         self.resumed: Resumed | None = None
-        self.keeper: Any = None
-        self.observers: list[weakref.WeakMethod[Callable[[], None]]] = []
-
-    def add(self, name: str, hold: Hold) -> None:
-        self.holds[name] = hold
-        self.by_object[id(hold.variable)] = hold
 
 
 def check_sums(hold: Hold, axis: ChannelAxis) -> Sums:

@@ -12,6 +12,7 @@ on 2 cores, the last was the fastest that doesn't first compile for seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import CHANGED, KEPT, STATISTICS, TRAINABLE, channel_statistics
+from tb_pastnet.train.measure.place import EAGER, Place
+from tb_pastnet.train.model.variables import Recorded
 
 STACK_ELEMENTS = 1 << 16
 """Variables up to this size are stacked with others of their shape."""
@@ -42,7 +45,8 @@ class ChannelPass:
     Args:
         variables: tf.Variables of floating dtype and fixed shape.
         axes: how each splits into channels.
-        copies: past copies to hold room for; the first is taken now.
+        copies: past copies to hold room for. Eagerly each is taken now.
+        place: where it is computed.
 
     Example:
         >>> from tb_pastnet.core.axes import explicit_axis
@@ -54,12 +58,17 @@ class ChannelPass:
     """
 
     def __init__(
-        self, variables: Sequence[Any], axes: Sequence[ChannelAxis], copies: int = 1
+        self,
+        variables: Sequence[Any],
+        axes: Sequence[ChannelAxis],
+        copies: int = 1,
+        place: Place = EAGER,
     ) -> None:
         self._variables = tuple(variables)
         self._axes = tuple(axes)
+        self._place = place
         self._stacks = _stacks(self._variables, self._axes)
-        self._place = {
+        self._rows = {
             member: (number, row)
             for number, stack in enumerate(self._stacks)
             for row, member in enumerate(stack.members)
@@ -73,6 +82,12 @@ class ChannelPass:
         self._give: list[Any] = []
         for _ in range(copies):
             self._add_copy()
+
+    @classmethod
+    def of(cls, records: Sequence[Recorded], copies: int = 1, place: Place = EAGER) -> ChannelPass:
+        """That of recorded variables."""
+        variables = [record.found.variable for record in records]
+        return cls(variables, [record.axis for record in records], copies, place)
 
     @property
     def channels(self) -> int:
@@ -114,7 +129,7 @@ class ChannelPass:
             as no masks are known here.
         """
         function = self._replace[number] if replace else self._compare[number]
-        rows = function().numpy()[:, self._order]
+        rows = function()[:, self._order]
         result = np.zeros((len(STATISTICS), rows.shape[1]), np.float32)
         result[: CHANGED + 1] = rows[: CHANGED + 1]
         result[[KEPT, TRAINABLE]] = 1
@@ -131,24 +146,23 @@ class ChannelPass:
         owners = np.searchsorted(self._starts, suspects, side="right") - 1
         for member in np.unique(owners):
             channels = suspects[owners == member]
-            stack, row = self._place[member]
-            past = self._copies[number][stack][row].numpy()
+            stack, row = self._rows[member]
+            past = self._copies[number][stack].numpy()[row]
             current = self._variables[member].numpy()
             values = channel_statistics(current, past, self._axes[member])
             exact[:, channels] = values[:, channels - self._starts[member]]
         return exact
 
     def _add_copy(self) -> None:
-        with tf.init_scope():
-            copy = [
-                tf.Variable(self._read(stack), trainable=False, name="pastnet_copy")
-                for stack in self._stacks
-            ]
+        copy = [
+            self._place.variable(partial(self._read, stack), "pastnet_copy")
+            for stack in self._stacks
+        ]
         self._copies.append(copy)
 
         def assign(values: Sequence[Any]) -> Any:
             pairs = zip(copy, values, strict=True)
-            return tf.group(*[past.assign(value, read_value=False) for past, value in pairs])
+            return _true_after(*[past.assign(value, read_value=False) for past, value in pairs])
 
         def compare(values: Sequence[Any]) -> Any:
             parts = [
@@ -157,23 +171,22 @@ class ChannelPass:
             ]
             return tf.concat(parts, axis=1)
 
-        def take() -> None:
-            assign(self._read_all())
-
         def replace() -> Any:
             values = self._read_all()
             rows = compare(values)
             # Where some channels have to be computed again, the past values are still needed.
-            tf.cond(tf.reduce_any(rows[-1] > 0), tf.no_op, lambda: assign(values))
-            return rows
+            suspect = tf.reduce_any(rows[-1] > 0)
+            done = tf.cond(suspect, lambda: tf.constant(True), lambda: assign(values))
+            with tf.control_dependencies([done]):
+                return tf.identity(rows)
 
-        self._take.append(tf.function(take, autograph=False))
-        self._compare.append(tf.function(lambda: compare(self._read_all()), autograph=False))
-        self._replace.append(tf.function(replace, autograph=False))
-        self._give.append(tf.function(lambda: self._apart(copy), autograph=False))
+        self._take.append(self._place.function(lambda: assign(self._read_all())))
+        self._compare.append(self._place.fetch(lambda: compare(self._read_all())))
+        self._replace.append(self._place.fetch(replace))
+        self._give.append(self._place.function(lambda: self._apart(copy)))
 
     def _apart(self, copy: Sequence[Any]) -> list[Any]:
-        places = [self._place[member] for member in range(len(self._variables))]
+        places = [self._rows[member] for member in range(len(self._variables))]
         return [
             tf.reshape(copy[stack][row], variable.shape)
             for variable, (stack, row) in zip(self._variables, places, strict=True)
@@ -209,12 +222,17 @@ def _stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[_Stac
     return list(stacks.values())
 
 
+def _true_after(*operations: Any) -> Any:
+    with tf.control_dependencies(operations):
+        return tf.constant(True)
+
+
 def _reduce(current: Any, past: Any, axis: ChannelAxis) -> Any:
     """Rows norm, past_norm, delta_norm, delta_max, changed and suspect of (members, *view)."""
     if current.dtype not in (tf.float32, tf.float64):
         current, past = tf.cast(current, tf.float32), tf.cast(past, tf.float32)
     over = [number + 1 for number in range(len(axis.view)) if number not in axis.axes]
-    shape = [current.shape[0], *(n for at, n in enumerate(axis.view) if at in axis.axes)]
+    shape = [current.shape.as_list()[0], *(n for at, n in enumerate(axis.view) if at in axis.axes)]
 
     def reduced(function: Any, values: Any) -> Any:
         return function(values, over) if axis.elements > 1 else tf.reshape(values, shape)

@@ -24,7 +24,7 @@ def small(*layers):
 
 
 def audit_of(model, **settings):
-    return Audit(model, network(model).variables, **settings)
+    return Audit.of(model, network(model).variables, **settings)
 
 
 def move(model, channel=0, by=1.0, layer=0):

@@ -26,7 +26,7 @@ def small():
 
 
 def audit_of(model, **settings):
-    return Audit(model, network(model).variables, **settings)
+    return Audit.of(model, network(model).variables, **settings)
 
 
 def move(model):
@@ -53,7 +53,7 @@ def test_other_masks_need_no_new_function(model, masks, monkeypatch):
         made.append(len(watches))
         return which_moved(watches)
 
-    monkeypatch.setattr("tb_pastnet.train.audit.audit.which_moved", counted)
+    monkeypatch.setattr("tb_pastnet.train.audit.compiled.which_moved", counted)
     masks.freeze(KERNEL, channels=[1])
     masks.thaw(KERNEL, channels=[0])
     assert audit.check(2) == []

@@ -1,0 +1,57 @@
+"""Where what is measured is computed: eagerly, or by ops of a graph that a session runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+
+class Place(Protocol):
+    """Makes variables, and functions of TensorFlow code.
+
+    Code that is given to it works eagerly and in a graph alike: it reads variables by
+    `tf.convert_to_tensor` and `read_value`, and writes them by `assign(…, read_value=False)`.
+    """
+
+    def variable(self, build: Callable[[], Any], name: str) -> Any:
+        """A variable that isn't trained, of the shape and dtype that `build` gives.
+
+        It has `assign`, `read_value` and `numpy`. Eagerly it has the value of now; in a graph it
+        has one once it is assigned.
+        """
+
+    def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """Runs the code each time that it is called."""
+
+    def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """Likewise, of code that gives one tensor: the result is an array."""
+
+
+class Eager:
+    """The place of variables that have their values at hand.
+
+    Example:
+        >>> weight = EAGER.variable(lambda: tf.ones(2), "weight")
+        >>> EAGER.fetch(lambda: 2 * weight)().tolist()
+        [2.0, 2.0]
+    """
+
+    def variable(self, build: Callable[[], Any], name: str) -> Any:
+        """See `Place`."""
+        with tf.init_scope():
+            return tf.Variable(build(), trainable=False, name=name)
+
+    def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """See `Place`. It is compiled by its first call."""
+        compiled: Callable[[], Any] = tf.function(build, autograph=False)
+        return compiled
+
+    def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """See `Place`."""
+        compiled = self.function(build)
+        return lambda: compiled().numpy()
+
+
+EAGER = Eager()
