@@ -1,0 +1,194 @@
+"""Copies a part of a graph inside of that graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.v1.clones.flow import copy_contexts, inside_flow
+from tb_pastnet.v1.clones.functions import own_functions
+from tb_pastnet.v1.clones.gradients import closes_over, own_gradient
+from tb_pastnet.v1.clones.part import Part
+
+Pair = tuple[Any, Any]
+
+
+class Copied(NamedTuple):
+    """What is in the place of the tensors and operations of a part.
+
+    Attributes:
+        tensors: by the name of a tensor that was replaced the other one.
+        operations: by the name of an operation its copy.
+    """
+
+    tensors: Mapping[str, Any]
+    operations: dict[str, Any]
+
+    def __call__(self, element: Any) -> Any:
+        """Gives the copy of a tensor or operation; itself, where the copy uses the same one."""
+        if isinstance(element, tf.Operation):
+            return self.operations.get(element.name, element)
+        if element.name in self.tensors:
+            return self.tensors[element.name]
+        operation = self.operations.get(element.op.name)
+        return element if operation is None else operation.outputs[element.value_index]
+
+
+def storage(variable: Any) -> Any:
+    """The tensor that stands for a tf.Variable of a graph: its reference, or its handle."""
+    return variable.op.outputs[0]
+
+
+def copy_part(part: Part, replaced: Iterable[Pair], scope: str) -> Copied:
+    """Copies the operations of a part of a graph.
+
+    The copy takes from outside what the part takes, the same inputs and variables, but for those
+    that are replaced. It has gradients where the part has, also through branches and loops. It
+    waits for no control dependencies of the caller, and is in none of its branches and loops.
+
+    Args:
+        part: `Part(graph, starts)`, after its `take(outputs)` and `check(doing)`.
+        replaced: pairs of a tensor that the part takes from outside, and of that which the copy
+            takes in its place, of the same dtype. For a variable that is `storage(variable)`: a
+            reference variable takes the place of one, a resource variable that of one.
+        scope: the full name scope of the copy. Names that are taken get a number.
+
+    Returns:
+        A function from tensors and operations of the part to those of the copy.
+
+    Example:
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.placeholder(tf.float32, name="x")
+        ...     weight, other = tf.Variable(2.0), tf.Variable(3.0)
+        ...     y = x * weight
+        ...     part = Part(graph, frozenset({x.name}))
+        ...     part.take([y])
+        ...     part.check("copy a network")
+        ...     copied = copy_part(part, [(storage(weight), storage(other))], "copy")
+        ...     with tf.Session() as session:
+        ...         session.run(tf.global_variables_initializer())
+        ...         [float(one) for one in session.run([y, copied(y)], {x: 5.0})]
+        [10.0, 15.0]
+    """
+    copied = Copied({old.name: new for old, new in replaced}, {})
+    graph = part.graph
+    with graph.as_default(), graph.control_dependencies(None):
+        imported = tf.import_graph_def(
+            _definition(part, scope, copied),
+            _from_outside(part, copied),
+            return_elements=list(part.operations),
+            name=scope + "/",
+        )
+        copied.operations.update(zip(part.operations, imported, strict=True))
+        copy_contexts(graph, lambda name: _renamed(name, graph, copied), scope)
+    return copied
+
+
+def _definition(part: Part, scope: str, copied: Copied) -> Any:
+    """What is imported. It holds no name that would tie it to the original."""
+    nodes = [operation.node_def for operation in part.operations.values()]
+    within_flow = inside_flow(part.graph)
+    for node, operation in zip(nodes, part.operations.values(), strict=True):
+        in_flow = node.name in within_flow
+        rewire = partial(_rewired, operation, part, copied, in_flow)
+        own_gradient(operation, node, in_flow, rewire)
+        if "frame_name" in node.attr:  # of a loop of control flow v1
+            node.attr["frame_name"].s = f"{scope}/{node.attr['frame_name'].s.decode()}".encode()
+        if "_class" in node.attr:
+            places = node.attr["_class"].list
+            own = [at for at in places.s if at.decode().removeprefix("loc:@") in part.operations]
+            places.s[:] = own
+            if not own:
+                del node.attr["_class"]
+    return tf.GraphDef(
+        node=nodes,
+        library=own_functions(part.functions, part.operations.values(), nodes),
+        versions=part.graph.graph_def_versions,
+    )
+
+
+def _from_outside(part: Part, copied: Copied) -> dict[str, Any]:
+    """By the names that an import doesn't find, or isn't to take, the tensors in their place."""
+    found = {}
+    for operation in part.operations.values():
+        for tensor in operation.inputs:
+            if tensor.name in copied.tensors or tensor.op.name not in part.operations:
+                found[tensor.name] = copied(tensor)
+        for control in operation.control_inputs:
+            if control.name not in part.operations:
+                found["^" + control.name] = _done(control, copied)
+    return found
+
+
+def _done(operation: Any, copied: Copied) -> Any:
+    """A tensor that is there when an operation is done."""
+    if operation.outputs:
+        return copied(operation.outputs[0])
+    with tf.control_dependencies([operation]):
+        return tf.constant(0, name="done")
+
+
+def _renamed(name: str, graph: Any, copied: Copied) -> str | None:
+    tensor = graph.as_graph_element(name)
+    copy = copied(tensor)
+    return None if copy is tensor and name not in copied.tensors else str(copy.name)
+
+
+def _rewired(
+    operation: Any,
+    part: Part,
+    copied: Copied,
+    in_flow: bool,
+    results: Sequence[Any],
+    given: Sequence[Any],
+) -> Sequence[Any]:
+    """The gradients of a copied operation, where its original's close over the original network.
+
+    Args:
+        operation: the original.
+        part: that it is of.
+        copied: the copy of that.
+        in_flow: whether it is in a branch or loop of control flow v1.
+        results: the gradients.
+        given: what they were made of.
+
+    Raises:
+        InvalidArgument: they use what the copy can't have of its own.
+    """
+    found = tf.nest.flatten(results, expand_composites=True)
+    known = {*copied.operations, *copied.tensors}
+    ends = (one.name for one in (*given, *copied.tensors.values()) if isinstance(one, tf.Tensor))
+    copies = (one.name for one in copied.operations.values())
+    gradient = Part(part.graph, frozenset({*known, *part.starts, *ends, *copies}))
+    gradient.take(one for one in found if isinstance(one, tf.Tensor))
+    foreign = gradient.variables.keys() - part.variables.keys()
+    uses = gradient.reached & known
+    if not uses and not foreign:
+        return results
+    if in_flow:
+        raise closes_over(copied(operation).name)
+    if foreign:
+        raise _foreign(operation.name, foreign)
+    gradient.check(f"take a gradient through the copy of {operation.name!r}")
+    outside = [
+        tensor
+        for one in gradient.operations.values()
+        for each in (one.inputs, *(control.outputs for control in one.control_inputs))
+        for tensor in each
+    ]
+    pairs = [(one, copied(one)) for one in outside if copied(one) is not one]
+    own = copy_part(gradient, pairs, copied(operation).name + "_gradient")
+    moved = [own(one) if isinstance(one, tf.Tensor) else one for one in found]
+    return tuple(tf.nest.pack_sequence_as(results, moved, expand_composites=True))
+
+
+def _foreign(name: str, variables: Iterable[str]) -> InvalidArgument:
+    return InvalidArgument(
+        f"Could not take a gradient through the copy of {name!r}: expected a custom gradient that "
+        f"uses variables of the network, got {', '.join(sorted(variables))}, which its outputs "
+        f"don't use. Use it in the function itself as well, or add it to share."
+    )

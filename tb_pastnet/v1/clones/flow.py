@@ -1,0 +1,127 @@
+"""Branches and loops of control flow v1: what their gradients need beside their operations.
+
+Operations of v2 hold theirs in functions. Those of v1 are marked by contexts, which the graph lists
+in two collections, the outermost of them with those inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+_KEYS = (tf.GraphKeys.COND_CONTEXT, tf.GraphKeys.WHILE_CONTEXT)
+
+_SINGLE = (
+    "pred_name",
+    "pivot_name",
+    "pivot_for_pred_name",
+    "pivot_for_body_name",
+    "maximum_iterations_name",
+)
+"""Fields with the name of one tensor."""
+
+_MANY = ("loop_exit_names", "loop_enter_names")
+"""Fields with the names of several."""
+
+Rename = Callable[[str], str | None]
+"""The name of a tensor in the copy, or None of one that isn't copied."""
+
+
+def anchors(graph: Any, names: Collection[str]) -> list[Any]:
+    """The tensors that stand for the branches and loops that some operations are in.
+
+    Args:
+        graph: a tf.Graph.
+        names: of the operations.
+    """
+    return [
+        graph.as_graph_element(name)
+        for _, context in _roots(graph)
+        for definition in _nested(context.to_proto())
+        if any(_operation(value) in names for value in _inside(definition))
+        for name in _named(definition)
+    ]
+
+
+def inside_flow(graph: Any) -> set[str]:
+    """The names of all operations in branches and loops of control flow v1."""
+    return {
+        _operation(value)
+        for _, context in _roots(graph)
+        for definition in _nested(context.to_proto())
+        for value in _inside(definition)
+    }
+
+
+def copy_contexts(graph: Any, rename: Rename, scope: str) -> None:
+    """Marks copied operations as those of the same branches and loops of their own.
+
+    Args:
+        graph: that of both.
+        rename: from names of tensors to those in the copy.
+        scope: the name scope of the copy.
+    """
+    for key, context in _roots(graph):
+        definition = context.to_proto()
+        pivot = definition.pivot_name
+        if rename(pivot) not in (None, pivot):
+            _rename(definition, rename, scope)
+            graph.add_to_collection(key, type(context).from_proto(definition))
+
+
+def _roots(graph: Any) -> list[tuple[str, Any]]:
+    return [(key, context) for key in _KEYS for context in graph.get_collection(key)]
+
+
+def _nested(definition: Any) -> Iterator[Any]:
+    yield definition
+    for one in definition.nested_contexts:
+        yield from _nested(getattr(one, one.WhichOneof("ctxt")))
+
+
+def _inside(definition: Any) -> set[str]:
+    values = definition.values_def
+    return set(values.values) - set(values.external_values)
+
+
+def _named(definition: Any) -> list[str]:
+    single = [getattr(definition, key, "") for key in _SINGLE]
+    return [name for name in single if name] + [
+        name for key in _MANY for name in getattr(definition, key, ())
+    ]
+
+
+def _operation(tensor: str) -> str:
+    return tensor.split(":", maxsplit=1)[0]
+
+
+def _rename(definition: Any, rename: Rename, scope: str) -> None:
+    """Renames all tensors in the definition of a context; those that aren't copied are left out."""
+    definition.context_name = f"{scope}/{definition.context_name}"
+    for key in _SINGLE:
+        if getattr(definition, key, ""):
+            setattr(definition, key, rename(getattr(definition, key)))
+    for key in _MANY:
+        if hasattr(definition, key):
+            names = getattr(definition, key)
+            names[:] = _known(names, rename)
+    values = definition.values_def
+    inside = _known(_inside(definition), rename)
+    outside = {rename(key): rename(value) for key, value in values.external_values.items()}
+    values.external_values.clear()
+    values.external_values.update({a: b for a, b in outside.items() if a and b})
+    values.values[:] = [*inside, *values.external_values]
+    kept = []
+    for one in definition.nested_contexts:
+        nested = getattr(one, one.WhichOneof("ctxt"))
+        if rename(nested.pivot_name) is not None:
+            _rename(nested, rename, scope)
+            kept.append(one)
+    del definition.nested_contexts[:]
+    definition.nested_contexts.extend(kept)
+
+
+def _known(names: Iterable[str], rename: Rename) -> list[str]:
+    return sorted(name for name in map(rename, names) if name is not None)

@@ -1,0 +1,117 @@
+"""The functions that operations call, such as loops and branches of control flow v2."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.v1.clones.gradients import CALLS, closed_gradient
+
+_COPIES = itertools.count(1)
+
+
+_SINGLE = ("If", "StatelessIf", "Case", "StatelessCase")
+"""Their first input chooses the function, and isn't passed on."""
+
+_PASS_ON = ("Enter", "Identity", "Switch")
+
+
+def called_functions(graph: Any, operations: Iterable[Any]) -> dict[str, Any]:
+    """The definitions of all functions that operations call, by name, also from within others."""
+    pending = [one.name for operation in operations for one in _names(operation.node_def)]
+    if not pending:
+        return {}
+    library = {one.signature.name: one for one in graph.as_graph_def().library.function}
+    found: dict[str, Any] = {}
+    while pending:
+        name = pending.pop()
+        if name in library and name not in found:
+            found[name] = library[name]
+            pending += [one.name for node in found[name].node_def for one in _names(node)]
+    return found
+
+
+def own_functions(functions: Mapping[str, Any], operations: Iterable[Any], nodes: Any) -> Any:
+    """Gives copied operations functions of their own.
+
+    A gradient adds outputs to the functions of the loops and branches that it goes through. Two
+    operations with the same one can't both have gradients.
+
+    Args:
+        functions: as they are called by the originals, by name.
+        operations: the originals.
+        nodes: the definitions of their copies, which are changed.
+
+    Returns:
+        A library for their graph.
+    """
+    library = tf.GraphDef().library
+    if not functions:
+        return library
+    number = next(_COPIES)
+    copies = {name: library.function.add() for name in functions}
+    for name, copy in copies.items():
+        copy.CopyFrom(functions[name])
+    for operation in operations:
+        _tell_variables(operation.node_def, list(map(_variable, operation.inputs)), copies)
+    names = {name: f"{name}_copy_{number}" for name in functions}
+    for name, copy in copies.items():
+        copy.signature.name = names[name]
+        _rename(copy.node_def, names)
+        for node in copy.node_def:
+            closed_gradient(node)
+    _rename(nodes, names)
+    return library
+
+
+def _tell_variables(node: Any, given: Sequence[Any], functions: Mapping[str, Any]) -> None:
+    """Says of the arguments of functions which variables they are.
+
+    A function that is made of a definition needs the shapes of variables for its gradient.
+
+    Args:
+        node: the definition of an operation that calls functions.
+        given: for each of its inputs the attributes of a variable, or None.
+        functions: the definitions that are changed, by name.
+    """
+    given = given[node.op in _SINGLE :]
+    for called in _names(node):
+        function = functions.get(called.name)
+        if function is None or not any(given):
+            continue
+        known = {}
+        for argument, variable in zip(function.signature.input_arg, given, strict=False):
+            if variable is not None:
+                known[argument.name] = variable
+                del argument.handle_data[:]
+                argument.handle_data.add(
+                    dtype=variable["dtype"].type, shape=variable["shape"].shape
+                )
+        for inner in function.node_def:
+            _tell_variables(inner, [known.get(name) for name in inner.input], functions)
+
+
+def _variable(tensor: Any) -> Any:
+    operation = tensor.op
+    while operation.type in _PASS_ON:
+        operation = operation.inputs[0].op
+    return operation.node_def.attr if operation.type == "VarHandleOp" else None
+
+
+def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        # TensorFlow finds the gradient of a tf.function by its name.
+        if node.op not in CALLS:
+            for one in _names(node):
+                one.name = names.get(one.name, one.name)
+
+
+def _names(node: Any) -> Iterator[Any]:
+    """The places in a node where functions are named."""
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func
+        yield from value.list.func
