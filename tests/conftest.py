@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 import hypothesis
 import pytest
 
+from tests.devices import two_devices, two_workers  # noqa: F401 - fixtures
 from tests.patience import be_patient
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -57,6 +57,12 @@ class Interpreter:
         assert not error, error
         return str(said)
 
+    def kill(self) -> None:
+        """Ends it wherever it is."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
     def close(self) -> None:
         if self._process is not None:
             self._process.communicate()

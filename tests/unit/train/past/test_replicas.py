@@ -1,4 +1,4 @@
-"""The past of variables that a MirroredStrategy keeps on two devices."""
+"""The past of variables that a strategy keeps on two devices, or in two workers."""
 
 from __future__ import annotations
 
@@ -37,16 +37,21 @@ def train(x):
 outputs = [model(x).numpy()]
 for _ in range(3):
     given = strategy.experimental_local_results(train(x))
-    assert len(given) == 2
+    assert len(given) == local
     for replica in given:
         np.testing.assert_allclose(replica, outputs[-2:][0], atol=1e-3)
     outputs.append(model(x).numpy())
     assert np.abs(outputs[-1] - outputs[-2]).min() > 0.05
     np.testing.assert_allclose(past(x), outputs[-2], atol=1e-3)
-print("one step ago in both")
+print("one step ago in", len(given))
 """
 
 
 @pytest.mark.parametrize("kind", ["PastVariables", "PastDeltas"])
 def test_each_replica_sees_the_network_of_one_step_ago(two_devices, kind):
-    assert "one step ago in both" in two_devices.run(PROGRAM, kind=kind)
+    assert "one step ago in 2" in two_devices.run(PROGRAM, kind=kind, local=2)
+
+
+@pytest.mark.parametrize("kind", ["PastVariables", "PastDeltas"])
+def test_each_worker_sees_the_network_of_one_step_ago(two_workers, kind):
+    assert two_workers.run(PROGRAM, kind=kind, local=1) == ["one step ago in 1\n"] * 2
