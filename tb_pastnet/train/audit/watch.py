@@ -17,6 +17,7 @@ from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.hold import Hold
 from tb_pastnet.train.measure.reduce import STACK_ELEMENTS
 from tb_pastnet.train.model.variables import Recorded
+from tb_pastnet.train.unscoped import unscoped
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,7 +105,10 @@ class Watch:
     def refer(self) -> None:
         """Takes the value of now as what `trainable=False` holds."""
         with tf.init_scope():
-            self.reference = tf.Variable(self.value(), trainable=False, name="pastnet_held")
+            value = self.value()
+            self.reference = unscoped(
+                lambda: tf.Variable(value, trainable=False, name="pastnet_held")
+            )
 
     def value(self) -> Any:
         """The value now, of the first replica."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_pastnet.train.unscoped import unscoped
+
 
 class StandIn:
     """Stands in for a variable; in between it is empty.
@@ -28,11 +30,14 @@ class StandIn:
 
     def __init__(self, variable: Any, name: str = "pastnet_stand_in") -> None:
         self._nothing = tf.zeros([0], variable.dtype)
-        with tf.init_scope(), tf.device(variable.device):
+        with tf.init_scope():
+            self.variable = unscoped(lambda: self._made(variable.device, name))
+
+    def _made(self, device: str, name: str) -> Any:
+        with tf.device(device):
             # Only without a shape of its own can it be emptied.
-            self.variable = tf.Variable(
-                self._nothing, trainable=False, shape=tf.TensorShape(None), name=name
-            )
+            shape = tf.TensorShape(None)
+            return tf.Variable(self._nothing, trainable=False, shape=shape, name=name)
 
     @property
     def handle(self) -> Any:

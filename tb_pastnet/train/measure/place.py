@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from tb_pastnet.train.unscoped import unscoped
+
 
 class Place(Protocol):
     """Makes variables, and functions of TensorFlow code.
@@ -41,7 +43,8 @@ class Eager:
     def variable(self, build: Callable[[], Any], name: str) -> Any:
         """See `Place`."""
         with tf.init_scope():
-            return tf.Variable(build(), trainable=False, name=name)
+            value = build()
+            return unscoped(lambda: tf.Variable(value, trainable=False, name=name))
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """See `Place`. It is compiled by its first call."""

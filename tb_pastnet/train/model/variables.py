@@ -17,6 +17,7 @@ from tb_pastnet.core.axes import (
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.walk import Found, find_variables, tf_variable
+from tb_pastnet.train.past.replicas import differs
 
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
@@ -117,6 +118,8 @@ def _unusable(variable: Any) -> str | None:
         return f"its shape {variable.shape} isn't fixed"
     if variable.shape.num_elements() == 0:
         return "it has no elements"
+    if differs(variable):
+        return "it has another value in each replica"
     return None
 
 

@@ -23,13 +23,20 @@ def primary(variable: Any) -> Any:
     inner = tf_variable(variable)
     if not isinstance(inner, tf.distribute.DistributedValues):
         return variable
-    if inner.synchronization == tf.VariableSynchronization.ON_READ:
+    if differs(inner):
         raise InvalidArgument(
             f"Could not keep the past of {inner.name!r}: expected a variable that is equal in all "
             f"replicas, got one that is summed up when it is read. Make it without "
             f"synchronization=ON_READ."
         )
     return copies(inner)[0]
+
+
+def differs(variable: Any) -> bool:
+    """Whether a tf.Variable has another value in each replica, which are summed when it is read."""
+    if not isinstance(variable, tf.distribute.DistributedValues):
+        return False
+    return bool(variable.synchronization == tf.VariableSynchronization.ON_READ)
 
 
 def copies(variable: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.train.graphs.trace import Trace
-from tb_pastnet.train.past.replicas import primary
+from tb_pastnet.train.unscoped import unscoped
 
 
 class Scratch:
@@ -37,11 +37,11 @@ class Scratch:
     def add(self, variable: Any) -> None:
         """Keeps a copy of a tf.Variable from now on."""
         with tf.init_scope():
-            copy = tf.Variable(
-                variable.read_value(), trainable=False, name="scratch", shape=variable.shape
+            value, shape = variable.read_value(), variable.shape
+            copy = unscoped(
+                lambda: tf.Variable(value, trainable=False, name="scratch", shape=shape)
             )
-        # Within the scope of a strategy it was made for each replica.
-        self._copies[id(variable.handle)] = variable, primary(copy)
+        self._copies[id(variable.handle)] = variable, copy
 
     def standing_in(self, trace: Trace) -> dict[int, Any]:
         """By `id` of each current handle that a trace writes to, that of its copy, just filled."""

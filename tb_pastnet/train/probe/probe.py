@@ -18,6 +18,7 @@ from tb_pastnet.train.graphs.trace import STATE, Capture, Trace
 from tb_pastnet.train.graphs.uses import READS
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.model.variables import Network
+from tb_pastnet.train.past.replicas import primary
 from tb_pastnet.train.probe.measures import Pair, changes
 from tb_pastnet.train.probe.outputs import Outputs
 from tb_pastnet.train.probe.probed import Probed, probed
@@ -172,7 +173,8 @@ class _Run:
 
 def _sources(variable: Any) -> tuple[Any, ...]:
     # With its past value in all of them, the masks of now don't matter.
-    return variable.sources if isinstance(variable, MaskedWeight) else (variable,)
+    sources = variable.sources if isinstance(variable, MaskedWeight) else (variable,)
+    return tuple(primary(source) for source in sources)
 
 
 def _written(trace: Trace, name: str) -> list[Any]:
