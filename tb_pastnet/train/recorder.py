@@ -32,6 +32,9 @@ class Recorder(Recording):
     after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
     on.
 
+    Under a MultiWorkerMirroredStrategy the chief writes. In other workers a Recorder only checks
+    its arguments: it makes no directory and measures nothing. None ever waits for another worker.
+
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.

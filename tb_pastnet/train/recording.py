@@ -19,6 +19,7 @@ from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.measure.schedule import Action, Schedule
 from tb_pastnet.train.model.variables import Network
 from tb_pastnet.train.offers import Offers
+from tb_pastnet.train.workers import writes
 
 Own = TypeVar("Own", bound="Recording")
 
@@ -27,7 +28,8 @@ class Recording:
     """Follows the steps of a training, and writes a record where one is due.
 
     Nothing here raises into training, or waits for the disk: what fails is logged once per cause
-    and counted.
+    and counted. Of several workers of a strategy only the chief writes; in the others, whose values
+    are the same, nothing is measured, and no method does anything.
 
     Args:
         logdir: the run's directory.
@@ -58,20 +60,27 @@ class Recording:
         self._feed = feed
         self._notes = notes
         self._functions = functions
-        self._run = create_lineage(os.fspath(logdir))
-        self._segments = self._new_segments()
-        try:
-            self._segments.open()
-        except Exception as error:
-            raise unwritable(os.fspath(logdir), error) from error
         self._sink: Sink | None = None
         self._closed = False
         self._pid = os.getpid()
+        self._writes = writes(record.found.variable for record in network.everything)
+        if self._writes:
+            self._run = create_lineage(os.fspath(logdir))
+            self._segments = self._new_segments()
+            try:
+                self._segments.open()
+            except Exception as error:
+                raise unwritable(os.fspath(logdir), error) from error
 
     @property
     def last_step(self) -> int | None:
         """The last step that was seen; None before the first."""
         return self._schedule.last
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing is left to do, or it is that of another process."""
+        return self._closed or not self._writes or os.getpid() != self._pid
 
     def record(self, step: int) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
@@ -79,7 +88,7 @@ class Recording:
         Args:
             step: the number of the update.
         """
-        if self._closed or os.getpid() != self._pid:
+        if self._idle:
             return
         try:
             self._advance(int(step))
@@ -93,12 +102,12 @@ class Recording:
         `PastNetCallback` calls it. In a loop of your own it is needed only where you set
         `trainable` without compiling anew, and want to be told of that at once.
         """
-        if not self._closed and os.getpid() == self._pid:
+        if not self._idle:
             self._feed.observe()
 
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
-        if self._closed or os.getpid() != self._pid:
+        if self._idle:
             return
         try:
             self._offers.copy(self._schedule.sync())
@@ -111,7 +120,7 @@ class Recording:
         Args:
             initial_step: the step of the values now.
         """
-        if self._closed or os.getpid() != self._pid:
+        if self._idle:
             return
         try:
             self._restart(initial_step)
@@ -126,11 +135,12 @@ class Recording:
             closed: whether training ends here, as far as it is known; the log may still go on.
 
         Returns:
-            True where they are: they survive kill -9. False where some aren't yet, which are then
-            tried again, or were dropped since the last flush, which are counted.
+            True where they are: they survive kill -9; also in a worker that doesn't write. False
+            where some aren't yet, which are then tried again, or were dropped since the last flush,
+            which are counted.
         """
-        if self._closed or os.getpid() != self._pid:
-            return False
+        if self._idle:
+            return not self._writes
         self._tell_late()
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
@@ -140,7 +150,7 @@ class Recording:
         Args:
             timeout: seconds to wait at most.
         """
-        if self._closed or os.getpid() != self._pid:
+        if self._idle:
             return
         self._tell_late()
         self._closed = True

@@ -33,6 +33,9 @@ class Masks(MaskCommands):
     step of your own has to be traced again, which `fit` does by itself. The masks are saved with
     the model (.keras, .weights.h5, tf.train.Checkpoint); `pastnet.load_model` brings them back.
 
+    Under a MultiWorkerMirroredStrategy make them, and call what changes them, in every worker: what
+    would set other masks than another worker is an error, in all of them.
+
     Args:
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables. The
             masks that it carries already are taken up.

@@ -11,6 +11,7 @@ import numpy as np
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.hold import Hold, Mask
 from tb_pastnet.train.model.variables import Recorded
+from tb_pastnet.train.workers import check_agreed
 
 
 class MaskTable:
@@ -91,7 +92,13 @@ class MaskTable:
         self._table.observers.append(weakref.WeakMethod(observe))
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
-        """Sets the masks of a variable."""
+        """Sets the masks of a variable, the same in all workers of a strategy.
+
+        Raises:
+            InvalidArgument: another worker sets others, or none.
+        """
+        variable = self.variables[name].found.variable
+        check_agreed(variable, f"the masks of {name!r}", kept, trainable)
         self.settle()
         self.hold(name).write(kept, trainable)
         self.version += 1
