@@ -41,8 +41,20 @@ def one_graph(elements: Iterable[Any], graph: Any, doing: str) -> None:
         InvalidArgument: one is of another graph.
     """
     for one in elements:
-        if getattr(one, "graph", graph) is not graph:
+        if _outermost(getattr(one, "graph", graph)) is not _outermost(graph):
             raise InvalidArgument(
                 f"Could not {doing}: expected tensors and variables of one graph, got {one.name!r} "
                 f"of another one. Build all of it in the same tf.Graph."
             )
+
+
+def inside(graph: Any) -> Any:
+    """The graph to build in: where a branch or a loop of this graph is built, that of its body."""
+    current = tf.get_default_graph()
+    return current if _outermost(current) is graph else graph
+
+
+def _outermost(graph: Any) -> Any:
+    while graph.building_function:
+        graph = graph.outer_graph
+    return graph

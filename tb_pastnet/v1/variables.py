@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
+from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -93,7 +95,8 @@ def graph_variables(graph: Any = None, scope: str | None = None) -> list[GraphVa
             at the end changes nothing. None or "": all.
 
     Returns:
-        Them in the order in which the collections have them, each once.
+        Each once, in the order in which they were made, first those of GLOBAL_VARIABLES, then those
+        of LOCAL_VARIABLES.
 
     Example:
         >>> with tf.Graph().as_default():
@@ -129,6 +132,40 @@ def graph_variable(variable: Any) -> GraphVariable:
     return next(listed, GraphVariable(name, parts, any(part.trainable for part in parts)))
 
 
+def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[GraphVariable]:
+    """Chooses some of the variables of a graph.
+
+    Args:
+        wanted: names, ends of names, scopes, patterns such as `"*/kernel"`, or variables as
+            `graph_variable` takes them; or a single name, scope or pattern.
+        among: what there is to choose from.
+
+    Returns:
+        Them in the order of `among`. None, where nothing is wanted or fits the patterns.
+
+    Raises:
+        InvalidArgument: a variable is none of these.
+        UnknownName: a name fits none, or several.
+    """
+    known = {one.name: one for one in among}
+    chosen: set[str] = set()
+    for want in (wanted,) if isinstance(wanted, str) else wanted:
+        if not isinstance(want, str):
+            name = graph_variable(want).name
+            if name not in known:
+                raise InvalidArgument(
+                    f"Could not choose {name!r}: expected a variable that the network uses, got "
+                    f"another one. Correct variables=."
+                )
+            chosen.add(name)
+        elif any(mark in want for mark in "*?["):
+            chosen.update(name for name in known if fnmatchcase(name, want))
+        else:
+            below = [name for name in known if within(name, want)]
+            chosen.update(below or [resolve(want, known)])
+    return [one for name, one in known.items() if name in chosen]
+
+
 def within(name: str, scope: str | None) -> bool:
     """Whether a name lies in a scope, by whole parts of the path.
 
@@ -141,8 +178,11 @@ def within(name: str, scope: str | None) -> bool:
 
 
 def _all(graph: Any) -> list[GraphVariable]:
+    # Which collection a graph has first differs from process to process.
+    first = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
+    keys = [*first, *sorted({*graph.collections} - {*first}, key=str)]
     # Each collection of an imported graph has objects of its own for the same variables.
-    parts = {part.op.name: part for key in graph.collections for part in _listed(graph, key)}
+    parts = {part.op.name: part for key in keys for part in _listed(graph, key)}
     trained = {part.op.name for part in _listed(graph, tf.GraphKeys.TRAINABLE_VARIABLES)}
     wholes: dict[str, list[Any]] = {}
     for part in parts.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,20 +20,36 @@ def graph() -> Iterator[Any]:
 @pytest.fixture(params=["reference", "resource"])
 def kind(request: pytest.FixtureRequest) -> Iterator[str]:
     """How variables are kept that the test makes."""
-    was = tf.resource_variables_enabled()
-    (
-        tf.enable_resource_variables
-        if request.param == "resource"
-        else tf.disable_resource_variables
-    )()
-    yield request.param
-    (tf.enable_resource_variables if was else tf.disable_resource_variables)()
+    with _resource_variables(request.param == "resource"):
+        yield request.param
 
 
 @pytest.fixture(params=["v1", "v2"])
 def control_flow(request: pytest.FixtureRequest) -> Iterator[str]:
     """Which conditionals and loops the test builds."""
+    with _control_flow_v2(request.param == "v2"):
+        yield request.param
+
+
+@pytest.fixture(params=["reference-v1", "resource-v1", "resource-v2"])
+def world(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Both. The functions of TensorFlow that v2 makes of branches take no reference variables."""
+    kind, flow = request.param.split("-")
+    with _resource_variables(kind == "resource"), _control_flow_v2(flow == "v2"):
+        yield request.param
+
+
+@contextmanager
+def _resource_variables(enabled: bool) -> Iterator[None]:
+    was = tf.resource_variables_enabled()
+    (tf.enable_resource_variables if enabled else tf.disable_resource_variables)()
+    yield
+    (tf.enable_resource_variables if was else tf.disable_resource_variables)()
+
+
+@contextmanager
+def _control_flow_v2(enabled: bool) -> Iterator[None]:
     was = tf.control_flow_v2_enabled()
-    (tf.enable_control_flow_v2 if request.param == "v2" else tf.disable_control_flow_v2)()
-    yield request.param
+    (tf.enable_control_flow_v2 if enabled else tf.disable_control_flow_v2)()
+    yield
     (tf.enable_control_flow_v2 if was else tf.disable_control_flow_v2)()

@@ -169,11 +169,9 @@ def test_what_comes_after_waits(kind):
             assert session.run(past) == step
 
 
-def test_a_sync_in_a_branch(control_flow):
-    # TensorFlow's own functions, so also the branches of v2, take no reference variables.
-    resource = control_flow == "v2"
-    variable("net/w", 3.0, use_resource=resource)
-    past = variable("past/w", 0.0, use_resource=resource)
+def test_a_sync_in_a_branch(world):
+    variable("net/w", 3.0)
+    past = variable("past/w", 0.0)
     chosen = tf.placeholder(tf.bool, ())
     branch = tf.cond(chosen, lambda: tf.group(sync_op("net", "past")), tf.no_op)
     found = []
