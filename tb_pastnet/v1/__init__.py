@@ -17,15 +17,24 @@ from tb_pastnet import lazy
 
 if TYPE_CHECKING:
     from tb_pastnet.v1.hooks import SyncHook as SyncHook
+    from tb_pastnet.v1.past import PastGraph as PastGraph
+    from tb_pastnet.v1.past import past_network as past_network
+    from tb_pastnet.v1.shadows import PAST_VARIABLES as PAST_VARIABLES
     from tb_pastnet.v1.sync import sync_op as sync_op
 
 _HOMES = {
+    "PAST_VARIABLES": "tb_pastnet.v1.shadows",
+    "PastGraph": "tb_pastnet.v1.past",
     "SyncHook": "tb_pastnet.v1.hooks",
+    "past_network": "tb_pastnet.v1.past",
     "sync_op": "tb_pastnet.v1.sync",
 }
 
 __all__ = [
+    "PAST_VARIABLES",
+    "PastGraph",
     "SyncHook",
+    "past_network",
     "sync_op",
 ]
 

@@ -50,8 +50,24 @@ def uses(concrete: Any) -> list[dict[str, str]]:
     functions = {function.signature.name: function for function in graph.library.function}
     placeholders = [tensor.op.name for tensor in concrete.inputs]
     first = len(placeholders) - len(concrete.captured_inputs)
-    found = _Walk(functions).of(graph.node, placeholders)
+    found = uses_of(graph.node, placeholders, functions)
     return [found[name] for name in placeholders[first:]]
+
+
+def uses_of(
+    nodes: Iterable[Any], names: Iterable[str], functions: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """The operations that take each of some tensors, also inside called functions.
+
+    Args:
+        nodes: NodeDefs of a graph.
+        names: of the nodes that give the tensors.
+        functions: FunctionDefs by name.
+
+    Returns:
+        By name dicts as those of `uses`.
+    """
+    return _Walk(functions).of(nodes, names)
 
 
 class _Walk:

@@ -1,0 +1,263 @@
+"""The past of a network in a graph, given by its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from tensorflow import Variable
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.v1.clones.copy import copy_part, storage
+from tb_pastnet.v1.clones.functions import called_functions
+from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.graphs import inside, one_graph, open_graph
+from tb_pastnet.v1.shadows import shadow
+from tb_pastnet.v1.sync import Pair, build_sync
+from tb_pastnet.v1.variables import GraphVariable, choose, graph_variables
+from tb_pastnet.v1.writes import needed, writes
+
+_DOING = "make a past network"
+
+
+class PastGraph:
+    """A network of a graph as it was at the last sync, made by `past_network`.
+
+    Attributes:
+        outputs: what the network would give with its past values, in the structure of its own
+            outputs. No gradient flows through them.
+        variables: the shadow variables, tf.Variables. They aren't trainable, and in the collections
+            `pastnet.v1.PAST_VARIABLES` and LOCAL_VARIABLES.
+        mapping: by the name of a current variable that of its past.
+        initializer: the operation that initializes the shadow variables, with the current values.
+        sync_op: the operation that copies the current values. It waits for nothing.
+    """
+
+    def __init__(self, outputs: Any, pairs: Sequence[Pair], scope: str) -> None:
+        self.outputs = outputs
+        self.variables = [part for _, past in pairs for part in past.parts]
+        self.mapping = {current.name: past.name for current, past in pairs}
+        self._pairs, self._scope = tuple(pairs), scope
+        with tf.name_scope(scope + "/"):
+            self.initializer = tf.group(*(past.initializer for _, past in pairs), name="init")
+        self.sync_op = self.sync()
+
+    def sync(self, tau: float | Any = 1.0, after: Any = ()) -> Any:
+        """Builds an operation that moves the past values towards the current ones.
+
+        Args:
+            tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
+                Variables that aren't trainable, such as moving statistics, and those that aren't
+                floating are always copied.
+            after: tensors and operations, one or a nest of them, that are evaluated before.
+
+        Returns:
+            A tf.Operation, which is done when all are written.
+
+        Raises:
+            InvalidArgument: tau is outside of 0 to 1 or no scalar; it or `after` is of another
+                graph; the graph is finalized.
+        """
+        graph = open_graph(inside(self.graph), "sync a past network")
+        with graph.as_default(), tf.name_scope(self._scope + "/"):
+            return build_sync(self._pairs, tau, after, graph, "sync")
+
+    @contextmanager
+    def step(self, tau: float | Any = 1.0) -> Iterator[Any]:
+        """Around what builds an update: in each run the past is used, then synced, then it trains.
+
+        In the run of the update the past's outputs are those of before the sync. The sync waits for
+        them, and what is built in the block waits for the sync. So do the operations of UPDATE_OPS
+        that are there already, such as those that move statistics. Whoever runs the update feeds
+        what the past's outputs need.
+
+        Args:
+            tau: as of `sync`.
+
+        Yields:
+            The operation that syncs.
+
+        Raises:
+            InvalidArgument: as of `sync`.
+
+        Example:
+            >>> with tf.Graph().as_default(), tf.Session() as session:
+            ...     x = tf.placeholder(tf.float32, ())
+            ...     weight = tf.get_variable("weight", initializer=1.0)
+            ...     past = past_network(x, weight * x)
+            ...     with past.step():
+            ...         train = weight.assign_add(1.0)
+            ...     session.run(tf.global_variables_initializer())
+            ...     session.run(past.initializer)
+            ...     [list(map(float, session.run([past.outputs, train], {x: 1.0}))) for _ in "abc"]
+            [[1.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
+        """
+        sync = self.sync(tau, after=self.outputs)
+        _wait(self.graph, sync)
+        with self.graph.control_dependencies([sync]):
+            yield sync
+
+    def delta(self) -> dict[str, Any]:
+        """Builds current minus past, by the name of the current variable.
+
+        Of a bool variable it is True where the two differ.
+        """
+        graph = open_graph(inside(self.graph), "build the delta of a past network")
+        with graph.as_default(), tf.name_scope(self._scope + "/"), tf.name_scope("delta"):
+            return {current.name: _difference(current, past) for current, past in self._pairs}
+
+    @property
+    def graph(self) -> Any:
+        """The tf.Graph that it is in."""
+        return self.variables[0].graph
+
+    def __repr__(self) -> str:
+        return f"<PastGraph {self._scope!r} of {len(self.mapping)} variables>"
+
+
+def past_network(
+    inputs: Any,
+    outputs: Any,
+    variables: str | Iterable[Any] | None = None,
+    scope: str = "past",
+    share: Any = (),
+) -> PastGraph:
+    """Builds the past of a network: itself on the same input, with past values of its variables.
+
+    What leads from the inputs to the outputs is copied, with shadow variables in the place of the
+    network's. What lies before the inputs is shared, and so are all placeholders. What draws random
+    numbers, such as dropout, draws its own.
+
+    The shadow variables aren't in GLOBAL_VARIABLES, so that checkpoints of before still restore.
+    They are initialized by `local_variables_initializer` and `PastGraph.initializer` with the
+    current values, so once these are initialized or restored: a MonitoredTrainingSession does so.
+
+    Args:
+        inputs: tensors that the network begins at, one or a nest of them.
+        outputs: tensors that it gives, one or a nest of them.
+        variables: those to keep the past of, as a scope, names, patterns such as "*/kernel" or
+            tf.Variables; the others are the current ones. None: all that the outputs need.
+        scope: the name scope of the past, which gets a number where it is taken.
+        share: tensors and operations, such as lookup tables, that both networks use.
+
+    Raises:
+        InvalidArgument: inputs or outputs are none, or no tensors of a graph; an input isn't needed
+            by the outputs; they need no variables, one that no collection has, or other state; they
+            write to variables; the tensors are of two graphs, or of a finalized one.
+        UnknownName: a name fits no variable, or several.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     x = tf.placeholder(tf.float32, ())
+        ...     weight = tf.get_variable("weight", initializer=2.0)
+        ...     past = past_network(x, weight * x)
+        ...     session.run([tf.global_variables_initializer(), past.initializer])
+        ...     _ = session.run(weight.assign(5.0))
+        ...     before = session.run(past.outputs, {x: 10.0})
+        ...     session.run(past.sync_op)
+        ...     float(before), float(session.run(past.outputs, {x: 10.0}))
+        [None, None]
+        (20.0, 50.0)
+    """
+    given, shared = _tensors(inputs, "inputs"), tf.nest.flatten(share)
+    structure = tf.nest.map_structure(_tensor, outputs)
+    tensors = _tensors(structure, "outputs")
+    graph = open_graph(tensors[0].graph, _DOING)
+    one_graph([*given, *tensors, *shared], graph, _DOING)
+    part = _part(graph, given, tensors, shared)
+    with graph.as_default(), graph.control_dependencies(None):
+        with tf.name_scope(None), tf.name_scope(scope) as full:
+            scope = full.rstrip("/")
+        pairs = [(one, shadow(one, scope)) for one in _chosen(part, variables)]
+        copied = copy_part(part, [both for pair in pairs for both in _storages(*pair)], scope)
+        with tf.name_scope(scope + "/"):
+            stopped = [_stopped(copied(tensor)) for tensor in tensors]
+    packed = tf.nest.pack_sequence_as(structure, stopped, expand_composites=True)
+    return PastGraph(packed, pairs, scope)
+
+
+def _tensor(value: Any) -> Any:
+    return tf.convert_to_tensor(value) if isinstance(value, Variable) else value
+
+
+def _tensors(nest: Any, what: str) -> list[Any]:
+    tensors = list(tf.nest.flatten(tf.nest.map_structure(_tensor, nest), expand_composites=True))
+    wrong = [one for one in tensors if not (isinstance(one, tf.Tensor) and hasattr(one, "graph"))]
+    if wrong or not tensors:
+        found = repr(wrong[0])[:80] if wrong else "none"
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected {what} that are tensors of a graph, got {found}. Pass "
+            f"those that the network is built of."
+        )
+    return tensors
+
+
+def _storages(current: GraphVariable, past: GraphVariable) -> list[tuple[Any, Any]]:
+    parts = zip(current.parts, past.parts, strict=True)
+    return [(storage(now), storage(before)) for now, before in parts]
+
+
+def _stopped(output: Any) -> Any:
+    # An output may be the storage of a reference variable, which the sync overwrites.
+    return tf.stop_gradient(tf.raw_ops.DeepCopy(x=output))
+
+
+def _part(graph: Any, given: Sequence[Any], tensors: Sequence[Any], shared: Sequence[Any]) -> Part:
+    """What leads to the outputs, checked."""
+    operations = graph.get_operations()
+    fed = [one.outputs[0] for one in operations if one.type.startswith("Placeholder")]
+    part = Part(graph, frozenset(one.name for one in (*given, *shared, *fed)))
+    part.take(tensors)
+    unused = [one.name for one in given if one.name not in part.reached]
+    if unused:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected inputs that the outputs need, got {unused[0]!r}, which "
+            f"none of them does. Leave it out, or add the output that it leads to."
+        )
+    part.check(_DOING)
+    written = [one.name for one in part.operations.values() if writes(one, part.functions)]
+    if written:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected outputs that write no variable, got {written[0]!r}, "
+            f"which they wait for. Take the outputs of before, without that control dependency."
+        )
+    return part
+
+
+def _chosen(part: Part, variables: Any) -> list[GraphVariable]:
+    known = graph_variables(part.graph)
+    usable = [one for one in known if any(each.op.name in part.variables for each in one.parts)]
+    chosen = usable if variables is None else choose(variables, usable)
+    unknown = part.variables.keys() - {each.op.name for one in known for each in one.parts}
+    if variables is None and unknown:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected variables that the graph lists, got {min(unknown)!r}, "
+            f"which is in none of its collections. Choose others with variables=."
+        )
+    if not chosen:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected variables between its inputs and outputs, got none. "
+            f"Give inputs from before the first layer."
+        )
+    return chosen
+
+
+def _wait(graph: Any, sync: Any) -> None:
+    """Lets updates that the graph has already wait for a sync."""
+    before = needed([sync])
+    updates = needed(graph.get_collection(tf.GraphKeys.UPDATE_OPS))
+    functions = called_functions(graph, updates.values())
+    for name, operation in updates.items():
+        if name not in before and writes(operation, functions):
+            # Operations have no public way to wait for what is built later.
+            operation._add_control_inputs([sync])
+
+
+def _difference(current: GraphVariable, past: GraphVariable) -> Any:
+    values = current.tensor(), past.tensor()
+    name = current.name
+    if current.dtype == tf.bool:
+        return tf.math.logical_xor(*values, name=name)
+    return tf.subtract(*values, name=name)

@@ -1,0 +1,67 @@
+"""Shadow variables of a graph: the storage of past values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.variables import GraphVariable
+
+PAST_VARIABLES = "past_variables"
+"""The collection that shadow variables are in, beside LOCAL_VARIABLES."""
+
+
+def shadow(current: GraphVariable, scope: str) -> GraphVariable:
+    """Makes the shadow variable of another one, kept in the same way and in the same parts.
+
+    It isn't trainable and not in GLOBAL_VARIABLES, so that a Saver's checkpoints stay what they
+    are. It is initialized with the current value, or where that is initialized in the same run with
+    its initial value.
+
+    Args:
+        current: a variable of the default graph.
+        scope: the full name scope of the shadow, whose name in it is that of the current one.
+    """
+    name = f"{scope}/{current.name}"
+    return GraphVariable(name, tuple(_part(part, scope, name) for part in current.parts), False)
+
+
+def _part(part: Any, scope: str, whole: str) -> Any:
+    with tf.device(part.device), tf.name_scope(scope + "/"):
+        made = tf.Variable(
+            tf.zeros(part.shape, part.dtype.base_dtype),
+            trainable=False,
+            collections=[],
+            name=part.op.name,
+            use_resource=part.op.type == "VarHandleOp",
+        )
+        definition = made.to_proto()
+        with tf.name_scope(made.op.name + "/"):
+            initial = _initial(part)
+            write = made.assign(initial, read_value=False)
+    # tf.Variable changes an initial value that is read from a reference variable.
+    definition.initial_value_name, definition.initializer_name = initial.name, write.name
+    piece = part._get_save_slice_info()  # there is no public way to say that it is a part
+    if piece is not None:
+        own = type(piece)(whole, piece.full_shape, piece.var_offset, piece.var_shape)
+        definition.save_slice_info_def.CopyFrom(own.to_proto())
+    variable = type(made).from_proto(definition)
+    tf.add_to_collections([PAST_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES], variable)
+    return variable
+
+
+def _initial(part: Any) -> Any:
+    initial = part.initial_value
+    if initial is None or _fed(initial):
+        return part.read_value()
+    # In one run with its source's own initializer there is nothing to read yet.
+    return tf.cond(tf.is_variable_initialized(part), part.read_value, lambda: initial)
+
+
+def _fed(tensor: Any) -> bool:
+    """Whether it can't be computed without being fed, or only once."""
+    part = Part(tensor.graph, frozenset())
+    part.take([tensor])
+    return bool(part.lacking)
