@@ -167,10 +167,11 @@ def past_network(
     graph = open_graph(tensors[0].graph, _DOING)
     one_graph([*given, *tensors, *shared], graph, _DOING)
     part = _part(graph, given, tensors, shared)
+    chosen = _chosen(part, variables)
     with graph.as_default(), graph.control_dependencies(None):
         with tf.name_scope(None), tf.name_scope(scope) as full:
             scope = full.rstrip("/")
-        pairs = [(one, shadow(one, scope)) for one in _chosen(part, variables)]
+        pairs = [(one, shadow(one, scope)) for one in chosen]
         copied = copy_part(part, [both for pair in pairs for both in _storages(*pair)], scope)
         with tf.name_scope(scope + "/"):
             stopped = [_stopped(copied(tensor)) for tensor in tensors]
@@ -210,13 +211,13 @@ def _part(graph: Any, given: Sequence[Any], tensors: Sequence[Any], shared: Sequ
     fed = [one.outputs[0] for one in operations if one.type.startswith("Placeholder")]
     part = Part(graph, frozenset(one.name for one in (*given, *shared, *fed)))
     part.take(tensors)
+    part.check(_DOING)
     unused = [one.name for one in given if one.name not in part.reached]
     if unused:
         raise InvalidArgument(
             f"Could not {_DOING}: expected inputs that the outputs need, got {unused[0]!r}, which "
             f"none of them does. Leave it out, or add the output that it leads to."
         )
-    part.check(_DOING)
     written = [one.name for one in part.operations.values() if writes(one, part.functions)]
     if written:
         raise InvalidArgument(

@@ -9,6 +9,15 @@ from typing import Any
 import pytest
 import tensorflow.compat.v1 as tf
 
+from tests.interpreter import Interpreter
+
+DISABLE = """
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+shared["tf"] = tf
+"""
+
 
 @pytest.fixture
 def graph() -> Iterator[Any]:
@@ -37,6 +46,14 @@ def world(request: pytest.FixtureRequest) -> Iterator[str]:
     kind, flow = request.param.split("-")
     with _resource_variables(kind == "resource"), _control_flow_v2(flow == "v2"):
         yield request.param
+
+
+@pytest.fixture(scope="session")
+def python() -> Iterator[Interpreter]:
+    """A process whose programs run as in TensorFlow 1."""
+    process = Interpreter(begin=DISABLE)
+    yield process
+    process.close()
 
 
 @contextmanager

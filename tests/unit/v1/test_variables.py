@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.variables import graph_variable, graph_variables
+from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.v1.variables import choose, graph_variable, graph_variables
 
 pytestmark = pytest.mark.usefixtures("graph")
 ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)
@@ -168,3 +168,27 @@ def test_what_is_no_variable_of_a_graph_is_refused():
         match=r"Could not use 'eager:0': expected a tf\.Variable of a graph, got ResourceVariable\. Make it inside of the graph\.",
     ):
         graph_variable(EAGER)
+
+
+def test_some_are_chosen():
+    for name in ("net/a/w", "net/a/b", "net/b/w", "ab/w"):
+        tf.Variable(0.0, name=name)
+    known = graph_variables()
+    for wanted, expected in {
+        "net": ["net/a/w", "net/a/b", "net/b/w"],
+        "net/a/": ["net/a/w", "net/a/b"],
+        "": ["net/a/w", "net/a/b", "net/b/w", "ab/w"],
+        "*/w": ["net/a/w", "net/b/w", "ab/w"],
+        ("ab/w", "a/b"): ["net/a/b", "ab/w"],
+        (known[2], known[3].parts[0]): ["net/b/w", "ab/w"],
+        (): [],
+        "none*": [],
+    }.items():
+        assert [one.name for one in choose(wanted, known)] == expected
+    with pytest.raises(UnknownName, match=r"^Could not find variable 'c': expected one of "):
+        choose("c", known)
+    with pytest.raises(
+        InvalidArgument,
+        match=r"^Could not choose 'ab/w': expected a variable that the network uses, got another one\. Correct variables=\.$",
+    ):
+        choose([known[3]], known[:3])
