@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
+    from tb_pastnet.v1.clones.clone import ClonedGraph as ClonedGraph
+    from tb_pastnet.v1.clones.clone import clone_network as clone_network
     from tb_pastnet.v1.hooks import SyncHook as SyncHook
     from tb_pastnet.v1.past import PastGraph as PastGraph
     from tb_pastnet.v1.past import past_network as past_network
@@ -24,16 +26,20 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "PAST_VARIABLES": "tb_pastnet.v1.shadows",
+    "ClonedGraph": "tb_pastnet.v1.clones.clone",
     "PastGraph": "tb_pastnet.v1.past",
     "SyncHook": "tb_pastnet.v1.hooks",
+    "clone_network": "tb_pastnet.v1.clones.clone",
     "past_network": "tb_pastnet.v1.past",
     "sync_op": "tb_pastnet.v1.sync",
 }
 
 __all__ = [
     "PAST_VARIABLES",
+    "ClonedGraph",
     "PastGraph",
     "SyncHook",
+    "clone_network",
     "past_network",
     "sync_op",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,7 +43,9 @@ def storage(variable: Any) -> Any:
     return variable.op.outputs[0]
 
 
-def copy_part(part: Part, replaced: Iterable[Pair], scope: str) -> Copied:
+def copy_part(
+    part: Part, replaced: Iterable[Pair], scope: str, change: Callable[[Any], None] | None = None
+) -> Copied:
     """Copies the operations of a part of a graph.
 
     The copy takes from outside what the part takes, the same inputs and variables, but for those
@@ -56,6 +58,7 @@ def copy_part(part: Part, replaced: Iterable[Pair], scope: str) -> Copied:
             takes in its place, of the same dtype. For a variable that is `storage(variable)`: a
             reference variable takes the place of one, a resource variable that of one.
         scope: the full name scope of the copy. Names that are taken get a number.
+        change: may change the definition of each operation before it is made.
 
     Returns:
         A function from tensors and operations of the part to those of the copy.
@@ -74,18 +77,33 @@ def copy_part(part: Part, replaced: Iterable[Pair], scope: str) -> Copied:
         ...         [float(one) for one in session.run([y, copied(y)], {x: 5.0})]
         [10.0, 15.0]
     """
-    copied = Copied({old.name: new for old, new in replaced}, {})
+    pairs = list(replaced)
+    copied = Copied({old.name: new for old, new in pairs}, {})
     graph = part.graph
+    definition = _definition(part, scope, copied)
+    if change is not None:
+        for node in definition.node:
+            change(node)
     with graph.as_default(), graph.control_dependencies(None):
         imported = tf.import_graph_def(
-            _definition(part, scope, copied),
+            definition,
             _from_outside(part, copied),
             return_elements=list(part.operations),
             name=scope + "/",
         )
         copied.operations.update(zip(part.operations, imported, strict=True))
         copy_contexts(graph, lambda name: _renamed(name, graph, copied), scope)
+    if all(new.shape.is_subtype_of(old.shape) for old, new in pairs):
+        _take_shapes(part, copied)
     return copied
+
+
+def _take_shapes(part: Part, copied: Copied) -> None:
+    # An import infers shapes. What was told by `set_shape` it doesn't know.
+    for operation in part.operations.values():
+        for old, new in zip(operation.outputs, copied(operation).outputs, strict=True):
+            if not new.shape.is_subtype_of(old.shape):
+                new.set_shape(old.shape)
 
 
 def _definition(part: Part, scope: str, copied: Copied) -> Any:
@@ -174,13 +192,7 @@ def _rewired(
     if foreign:
         raise _foreign(operation.name, foreign)
     gradient.check(f"take a gradient through the copy of {operation.name!r}")
-    outside = [
-        tensor
-        for one in gradient.operations.values()
-        for each in (one.inputs, *(control.outputs for control in one.control_inputs))
-        for tensor in each
-    ]
-    pairs = [(one, copied(one)) for one in outside if copied(one) is not one]
+    pairs = [(one, copied(one)) for one in gradient.outside() if copied(one) is not one]
     own = copy_part(gradient, pairs, copied(operation).name + "_gradient")
     moved = [own(one) if isinstance(one, tf.Tensor) else one for one in found]
     return tuple(tf.nest.pack_sequence_as(results, moved, expand_composites=True))

@@ -59,6 +59,16 @@ class Part:
         self.variables |= other.variables
         self.reached |= other.reached & self.starts
 
+    def outside(self) -> list[Any]:
+        """The tensors that its operations take from outside, or wait for."""
+        return [
+            tensor
+            for operation in self.operations.values()
+            for each in (operation.inputs, *(one.outputs for one in operation.control_inputs))
+            for tensor in each
+            if tensor.op.name not in self.operations or tensor.name in self.starts
+        ]
+
     def check(self, doing: str) -> None:
         """Looks at all that is to be copied.
 

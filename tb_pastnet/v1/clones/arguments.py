@@ -1,0 +1,143 @@
+"""What `clone_network` is given, checked before it changes the graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.v1.clones.copy import Pair
+from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.graphs import one_graph, open_graph
+from tb_pastnet.v1.variables import within
+
+DOING = "clone a network"
+
+_SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+"""What TensorFlow allows."""
+
+
+def flat(tensors: Any) -> list[Any]:
+    """The tensors in a nest; a sparse one is made of three."""
+    return list(tf.nest.flatten(tensors, expand_composites=True))
+
+
+def graph_of(inputs: Any, outputs: Any) -> Any:
+    """The graph in which a network lies.
+
+    Raises:
+        InvalidArgument: there are no outputs, one of them or of the inputs is no tensor of a graph,
+            or of another one, or the graph is finalized, or that of a function.
+    """
+    tensors = [*flat(outputs), *flat(inputs)]
+    if not flat(outputs):
+        raise InvalidArgument(
+            f"Could not {DOING}: expected outputs, got none. Pass the tensors that it ends with."
+        )
+    for one in tensors:
+        check_tensor(one)
+    graph = tensors[0].graph
+    one_graph(tensors, graph, DOING)
+    if graph.building_function:
+        raise InvalidArgument(
+            f"Could not {DOING}: expected a tf.Graph, got that of a function, {graph.name!r}. "
+            f"Clone it outside of the tf.function, loop or branch; tb_pastnet.clone_network clones "
+            f"functions."
+        )
+    return open_graph(graph, DOING)
+
+
+def check_tensor(tensor: Any) -> None:
+    """Refuses what isn't a tensor of a graph.
+
+    Raises:
+        InvalidArgument: it isn't.
+    """
+    if not (isinstance(tensor, tf.Tensor) and hasattr(tensor, "graph")):
+        raise InvalidArgument(
+            f"Could not {DOING}: expected tensors of a tf.Graph, got {type(tensor).__name__}. Of a "
+            f"variable pass what is read from it; for Keras and eager code there is "
+            f"tb_pastnet.clone_network."
+        )
+
+
+def replacements(inputs: Any, new_inputs: Any, graph: Any) -> list[Pair]:
+    """Pairs of an input and the one in its place.
+
+    Raises:
+        InvalidArgument: an input is there twice, or the new ones are of another structure, dtype,
+            shape or graph.
+    """
+    old = flat(inputs)
+    names = [one.name for one in old]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidArgument(
+            f"Could not {DOING}: expected each input once, got {twice!r} twice. Leave one out."
+        )
+    if new_inputs is None:
+        return [(one, one) for one in old]
+    try:
+        tf.nest.assert_same_structure(inputs, new_inputs, expand_composites=True)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"Could not {DOING}: expected new_inputs in the structure of inputs, with "
+            f"{len(old)} tensors, got {len(flat(new_inputs))} in another one. Pass one for each."
+        ) from error
+    pairs = list(zip(old, flat(new_inputs), strict=True))
+    for pair in pairs:
+        check_tensor(pair[1])
+        one_graph(pair, graph, DOING)
+        _check_alike(*pair)
+    return pairs
+
+
+def free_scope(scope: str, graph: Any) -> str:
+    """A scope without a slash at its end.
+
+    Raises:
+        InvalidArgument: it is no name of a scope, or there is something in it.
+    """
+    name = scope.rstrip("/")
+    if not _SCOPE.fullmatch(name):
+        raise InvalidArgument(
+            f"Could not {DOING}: expected a scope that TensorFlow takes, got {scope!r}. Begin it "
+            f"with a letter, a digit or a dot."
+        )
+    taken = sum(one.name == name or within(one.name, name) for one in graph.get_operations())
+    if taken:
+        raise InvalidArgument(
+            f"Could not {DOING}: expected a scope that is free, got {name!r}, which has {taken} "
+            f"operations. Pass another scope."
+        )
+    return name
+
+
+def refuse_unneeded(inputs: Iterable[Pair], part: Part) -> None:
+    """Refuses inputs that lie on no path to the outputs.
+
+    Raises:
+        InvalidArgument: one does.
+    """
+    left = [repr(old.name) for old, _ in inputs if old.name not in part.reached]
+    if left:
+        raise InvalidArgument(
+            f"Could not {DOING}: expected inputs that its outputs need, got {', '.join(left)}, "
+            f"which none of them does. Leave it out, or add the output that it leads to."
+        )
+
+
+def _check_alike(old: Any, new: Any) -> None:
+    if old.dtype.base_dtype != new.dtype.base_dtype:
+        expected, got = old.dtype.base_dtype.name, new.dtype.base_dtype.name
+    elif not old.shape.is_compatible_with(new.shape):
+        expected, got = f"shape {old.shape}", str(new.shape)
+    else:
+        return
+    raise InvalidArgument(
+        f"Could not {DOING}: expected {expected} for new input {new.name!r}, as {old.name!r} has, "
+        f"got {got}. The copy is the same network: pass what the original takes."
+    )
