@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
 from tb_pastnet.v1.clones.part import Part
 
@@ -28,9 +29,10 @@ def take_followers(part: Part) -> list[tuple[str, Any]]:
     weights = {one.op.name for one in part.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
     found = []
     for key in KEYS:
-        for listed in part.graph.get_collection(key):
-            # The assignment of a resource variable looks like a variable.
-            element = listed if isinstance(listed, tf.Tensor) else getattr(listed, "op", listed)
+        for one in part.graph.get_collection(key):
+            # The assignment of a resource variable looks like a variable, a loss is lazy.
+            held = one.op if isinstance(one, Variable) else one
+            element = part.graph.as_graph_element(held)
             more = part.beyond([element])
             others = more.variables if key != tf.GraphKeys.UPDATE_OPS else weights
             foreign = more.variables.keys() & others

@@ -127,7 +127,7 @@ def test_its_variables_are_in_the_collections_of_their_originals():
 
 def test_averages_of_its_weights_are_those_of_its_own():
     x = placeholder()
-    w = tf.get_variable("w", initializer=tf.ones((3, 3)))
+    w = tf.get_variable("w", initializer=tf.ones((3, 3)), use_resource=True)
     average = tf.train.ExponentialMovingAverage(0.5)
     tf.add_to_collection(UPDATES, average.apply([w]))
     outputs = {"train": x @ w, "test": x @ average.average(w)}
