@@ -30,9 +30,7 @@ def take_followers(part: Part) -> list[tuple[str, Any]]:
     found = []
     for key in KEYS:
         for one in part.graph.get_collection(key):
-            # The assignment of a resource variable looks like a variable, a loss is lazy.
-            held = one.op if isinstance(one, Variable) else one
-            element = part.graph.as_graph_element(held)
+            element = _element(one, part.graph)
             more = part.beyond([element])
             others = more.variables if key != tf.GraphKeys.UPDATE_OPS else weights
             foreign = more.variables.keys() & others
@@ -40,6 +38,16 @@ def take_followers(part: Part) -> list[tuple[str, Any]]:
                 part.add(more)
                 found.append((key, element))
     return found
+
+
+def _element(listed: Any, graph: Any) -> Any:
+    """The tensor or operation behind what a collection lists."""
+    if isinstance(listed, tf.Operation):
+        return listed
+    if isinstance(listed, Variable):  # so the assignment of a resource variable looks
+        return listed.op
+    with graph.as_default():
+        return tf.convert_to_tensor(listed)
 
 
 def _made_of(part: Part, names: set[str]) -> bool:
