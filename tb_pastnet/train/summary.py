@@ -58,7 +58,70 @@ def channels(
         >>> bool(channels("dense0/kernel", [[1.0, 2.0]], [[1.0, 1.0]], step=1))  # without a writer
         False
     """
-    now, before = _value(current), _value(past)
+    compared = Compared(name, current, past, trainable, kept, channel_axis)
+    if step is None:
+        step = tf.summary.experimental.get_step()
+    scope = tf.summary.experimental.summary_scope
+    with scope(name, "channels_summary", values=[*compared.values, step]) as (tag, _):
+
+        def message() -> Any:
+            return compared.message(tag, step)
+
+        return tf.summary.write(tag, message, step=step, metadata=compared.metadata)
+
+
+class Compared:
+    """A current and a past value, for one record of a user's own writer.
+
+    Args:
+        name: of the summary, for errors.
+        current: see `channels`.
+        past: see `channels`.
+        trainable: see `channels`.
+        kept: see `channels`.
+        channel_axis: see `channels`.
+
+    Attributes:
+        values: tensors of both, and of the masks kept and trainable.
+        metadata: what says that a summary has such records.
+
+    Raises:
+        InvalidArgument: see `channels`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        current: Any,
+        past: Any,
+        trainable: Any,
+        kept: Any,
+        channel_axis: int | tuple[int, ...],
+    ) -> None:
+        now, before = _value(current), _value(past)
+        _check(name, now, before)
+        self._axis = explicit_axis(channel_axis, now.shape.as_list(), name)
+        masks = [_mask(name, "kept", kept, now), _mask(name, "trainable", trainable, now)]
+        self.values = [now, before, *masks]
+        self.metadata = _metadata(self._axis, now)
+
+    def message(self, tag: str, step: Any) -> Any:
+        """Builds the record, a tensor of bytes.
+
+        Args:
+            tag: that it is written under.
+            step: that it is written under.
+        """
+        now, before, *masks = self.values
+        # Halves are exact in float32, which numpy_function takes everywhere.
+        wide = now.dtype if now.dtype == tf.float64 else tf.float32
+        values = [tf.cast(step, tf.int64), tf.cast(now, wide), tf.cast(before, wide), *masks]
+        encoded = tf.numpy_function(_Encoder(tag, self._axis), values, tf.uint8)
+        encoded.set_shape([None])
+        return encoded
+
+
+def _check(name: str, now: Any, before: Any) -> None:
     if not now.dtype.is_floating:
         raise InvalidArgument(
             f"Could not write the channels of {name!r}: expected a value of floating dtype, got "
@@ -69,24 +132,6 @@ def channels(
             f"Could not compare {name!r} with its past copy: expected shape {_shape(now)}, got "
             f"{_shape(before)}. Make a new PastVariables after changing a layer's width."
         )
-    axis = explicit_axis(channel_axis, now.shape.as_list(), name)
-    masks = [_mask(name, "kept", kept, now), _mask(name, "trainable", trainable, now)]
-    if step is None:
-        step = tf.summary.experimental.get_step()
-    scope = tf.summary.experimental.summary_scope
-    with scope(name, "channels_summary", values=[now, before, *masks, step]) as (tag, _):
-
-        def message() -> Any:
-            at = tf.cast(step, tf.int64)
-            encode = _Encoder(tag, axis)
-            # Halves are exact in float32, which numpy_function takes everywhere.
-            wide = now.dtype if now.dtype == tf.float64 else tf.float32
-            values = [tf.cast(value, wide) for value in (now, before)]
-            encoded = tf.numpy_function(encode, [at, *values, *masks], tf.uint8)
-            encoded.set_shape([None])
-            return encoded
-
-        return tf.summary.write(tag, message, step=step, metadata=_metadata(axis, now))
 
 
 class _Encoder:
@@ -125,7 +170,7 @@ def _mask(name: str, kind: str, mask: Any, like: Any) -> Any:
 
 
 def _shape(value: Any) -> str:
-    return str(tuple(value.shape))
+    return str(tuple(value.shape.as_list()) if value.shape.rank is not None else None)
 
 
 def _metadata(axis: ChannelAxis, like: Any) -> Any:

@@ -16,31 +16,46 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
+    from tb_pastnet.v1 import summary as summary
     from tb_pastnet.v1.clones.clone import ClonedGraph as ClonedGraph
     from tb_pastnet.v1.clones.clone import clone_network as clone_network
+    from tb_pastnet.v1.holds import MASK_VARIABLES as MASK_VARIABLES
     from tb_pastnet.v1.hooks import SyncHook as SyncHook
+    from tb_pastnet.v1.masks import Masks as Masks
     from tb_pastnet.v1.past import PastGraph as PastGraph
     from tb_pastnet.v1.past import past_network as past_network
+    from tb_pastnet.v1.record_hook import RecorderHook as RecorderHook
+    from tb_pastnet.v1.recorder import Recorder as Recorder
     from tb_pastnet.v1.shadows import PAST_VARIABLES as PAST_VARIABLES
     from tb_pastnet.v1.sync import sync_op as sync_op
 
 _HOMES = {
+    "MASK_VARIABLES": "tb_pastnet.v1.holds",
     "PAST_VARIABLES": "tb_pastnet.v1.shadows",
     "ClonedGraph": "tb_pastnet.v1.clones.clone",
+    "Masks": "tb_pastnet.v1.masks",
     "PastGraph": "tb_pastnet.v1.past",
+    "Recorder": "tb_pastnet.v1.recorder",
+    "RecorderHook": "tb_pastnet.v1.record_hook",
     "SyncHook": "tb_pastnet.v1.hooks",
     "clone_network": "tb_pastnet.v1.clones.clone",
     "past_network": "tb_pastnet.v1.past",
+    "summary": "tb_pastnet.v1.summary",
     "sync_op": "tb_pastnet.v1.sync",
 }
 
 __all__ = [
+    "MASK_VARIABLES",
     "PAST_VARIABLES",
     "ClonedGraph",
+    "Masks",
     "PastGraph",
+    "Recorder",
+    "RecorderHook",
     "SyncHook",
     "clone_network",
     "past_network",
+    "summary",
     "sync_op",
 ]
 

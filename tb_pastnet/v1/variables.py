@@ -66,17 +66,25 @@ class GraphVariable:
 
     def tensor(self) -> Any:
         """Builds a read of the whole. It may alias the storage of a reference variable."""
-        values = [part.read_value() for part in self.parts]
-        return values[0] if len(values) == 1 else tf.concat(values, self._axis)
+        return self.join([part.read_value() for part in self.parts])
 
     def assign(self, value: Any) -> Any:
         """Builds the operation that writes a value of the whole shape."""
+        pairs = zip(self.parts, self.split(value), strict=True)
+        done = [part.assign(piece, read_value=False) for part, piece in pairs]
+        return done[0] if len(done) == 1 else tf.group(*done)
+
+    def join(self, values: Sequence[Any]) -> Any:
+        """Builds a tensor of the whole shape from one a part."""
+        return values[0] if len(values) == 1 else tf.concat(values, self._axis)
+
+    def split(self, value: Any) -> list[Any]:
+        """Builds one tensor a part from one of the whole shape."""
         if len(self.parts) == 1:
-            return self.parts[0].assign(value, read_value=False)
+            return [value]
         sizes = [_slice(part).var_shape[self._axis] for part in self.parts]
-        values = tf.split(value, sizes, self._axis)
-        pairs = zip(self.parts, values, strict=True)
-        return tf.group(*(part.assign(piece, read_value=False) for part, piece in pairs))
+        pieces: list[Any] = tf.split(value, sizes, self._axis)
+        return pieces
 
     @property
     def _axis(self) -> int:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.train.masks.hold import Mask
-from tb_pastnet.train.masks.state import MaskState
+from tb_pastnet.train.masks.table import MaskTable
 
 
 class MaskView(Mapping[str, Mask]):
     """One mask of every variable, by name or by the end of one."""
 
-    def __init__(self, state: MaskState, which: int) -> None:
+    def __init__(self, state: MaskTable, which: int) -> None:
         self._state = state
         self._which = which
 

@@ -188,7 +188,7 @@ class ChannelPass:
     def _apart(self, copy: Sequence[Any]) -> list[Any]:
         places = [self._rows[member] for member in range(len(self._variables))]
         return [
-            tf.reshape(copy[stack][row], variable.shape)
+            tf.reshape(copy[stack].read_value()[row], variable.shape)
             for variable, (stack, row) in zip(self._variables, places, strict=True)
         ]
 

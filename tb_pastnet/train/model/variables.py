@@ -80,21 +80,42 @@ def network(
         >>> [(r.text.id, r.text.channels) for r in net.variables]
         [('dense/kernel', 3)]
     """
+    return network_of(find_variables(model), _shown(model), variables, channel_axes)
+
+
+def network_of(
+    found: Sequence[Found],
+    shown: str,
+    variables: Iterable[Any] | None = None,
+    channel_axes: AxisOverrides | None = None,
+) -> Network:
+    """Lists what is recorded of variables that were found.
+
+    Args:
+        found: where they are, in forward order.
+        shown: what they are of, for errors.
+        variables: as of `network`.
+        channel_axes: as of `network`.
+
+    Raises:
+        InvalidArgument: nothing is left to record, or an axis is out of range.
+        UnknownName: a name fits no variable, or several.
+    """
     usable: dict[str, Found] = {}
     skipped = []
-    for name, found in _named(find_variables(model)):
-        reason = _unusable(found.variable)
+    for name, entry in _named(found):
+        reason = _unusable(entry.variable)
         if reason is None:
-            usable[name] = found
+            usable[name] = entry
         else:
             skipped.append((name, reason))
     chosen = set(usable) if variables is None else choose(variables, usable)
     axes = _overrides(channel_axes or {}, usable)
-    everything = tuple(_recorded(name, found, axes.get(name)) for name, found in usable.items())
+    everything = tuple(_recorded(name, entry, axes.get(name)) for name, entry in usable.items())
     kept = tuple(record for record in everything if record.text.id in chosen)
     if not kept:
         raise InvalidArgument(
-            f"Could not record {_shown(model)}: expected at least one variable of floating dtype, "
+            f"Could not record {shown}: expected at least one variable of floating dtype, "
             f"got none of {len(usable) + len(skipped)}. Build the model, or choose others with "
             f"variables=."
         )
@@ -173,7 +194,7 @@ def _recorded(name: str, found: Found, override: int | tuple[int, ...] | None) -
     else:
         axis = channel_axis(
             found.types,
-            found.name,
+            found.rule or found.name,
             shape,
             parent_types=found.parent_types,
             layer_name=found.local_name,

@@ -33,6 +33,7 @@ class Found:
         statistic: it isn't trained by gradients.
         holders: whatever has a `trainable` flag that concerns it.
         owner: the Keras layer whose path this is; None of variables elsewhere.
+        rule: its name in the table of channel axes, "" where that is `name`.
     """
 
     layer: str
@@ -46,6 +47,7 @@ class Found:
     statistic: bool = False
     holders: tuple[Any, ...] = ()
     owner: Any = None
+    rule: str = ""
 
     @property
     def id(self) -> str:

@@ -1,0 +1,99 @@
+"""Which variables of a graph are recorded or masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.model.variables import AxisOverrides, Network, network_of
+from tb_pastnet.train.model.walk import Found
+from tb_pastnet.v1.graphs import one_graph
+from tb_pastnet.v1.session import Site
+from tb_pastnet.v1.uses import UNKNOWN, Use, uses
+from tb_pastnet.v1.variables import GraphVariable, graph_variable, graph_variables
+
+Chosen = str | Mapping[str, Any] | Iterable[Any] | None
+
+
+def network_in(
+    site: Site,
+    variables: Chosen = None,
+    channel_axes: AxisOverrides | None = None,
+    *,
+    writable: bool = False,
+) -> Network:
+    """Lists variables of a graph, with their layers and channels.
+
+    Args:
+        site: the graph.
+        variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
+            names to variables, which are then called so. None: all that are trained, and moving
+            averages of their layers.
+        channel_axes: corrections by name.
+        writable: whether arrays are going to be assigned to them.
+
+    Returns:
+        Them in the order in which they were made. A layer is the scope of its variables.
+
+    Raises:
+        InvalidArgument: there are none, a scope has none, or one is of another graph.
+        UnknownName: a name fits no variable, or several.
+    """
+    named = _named(site.graph, variables)
+    made = {op.name: at for at, op in enumerate(site.graph.get_operations())}
+    if not isinstance(variables, Mapping):
+        # Collections have them in an order that differs from process to process.
+        named = dict(sorted(named.items(), key=lambda one: made[one[1].parts[0].op.name]))
+    known = uses(list(named.values()))
+    found = []
+    for name, variable in named.items():
+        face = site.variable_of(variable, writable=writable)
+        found.append(_found(name, face, known[variable.name]))
+    listed = isinstance(variables, str | Mapping) or variables is None
+    return network_of(found, "a graph", None if listed else _names(variables), channel_axes)
+
+
+def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
+    if isinstance(variables, Mapping):
+        named = {str(name): graph_variable(one) for name, one in variables.items()}
+    elif isinstance(variables, str):
+        named = {one.name: one for one in graph_variables(graph, variables)}
+        if not named:
+            raise InvalidArgument(
+                f"Could not take the variables of scope {variables!r}: expected at least one, got "
+                f"none. A scope is taken exactly, by whole parts of the path."
+            )
+    else:
+        model = {one.op.name for one in graph.get_collection(tf.GraphKeys.MODEL_VARIABLES)}
+        every = graph_variables(graph)
+        named = {one.name: one for one in every if variables is not None or _own(one, model)}
+    one_graph(named.values(), graph, "take variables")
+    return named
+
+
+def _own(variable: GraphVariable, model: set[str]) -> bool:
+    """Whether it belongs to the network, not to an optimizer."""
+    statistic = variable.name.rpartition("/")[2].startswith("moving_")
+    listed = any(part.op.name in model for part in variable.parts)
+    return variable.trainable or statistic or listed
+
+
+def _names(variables: Any) -> list[str]:
+    return [one if isinstance(one, str) else graph_variable(one).name for one in variables]
+
+
+def _found(name: str, face: Any, use: Use) -> Found:
+    layer, _, own = name.strip("/").rpartition("/")
+    return Found(
+        layer=layer or own,
+        name=own,
+        variable=face,
+        type=use.type or "Variable",
+        types=() if use is UNKNOWN else (use.type,),
+        statistic=not face.trainable,
+        holders=(face,),
+        rule=use.rule,
+    )

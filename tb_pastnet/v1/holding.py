@@ -1,0 +1,131 @@
+"""Updates of a graph that leave alone what masks hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.v1.holds import SessionHold
+from tb_pastnet.v1.slots import Slots
+
+Pairs = Sequence[tuple[Any, Any]]
+
+
+class Holding:
+    """Builds updates, and around them what holds weights.
+
+    Args:
+        holds: masks of variables.
+        slots: takes up what optimizers keep of them.
+    """
+
+    def __init__(self, holds: Iterable[SessionHold], slots: Slots) -> None:
+        self._holds = tuple(holds)
+        self._slots = slots
+
+    def around(self, update: Callable[[], Any], holds: Sequence[SessionHold] | None = None) -> Any:
+        """Builds an update. What is held is copied before it and put back after it.
+
+        Args:
+            update: builds it, and gives an operation, tensors, or a structure of them.
+            holds: of the variables that it writes; None: all.
+
+        Returns:
+            The operation that is done when all is put back.
+
+        Raises:
+            InvalidArgument: the update gives nothing that could be waited for.
+        """
+        holds = self._holds if holds is None else holds
+        # By `where`, a real copy: an identity of a reference variable is the variable.
+        before = [(hold.through.read_value(), hold.before()) for hold in holds]
+        with tf.control_dependencies([tensor for pair in before for tensor in pair]):
+            done = [one for one in tf.nest.flatten(update()) if one is not None]
+        if not done or not all(isinstance(one, tf.Operation | tf.Tensor) for one in done):
+            raise InvalidArgument(
+                f"Could not hold weights in an update: expected an operation or tensors, got "
+                f"{done or None}. Return from the function what it builds, such as the train_op."
+            )
+        with tf.control_dependencies(done):
+            put_back = [hold.put_back(*pair) for hold, pair in zip(holds, before, strict=True)]
+            return tf.group(*done, *put_back)
+
+    def mask(self, pairs: Pairs) -> list[tuple[Any, Any]]:
+        """Builds gradients without those of what is held.
+
+        Args:
+            pairs: gradient, which may be None, and variable, or part of one.
+        """
+        gradients = {variable.op.name: gradient for gradient, variable in pairs}
+        masked: dict[str, Any] = {}
+        for hold in self._of(gradients):
+            names = [part.op.name for part in hold.variable.variable.parts]
+            free = hold.mask_parts([gradients.get(name) for name in names])
+            masked.update(zip(names, free, strict=True))
+        return [(masked.get(one.op.name, gradient), one) for gradient, one in pairs]
+
+    def apply(self, optimizer: Any, pairs: Pairs, build: Callable[[], Any]) -> Any:
+        """Builds the update of an optimizer.
+
+        Args:
+            optimizer: a tf.train.Optimizer.
+            pairs: gradients and variables, the ones that it writes.
+            build: calls its `apply_gradients`.
+        """
+        holds = self._of({variable.op.name for gradient, variable in pairs if gradient is not None})
+        done = self.around(build, holds)
+        for hold in holds:
+            self._slots.add(optimizer, hold.variable.variable)
+        return done
+
+    def _of(self, names: Iterable[str]) -> list[SessionHold]:
+        known = set(names)
+        return [
+            hold
+            for hold in self._holds
+            if any(part.op.name in known for part in hold.variable.variable.parts)
+        ]
+
+
+class HeldOptimizer(tf.train.Optimizer):
+    """Stands for an optimizer, whose updates then leave alone what is held.
+
+    Args:
+        optimizer: a tf.train.Optimizer.
+        holding: builds its updates.
+    """
+
+    def __init__(self, optimizer: Any, holding: Holding) -> None:
+        super().__init__(use_locking=False, name=optimizer.get_name())
+        self._inner = optimizer
+        self._holding = holding
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        """Gradients and variables, with zeros for what is held: clip them after this."""
+        return self._holding.mask(self._inner.compute_gradients(*args, **kwargs))
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """The update, with what is held put back after it."""
+        pairs = list(grads_and_vars)
+        return self._holding.apply(
+            self._inner, pairs, lambda: self._inner.apply_gradients(pairs, global_step, name)
+        )
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """That of the optimizer."""
+        return self._inner.get_slot(var, name)
+
+    def get_slot_names(self) -> list[str]:
+        """Those of the optimizer."""
+        names: list[str] = self._inner.get_slot_names()
+        return names
+
+    def variables(self) -> list[Any]:
+        """Those of the optimizer."""
+        found: list[Any] = self._inner.variables()
+        return found

@@ -1,0 +1,47 @@
+"""Learning rates, from what a user of a graph has at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.measure.rates import Rate
+from tb_pastnet.v1.session import Site
+
+
+def rate_in(site: Site, source: Any) -> Rate:
+    """Makes a function of the step that gives the learning rate.
+
+    Args:
+        site: the graph, and its session.
+        source: a number, a scalar tensor or variable of the graph, a function without arguments;
+            None: it isn't known.
+
+    Returns:
+        A function that gives NaN where no rate is known.
+
+    Raises:
+        InvalidArgument: it is something else.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session().as_default():
+        ...     rate_in(Site(), 2 * tf.constant(0.25))(7)
+        0.5
+    """
+    if source is None:
+        return lambda _: float("nan")
+    if isinstance(source, int | float):
+        return lambda _: float(source)
+    if callable(source) and not hasattr(source, "dtype"):
+        return lambda _: float(source())
+    try:
+        read = site.fetch(lambda: tf.reshape(tf.cast(source, tf.float32), ()))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"Could not record the learning rate: expected a number, a scalar tensor or variable "
+            f"of the graph, or a function, got {source!r:.80}. An optimizer doesn't tell its rate: "
+            f"pass what you gave it."
+        ) from error
+    return lambda _: float(read())

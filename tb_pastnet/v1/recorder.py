@@ -1,0 +1,160 @@
+"""Records a TF1-style graph while a loop of the user's own trains it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from functools import cache
+from typing import Any
+
+from tb_pastnet.train.audit.audit import Audit
+from tb_pastnet.train.feed import Feed
+from tb_pastnet.train.log.lineage import origin
+from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.log.sink import CLOSE_SECONDS
+from tb_pastnet.train.measure.reduce import ChannelPass
+from tb_pastnet.train.measure.schedule import Schedule
+from tb_pastnet.train.model.variables import AxisOverrides, Network
+from tb_pastnet.train.offers import Offers
+from tb_pastnet.train.recording import Recording
+from tb_pastnet.v1.audit import Comparison, Unknowing
+from tb_pastnet.v1.found import Chosen, network_in
+from tb_pastnet.v1.masks import Masks
+from tb_pastnet.v1.rates import rate_in
+from tb_pastnet.v1.session import Site
+
+
+class Recorder(Recording):
+    """Records per channel how far a graph's variables are from their past values, for the tab.
+
+    As `pastnet.Recorder` does, into the same log. Its ops are built at once, so make it before the
+    graph is finalized, and when the network is built: TensorFlow draws the seed of a random op from
+    the number of ops before it. Past values are variables in no collection, which no Saver saves.
+
+    Begin with `restart(step)` when the variables have their values. After construction nothing here
+    raises into training or changes a value: what fails is logged once per cause, and counted.
+
+    Args:
+        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
+            names to variables. None: all that are trained, and moving averages of their layers.
+        every: a record is due where `step // every` grows.
+        past: what it is compared with: "previous" (one step before), "record" (the last record),
+            "epoch" (the last call of `sync`), "initial" (at `restart`), or k (k steps before).
+        channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`. Without one
+            the ops that read a variable tell: MatMul, convolutions, lookups.
+        learning_rate: a number, a tensor, a variable, or a function without arguments.
+        masks: each change of them is recorded when it happens.
+        audit: whether each record compares what the masks hold bitwise with what it was.
+        graph: a tf.Graph; None: that of the masks, or the default graph.
+
+    Raises:
+        InvalidArgument: the graph is finalized, nothing is left to record, or `every`, `past`, an
+            axis, the learning rate or the masks can't be used.
+        UnknownName: a name fits no variable, or several.
+        UnwritableLog: the log directory can't be made or written.
+
+    Example:
+        >>> import tempfile
+        >>> import tensorflow.compat.v1 as tf
+        >>> with tf.Graph().as_default(), tf.Session().as_default() as session:
+        ...     kernel = tf.get_variable("dense/kernel", initializer=tf.ones((3, 2)))
+        ...     train = kernel.assign_add(tf.ones((3, 2)))
+        ...     recorder = Recorder(tempfile.mkdtemp(), every=1)
+        ...     session.run(tf.global_variables_initializer())
+        ...     recorder.restart(0)
+        ...     for step in range(1, 4):
+        ...         _ = session.run(train)
+        ...         recorder.record(step)
+        ...     recorder.flush()
+        True
+        >>> recorder.close()
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        variables: Chosen = None,
+        every: int = 10,
+        past: str | int = "previous",
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Any = None,
+        masks: Masks | None = None,
+        audit: bool = True,
+        graph: Any = None,
+    ) -> None:
+        schedule = Schedule(every, past, None)
+        self._site = Site(graph) if masks is None else masks.site.of(graph)
+        self._masks = masks
+        # What a new session hasn't, begins in it.
+        self._session: Any = lambda: None
+        network = network_in(self._site, variables, channel_axis)
+        self._origin = cache(lambda: origin(network))
+        notes = Notes()
+        feed = self._feed_of(network, notes, audit=audit)
+        statistics = ChannelPass.of(network.variables, schedule.copies, self._site)
+        rate = rate_in(self._site, learning_rate)
+        offers = Offers(network, statistics, rate, feed, None, notes)
+        super().__init__(logdir, schedule, network, offers, feed, notes)
+
+    def record(self, step: int, session: Any = None) -> None:
+        """Tells that an update was made. Call it after each: it knows when a record is due.
+
+        In a session for which `restart` wasn't called, the first call takes its place.
+
+        Args:
+            step: the number of the update.
+            session: where the variables have their values. None: the default session.
+        """
+        with self._site.using(session):
+            if self._site.current is self._session():
+                super().record(step)
+            else:
+                super().restart(step)
+
+    def restart(self, initial_step: int, session: Any = None) -> None:
+        """Begins, or begins a new lineage because training went back to a checkpoint.
+
+        Args:
+            initial_step: the step of the values now.
+            session: where the variables have their values. None: the default session.
+        """
+        with self._site.using(session):
+            super().restart(initial_step)
+
+    def sync(self, session: Any = None) -> None:
+        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end.
+
+        Args:
+            session: where the variables have their values. None: the default session.
+        """
+        with self._site.using(session):
+            super().sync()
+
+    def close(self, timeout: float = CLOSE_SECONDS, session: Any = None) -> None:
+        """Writes what waits and the final account. Also runs when the program ends.
+
+        Args:
+            timeout: seconds to wait at most.
+            session: where the masks have their values. None: the default session.
+        """
+        with self._site.using(session):
+            super().close(timeout)
+
+    def _restart(self, step: int) -> None:
+        if self._masks is not None:
+            self._masks.refresh()
+        super()._restart(step)
+        if self._site.current is not self._session():
+            self._schedule = Schedule(self._schedule.every, self._schedule.past, step)
+            self._offers.copy(0)
+            self._session = weakref.ref(self._site.current)
+        self._origin()
+
+    def _feed_of(self, network: Network, notes: Notes, *, audit: bool) -> Feed:
+        state = None if self._masks is None else self._masks.state
+        audited = None
+        if audit and state is not None:
+            compared = Comparison(network.variables, state, self._site)
+            audited = Audit(network.variables, lambda: state, Unknowing(), compared)
+        return Feed(network.variables, lambda: state, audited, self._origin, notes)

@@ -1,0 +1,199 @@
+"""A graph, and the session in which its variables have their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.v1.graphs import open_graph
+from tb_pastnet.v1.variables import GraphVariable
+
+SCOPE = "pastnet"
+"""The name scope of the ops that are added to a graph."""
+
+
+class Site:
+    """The `Place` of a graph: code builds ops at once, a session runs them.
+
+    Args:
+        graph: a tf.Graph; None: the default graph.
+
+    Attributes:
+        graph: the same.
+        session: that runs the ops. None: the default session of the moment.
+
+    Raises:
+        InvalidArgument: the graph is finalized.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session().as_default():
+        ...     doubled = Site().fetch(lambda: 2 * tf.ones(2))
+        ...     doubled().tolist()
+        [2.0, 2.0]
+    """
+
+    def __init__(self, graph: Any = None) -> None:
+        self.graph = open_graph(graph, "add ops")
+        self.session: Any = None
+        self._known: dict[str, SessionVariable] = {}
+
+    def of(self, graph: Any) -> Site:
+        """The same.
+
+        Args:
+            graph: that it is expected to be of; None: whichever.
+
+        Raises:
+            InvalidArgument: it is of another one, or its graph was finalized since.
+        """
+        open_graph(self.graph, "add ops")
+        if graph is not None and graph is not self.graph:
+            raise InvalidArgument(
+                "Could not add ops for masks: expected the graph that they are of, got another one."
+                " Leave graph= out."
+            )
+        return self
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Where ops are added, apart from whatever is being built around."""
+        with self.graph.as_default(), tf.control_dependencies(None), tf.name_scope(SCOPE):
+            yield
+
+    @contextmanager
+    def using(self, session: Any) -> Iterator[None]:
+        """Where another session runs the ops; None: the one of before."""
+        before = self.session
+        self.session = before if session is None else session
+        try:
+            yield
+        finally:
+            self.session = before
+
+    @property
+    def current(self) -> Any:
+        """The session that would run them, None without one of this graph."""
+        session = tf.get_default_session() if self.session is None else self.session
+        return session if getattr(session, "graph", None) is self.graph else None
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """What the session makes of some fetches.
+
+        Raises:
+            InvalidArgument: there is no session, or it is one of another graph.
+        """
+        session = self.current
+        if session is None:
+            raise InvalidArgument(
+                "Could not run ops of a graph: expected a session of it, got none. Pass session=, "
+                "or make yours the default one: with session.as_default()."
+            )
+        return session.run(fetches, feeds)
+
+    def variable(self, build: Callable[[], Any], name: str) -> SessionVariable:
+        """See `Place`. It is in no collection, so that no Saver and no initializer knows it."""
+        with self.building():
+            value = build()
+            return self.own(tf.zeros(value.shape, value.dtype), name)
+
+    def own(self, initial: Any, name: str, collection: str | None = None) -> SessionVariable:
+        """A variable of ours, which isn't trained.
+
+        Args:
+            initial: its initial value, a tensor.
+            name: in the name scope of now.
+            collection: that it is listed in.
+        """
+        kept = [] if collection is None else [collection]
+        made = tf.Variable(initial, trainable=False, collections=kept, name=name, use_resource=True)
+        return SessionVariable(self, GraphVariable(made.op.name, (made,), False), writable=True)
+
+    def initialized(self, variables: Sequence[Any]) -> Any:
+        """Builds an operation that initializes variables, unless all of them have values.
+
+        A MonitoredTrainingSession runs it, after a checkpoint is restored: it belongs to what
+        `tf.tables_initializer` runs. Local variables would be set back there.
+
+        Args:
+            variables: tf.Variables of ours.
+        """
+        with self.building():
+            known = tf.reduce_all([tf.is_variable_initialized(one) for one in variables])
+
+            def begin() -> Any:
+                with tf.control_dependencies(
+                    [one.assign(one.initial_value, read_value=False) for one in variables]
+                ):
+                    return tf.constant(True)
+
+            done = tf.cond(known, lambda: tf.constant(False), begin).op
+        self.graph.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, done)
+        return done
+
+    def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> SessionVariable:
+        """That of a variable of the user's, one object for each."""
+        known = self._known.get(variable.name)
+        if known is None:
+            known = SessionVariable(self, variable, writable=writable)
+            self._known[variable.name] = known
+        return known
+
+    def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """See `Place`. Results are arrays."""
+        with self.building():
+            fetches = build()
+        return lambda: self.run(fetches)
+
+    fetch = function
+
+
+class SessionVariable:
+    """A variable of a graph with the face of one that runs eagerly.
+
+    Args:
+        site: its graph, and session.
+        variable: the same.
+        writable: whether arrays are going to be assigned to it.
+
+    Attributes:
+        variable: the same.
+        name: its full name.
+        shape: tf.TensorShape.
+        dtype: tf.DType.
+        trainable: whether `minimize` trains it.
+    """
+
+    def __init__(self, site: Site, variable: GraphVariable, *, writable: bool = False) -> None:
+        self.variable = variable
+        self.name = variable.name
+        self.shape = tf.TensorShape(variable.shape)
+        self.dtype = variable.dtype
+        self.trainable = variable.trainable
+        self._site = site
+        with site.building():
+            self._read = variable.tensor()
+            if writable:
+                self._fed = tf.placeholder(self.dtype, self.shape)
+                self._write = variable.assign(self._fed)
+
+    def numpy(self) -> Any:
+        """The value in the session, an array."""
+        return self._site.run(self._read)
+
+    def read_value(self) -> Any:
+        """Builds a read, a tensor."""
+        return self.variable.tensor()
+
+    def assign(self, value: Any, read_value: bool = True) -> Any:
+        """Builds the op that writes a tensor; an array is written at once, in the session."""
+        if isinstance(value, tf.Tensor):
+            # What was read of a reference variable is its storage, which ours would go on with.
+            return self.variable.assign(tf.raw_ops.DeepCopy(x=value))
+        return self._site.run(self._write, {self._fed: value})
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return tf.convert_to_tensor(self.read_value(), dtype, name=name)

@@ -1,0 +1,80 @@
+"""Summary ops for `tf.compat.v1.summary.FileWriter`, beside `tf.summary.scalar`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.summary import Compared
+from tb_pastnet.v1.variables import graph_variable
+
+
+def channels(
+    name: str,
+    current: Any,
+    past: Any,
+    *,
+    trainable: Any = None,
+    kept: Any = None,
+    channel_axis: int | tuple[int, ...] = -1,
+    step: Any = None,
+    collections: Iterable[str] | None = None,
+) -> Any:
+    """Builds a summary of how far each channel of a variable is from its past value.
+
+    `add_summary` has to be given the same step that the summary was made with: fetch both in one
+    `session.run`, without an update in it. A summary that goes under another step is refused.
+
+    Args:
+        name: of the summary; active name scopes come before it.
+        current: the value now: a variable, a tensor or an array of floating dtype.
+        past: the value that it is compared with, of the same shape. The tab shows it as that of the
+            step before.
+        trainable: trainable mask, 1 lets the update through and 0 = frozen: of the same shape, or
+            one number for all. None: all trainable.
+        kept: kept mask, 1 lets the weight through and 0 = pruned; likewise.
+        channel_axis: the axis that numbers the channels, or several to be numbered together.
+        step: an integer or a scalar tensor. None: the graph's global step.
+        collections: to list it in. None: that of `tf.summary.merge_all`.
+
+    Returns:
+        A scalar string tensor: a serialized Summary.
+
+    Raises:
+        InvalidArgument: shapes don't match, the dtype isn't a floating one, the axis is out of
+            range, or there is no step.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     made = channels("dense0/kernel", [[1.0, 2.0]], [[1.0, 1.0]], step=1)
+        ...     tf.Summary.FromString(session.run(made)).value[0].tag
+        'dense0/kernel'
+    """
+    step = tf.train.get_global_step() if step is None else step
+    if step is None:
+        raise InvalidArgument(
+            f"Could not write the channels of {name!r}: expected a step, got none. Pass step=, or "
+            f"call tf.train.get_or_create_global_step()."
+        )
+    with tf.name_scope(name) as scope:
+        tag = scope.rstrip("/")
+        now, before, through, stays = map(_read, (current, past, trainable, kept))
+        compared = Compared(name, now, before, through, stays, channel_axis)
+        made = tf.raw_ops.TensorSummaryV2(
+            tag=tag,
+            tensor=compared.message(tag, step),
+            serialized_summary_metadata=compared.metadata.SerializeToString(),
+        )
+    for collection in [tf.GraphKeys.SUMMARIES] if collections is None else collections:
+        tf.add_to_collection(collection, made)
+    return made
+
+
+def _read(value: Any) -> Any:
+    # As a tensor a reference variable is what was read when it was made, a partitioned one nothing.
+    variable = isinstance(value, Variable) or hasattr(value, "as_tensor")
+    return graph_variable(value).tensor() if variable else value
