@@ -11,6 +11,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.holds import SessionHold
 from tb_pastnet.v1.slots import Slots
 
+_STORAGE = ("VarHandleOp", "Variable", "VariableV2")
 Pairs = Sequence[tuple[Any, Any]]
 
 
@@ -43,11 +44,12 @@ class Holding:
         # By `where`, a real copy: an identity of a reference variable is the variable.
         before = [(hold.through.read_value(), hold.before()) for hold in holds]
         with tf.control_dependencies([tensor for pair in before for tensor in pair]):
-            done = [one for one in tf.nest.flatten(update()) if one is not None]
-        if not done or not all(isinstance(one, tf.Operation | tf.Tensor) for one in done):
+            built = update()
+        done = [_operation(one) for one in tf.nest.flatten(built)]
+        if not done or None in done:
             raise InvalidArgument(
                 f"Could not hold weights in an update: expected an operation or tensors, got "
-                f"{done or None}. Return from the function what it builds, such as the train_op."
+                f"{built!r:.80}. Return from the function what it builds, such as the train_op."
             )
         with tf.control_dependencies(done):
             put_back = [hold.put_back(*pair) for hold, pair in zip(holds, before, strict=True)]
@@ -88,6 +90,12 @@ class Holding:
             for hold in self._holds
             if any(part.op.name in known for part in hold.variable.variable.parts)
         ]
+
+
+def _operation(built: Any) -> Any:
+    """What builds something, None of what is no result: `assign` may give a variable for one."""
+    op = built if isinstance(built, tf.Operation) else getattr(built, "op", None)
+    return None if op is None or op.type in _STORAGE else op
 
 
 class HeldOptimizer(tf.train.Optimizer):
