@@ -37,7 +37,7 @@ def rate_in(site: Site, source: Any) -> Rate:
     if callable(source) and not hasattr(source, "dtype"):
         return lambda _: float(source())
     try:
-        read = site.fetch(lambda: tf.reshape(tf.cast(source, tf.float32), ()))
+        read = site.fetch(lambda: _scalar(source))
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
             f"Could not record the learning rate: expected a number, a scalar tensor or variable "
@@ -45,3 +45,10 @@ def rate_in(site: Site, source: Any) -> Rate:
             f"pass what you gave it."
         ) from error
     return lambda _: float(read())
+
+
+def _scalar(source: Any) -> Any:
+    value = tf.convert_to_tensor(source)
+    if value.dtype == tf.string:
+        raise TypeError(value.dtype)
+    return tf.reshape(tf.cast(value, tf.float32), ())

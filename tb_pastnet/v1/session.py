@@ -84,7 +84,8 @@ class Site:
         """What the session makes of some fetches.
 
         Raises:
-            InvalidArgument: there is no session, or it is one of another graph.
+            InvalidArgument: there is no session, or it is one of another graph, or variables have
+                no values in it.
         """
         session = self.current
         if session is None:
@@ -92,7 +93,14 @@ class Site:
                 "Could not run ops of a graph: expected a session of it, got none. Pass session=, "
                 "or make yours the default one: with session.as_default()."
             )
-        return session.run(fetches, feeds)
+        try:
+            return session.run(fetches, feeds)
+        except tf.errors.FailedPreconditionError as error:
+            raise InvalidArgument(
+                "Could not run ops of a graph: expected variables that have values, got some "
+                "without in this session. Initialize or restore them; masks have an initializer "
+                "of their own, masks.initializer."
+            ) from error
 
     def variable(self, build: Callable[[], Any], name: str) -> SessionVariable:
         """See `Place`. It is in no collection, so that no Saver and no initializer knows it."""

@@ -6,10 +6,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import tensorflow.compat.v1 as tf
-
 from tb_pastnet.core.names import resolve
-from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.masks.hold import Hold, Mask
 from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
@@ -69,13 +66,7 @@ class SessionTable(MaskTable):
         Raises:
             InvalidArgument: they have no values there, or there is no session.
         """
-        try:
-            closed = self._closed()
-        except tf.errors.FailedPreconditionError as error:
-            raise InvalidArgument(
-                "Could not read the masks of a graph: expected that they have values, got none in "
-                "this session. Run masks.initializer first."
-            ) from error
+        closed = self._closed()
         self._seen = weakref.ref(self._site.current)
         for name, held in zip(self.made, closed, strict=True):
             if held:

@@ -238,7 +238,7 @@ def test_a_graph_without_variables_is_refused():
 def test_masks_without_values_are_refused(session):
     masks, _ = trained()
     session.run(tf.global_variables_initializer())
-    with pytest.raises(InvalidArgument, match="Could not read the masks of a graph: expected that"):
+    with pytest.raises(InvalidArgument, match="expected variables that have values, got some"):
         masks.sparsity()
 
 
