@@ -55,7 +55,7 @@ class Workers:
     def run(self, program: str, **given: Any) -> list[str]:
         """What the program prints in each worker; it fails if it does in one of them."""
         if not self._processes:
-            self._processes = self._started()
+            self._processes = self.started()
         with ThreadPoolExecutor(len(self._processes)) as pool:
             runs = [pool.submit(one.run, program, **given) for one in self._processes]
             done, late = wait(runs, SECONDS, FIRST_EXCEPTION)
@@ -73,7 +73,8 @@ class Workers:
         with ThreadPoolExecutor(len(self._tasks)) as pool:
             list(pool.map(Interpreter.close, self._processes))
 
-    def _started(self) -> list[Interpreter]:
+    def started(self) -> list[Interpreter]:
+        """New processes of these workers, to be run at the same time."""
         cluster: dict[str, list[str]] = {}
         for (kind, _), port in zip(self._tasks, _free_ports(len(self._tasks)), strict=True):
             cluster.setdefault(kind, []).append(f"127.0.0.1:{port}")

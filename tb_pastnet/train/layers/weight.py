@@ -21,6 +21,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.layers.packing import Stored
 from tb_pastnet.train.masks.hold import Mask
 from tb_pastnet.train.model.walk import tf_variable
+from tb_pastnet.train.workers import check_agreed
 
 
 class MaskedWeight:
@@ -195,6 +196,8 @@ class MaskedWeight:
         self._write(kept, self.trainable)
 
     def _write(self, kept: Mask, trainable: Mask) -> None:
+        what = f"the masks of {self._shown!r}"
+        check_agreed(tf_variable(self.weight), what, kept, trainable)
         value = self.numpy()
         value = np.where(kept, value, np.zeros((), value.dtype))
         # What is let through goes on from here, whatever the optimizer did to it meanwhile.
