@@ -17,7 +17,7 @@ from tb_pastnet.v1.graphs import inside, one_graph, open_graph
 from tb_pastnet.v1.shadows import shadow
 from tb_pastnet.v1.sync import Pair, build_sync
 from tb_pastnet.v1.variables import GraphVariable, choose, graph_variables
-from tb_pastnet.v1.writes import needed, writes
+from tb_pastnet.v1.writes import needed, written
 
 _DOING = "make a past network"
 
@@ -70,8 +70,8 @@ class PastGraph:
 
         In the run of the update the past's outputs are those of before the sync. The sync waits for
         them, and what is built in the block waits for the sync. So do the operations of UPDATE_OPS
-        that are there already, such as those that move statistics. Whoever runs the update feeds
-        what the past's outputs need.
+        that are there already and write to the same variables, such as moving statistics. Whoever
+        runs the update feeds what the past's outputs need.
 
         Args:
             tau: as of `sync`.
@@ -94,8 +94,8 @@ class PastGraph:
             ...     [list(map(float, session.run([past.outputs, train], {x: 1.0}))) for _ in "abc"]
             [[1.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
         """
-        sync = self.sync(tau, after=self.outputs)
-        _wait(self.graph, sync)
+        sync = self.sync(tau, after=tf.nest.flatten(self.outputs, expand_composites=True))
+        _wait(self.graph, self._pairs, sync)
         with self.graph.control_dependencies([sync]):
             yield sync
 
@@ -174,9 +174,9 @@ def past_network(
         pairs = [(one, shadow(one, scope)) for one in chosen]
         copied = copy_part(part, [both for pair in pairs for both in _storages(*pair)], scope)
         with tf.name_scope(scope + "/"):
-            stopped = [_stopped(copied(tensor)) for tensor in tensors]
-    packed = tf.nest.pack_sequence_as(structure, stopped, expand_composites=True)
-    return PastGraph(packed, pairs, scope)
+            stopped = [_stopped(copied(tensor), part) for tensor in tensors]
+        packed = tf.nest.pack_sequence_as(structure, stopped, expand_composites=True)
+        return PastGraph(packed, pairs, scope)
 
 
 def _tensor(value: Any) -> Any:
@@ -200,9 +200,11 @@ def _storages(current: GraphVariable, past: GraphVariable) -> list[tuple[Any, An
     return [(storage(now), storage(before)) for now, before in parts]
 
 
-def _stopped(output: Any) -> Any:
-    # An output may be the storage of a reference variable, which the sync overwrites.
-    return tf.stop_gradient(tf.raw_ops.DeepCopy(x=output))
+def _stopped(output: Any, part: Part) -> Any:
+    # An output may be the storage of a reference variable, which a sync overwrites.
+    if any(one.type != "VarHandleOp" for one in part.variables.values()):
+        output = tf.raw_ops.DeepCopy(x=output)
+    return tf.stop_gradient(output)
 
 
 def _part(graph: Any, given: Sequence[Any], tensors: Sequence[Any], shared: Sequence[Any]) -> Part:
@@ -218,10 +220,14 @@ def _part(graph: Any, given: Sequence[Any], tensors: Sequence[Any], shared: Sequ
             f"Could not {_DOING}: expected inputs that the outputs need, got {unused[0]!r}, which "
             f"none of them does. Leave it out, or add the output that it leads to."
         )
-    written = [one.name for one in part.operations.values() if writes(one, part.functions)]
-    if written:
+    writers = [
+        one.name
+        for one in part.operations.values()
+        if written(one, part.functions).keys() & part.variables.keys()
+    ]
+    if writers:
         raise InvalidArgument(
-            f"Could not {_DOING}: expected outputs that write no variable, got {written[0]!r}, "
+            f"Could not {_DOING}: expected outputs that write no variable, got {writers[0]!r}, "
             f"which they wait for. Take the outputs of before, without that control dependency."
         )
     return part
@@ -245,15 +251,22 @@ def _chosen(part: Part, variables: Any) -> list[GraphVariable]:
     return chosen
 
 
-def _wait(graph: Any, sync: Any) -> None:
-    """Lets updates that the graph has already wait for a sync."""
+def _wait(graph: Any, pairs: Sequence[Pair], sync: Any) -> None:
+    """Lets the updates that a graph has already wait for a sync, those of the same variables."""
+    synced = {part.op.name for current, _ in pairs for part in current.parts}
     before = needed([sync])
     updates = needed(graph.get_collection(tf.GraphKeys.UPDATE_OPS))
     functions = called_functions(graph, updates.values())
-    for name, operation in updates.items():
-        if name not in before and writes(operation, functions):
+    takers = {
+        taker.name: taker
+        for one in updates.values()
+        for name, taker in written(one, functions).items()
+        if name in synced
+    }
+    for name, taker in takers.items():
+        if name not in before:
             # Operations have no public way to wait for what is built later.
-            operation._add_control_inputs([sync])
+            taker._add_control_inputs([sync])
 
 
 def _difference(current: GraphVariable, past: GraphVariable) -> Any:

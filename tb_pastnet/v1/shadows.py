@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.clones.part import Part
 from tb_pastnet.v1.variables import GraphVariable
+from tb_pastnet.v1.writes import needed
 
 PAST_VARIABLES = "past_variables"
 """The collection that shadow variables are in, beside LOCAL_VARIABLES."""
@@ -24,27 +24,29 @@ def shadow(current: GraphVariable, scope: str) -> GraphVariable:
         current: a variable of the default graph.
         scope: the full name scope of the shadow, whose name in it is that of the current one.
     """
-    name = f"{scope}/{current.name}"
-    return GraphVariable(name, tuple(_part(part, scope, name) for part in current.parts), False)
+    parts = tuple(_part(current, part, scope) for part in current.parts)
+    return GraphVariable(f"{scope}/{current.name}", parts, False)
 
 
-def _part(part: Any, scope: str, whole: str) -> Any:
+def _part(current: GraphVariable, part: Any, scope: str) -> Any:
+    piece = part._get_save_slice_info()  # there is no public way to say that it is a part
+    shape = current.shape if piece is None else piece.var_shape
     with tf.device(part.device), tf.name_scope(scope + "/"):
         made = tf.Variable(
-            tf.zeros(part.shape, part.dtype.base_dtype),
+            tf.zeros(shape, current.dtype),
             trainable=False,
             collections=[],
             name=part.op.name,
             use_resource=part.op.type == "VarHandleOp",
         )
-        definition = made.to_proto()
         with tf.name_scope(made.op.name + "/"):
             initial = _initial(part)
             write = made.assign(initial, read_value=False)
+    definition = made.to_proto()
     # tf.Variable changes an initial value that is read from a reference variable.
     definition.initial_value_name, definition.initializer_name = initial.name, write.name
-    piece = part._get_save_slice_info()  # there is no public way to say that it is a part
     if piece is not None:
+        whole = f"{scope}/{current.name}"
         own = type(piece)(whole, piece.full_shape, piece.var_offset, piece.var_shape)
         definition.save_slice_info_def.CopyFrom(own.to_proto())
     variable = type(made).from_proto(definition)
@@ -61,7 +63,5 @@ def _initial(part: Any) -> Any:
 
 
 def _fed(tensor: Any) -> bool:
-    """Whether it can't be computed without being fed, or only once."""
-    part = Part(tensor.graph, frozenset())
-    part.take([tensor])
-    return bool(part.lacking)
+    """Whether it is only there in a run that feeds it."""
+    return any(one.type in ("Placeholder", "PlaceholderV2") for one in needed([tensor]).values())

@@ -10,23 +10,28 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.train.graphs.uses import READS, uses_of
 
 _PASSES_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})
-"""Operations of control flow v1 that hand on the handle of a resource variable."""
+"""Operations of control flow v1 that hand on a variable; for references they begin with Ref."""
 
 
-def writes(operation: Any, functions: Mapping[str, Any]) -> bool:
-    """Whether an operation writes to a variable.
+def written(operation: Any, functions: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables that an operation writes to.
 
     Args:
         operation: a tf.Operation.
         functions: definitions of the functions that it may call, by name.
+
+    Returns:
+        By the name of the operation that holds a variable the one that takes it from there: this
+        one, or where the variable comes into the branches and loops around it.
     """
-    if any(argument.is_ref for argument in operation.op_def.input_arg):
-        return operation.type != "IsVariableInitialized" and not operation.type.startswith("Ref")
-    handles = [one.op.name for one in operation.inputs if _is_handle(one)]
-    if not handles or operation.type in _PASSES_ON:
-        return False
-    taken = uses_of([operation.node_def], handles, functions)
-    return any(kind not in READS for kinds in taken.values() for kind in kinds)
+    if operation.type.removeprefix("Ref") in {*_PASSES_ON, "IsVariableInitialized"}:
+        return {}
+    arguments = zip(operation.op_def.input_arg, operation.inputs, strict=False)
+    references = [tensor for argument, tensor in arguments if argument.is_ref]
+    handles = {one.op.name: one for one in operation.inputs if one.dtype == tf.resource}
+    uses = uses_of([operation.node_def], handles, functions) if handles else {}
+    taken = [handles[name] for name, kinds in uses.items() if not kinds.keys() <= READS]
+    return dict(_origin(tensor, operation) for tensor in (*references, *taken))
 
 
 def needed(elements: Iterable[Any]) -> dict[str, Any]:
@@ -42,11 +47,7 @@ def needed(elements: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
-def _is_handle(tensor: Any) -> bool:
-    while tensor.dtype == tf.resource:
-        if tensor.op.type == "VarHandleOp":
-            return True
-        if tensor.op.type not in _PASSES_ON:
-            return False
-        tensor = tensor.op.inputs[0]
-    return False
+def _origin(tensor: Any, taker: Any) -> tuple[str, Any]:
+    while tensor.op.type.removeprefix("Ref") in _PASSES_ON:
+        taker, tensor = tensor.op, tensor.op.inputs[0]
+    return str(tensor.op.name), taker

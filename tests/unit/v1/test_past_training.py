@@ -7,6 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1 import PAST_VARIABLES, SyncHook, past_network
+from tb_pastnet.v1.writes import needed
 
 WIDTH = 32
 
@@ -15,23 +16,29 @@ class Counting:
     """A network whose weights and statistic are the number of its steps; so is each output.
 
     Args:
-        branch: whether the statistic only moves where `training` is fed as true.
+        flow: "branch" where the statistic only moves if `training` is fed as true, "loop" where it
+            moves by halves.
     """
 
-    def __init__(self, *, branch=False):
+    def __init__(self, flow="plain"):
         self.x = tf.placeholder_with_default(np.full((1, WIDTH), 0.5 / WIDTH, "f"), (1, WIDTH))
         self.training = tf.placeholder_with_default(True, ())
         with tf.variable_scope("net", initializer=tf.zeros_initializer()):
             self.weight = tf.get_variable("weight", (WIDTH, 1))
             self.mean = tf.get_variable("mean", (), trainable=False)
         self.output = tf.matmul(self.x, self.weight)[0, 0] + self.mean / 2
-        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, self.moved(branch))
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, self.moved(flow))
 
-    def moved(self, branch):
-        def move():
-            return tf.group(self.mean.assign_add(1.0))
+    def moved(self, flow):
+        def move(step):
+            with tf.control_dependencies([self.mean.assign_add(step)]):
+                return tf.constant(step)
 
-        return tf.cond(self.training, move, tf.no_op) if branch else move()
+        if flow == "branch":
+            return tf.cond(self.training, lambda: move(1.0), lambda: 0.0)
+        if flow == "loop":
+            return tf.while_loop(lambda sum_: sum_ < 1.0, lambda sum_: sum_ + move(0.5), (0.0,))
+        return move(1.0)
 
     def train(self):
         # As batch normalization asks for it: the statistics move with the update.
@@ -55,9 +62,9 @@ def wrong(session, network, past, train, steps=200):
     return count
 
 
-@pytest.mark.parametrize("branch", [False, True], ids=["plain", "branch"])
-def test_past_sync_and_train_in_one_run(graph, world, branch):
-    network = Counting(branch=branch)
+@pytest.mark.parametrize("flow", ["plain", "branch", "loop"])
+def test_past_sync_and_train_in_one_run(graph, world, flow):
+    network = Counting(flow)
     past = past_network(network.x, network.output)
     with past.step():
         train = network.train()
@@ -68,7 +75,7 @@ def test_past_sync_and_train_in_one_run(graph, world, branch):
 
 
 def test_in_a_monitored_session(graph, world):
-    network = Counting(branch=True)
+    network = Counting("branch")
     past = past_network(network.x, network.output)
     with past.step():
         train = network.train()
@@ -76,14 +83,29 @@ def test_in_a_monitored_session(graph, world):
         assert wrong(session, network, past, train) == 0
 
 
-def test_statistics_wait_although_they_were_built_before(graph):
+def test_the_updates_of_another_network_do_not_wait(graph, kind):
     network = Counting()
+    other = tf.get_variable("other/mean", initializer=0.0)
+    update = other.assign_add(1.0)
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
     past = past_network(network.x, network.output)
     with past.step() as sync:
         pass
-    (update,) = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-    (move,) = update.control_inputs
-    assert sync in move.control_inputs
+    assert sync not in update.op.control_inputs
+    assert sync.name not in needed([update])
+
+
+def test_outputs_that_are_variables(graph, kind):
+    # The answer is a reference variable itself, or what it shares its storage with.
+    weight = tf.get_variable("net/w", (1000,), initializer=tf.zeros_initializer())
+    x = tf.placeholder_with_default(1.0, ())
+    past = past_network(x, [weight, tf.reshape(weight, (10, 100)), x * weight])
+    with past.step():
+        train = weight.assign_add(tf.ones(1000)).op
+    with tf.train.MonitoredTrainingSession() as session:
+        for now in range(200):
+            answers, _ = session.run([past.outputs, train])
+            assert [set(answer.ravel()) for answer in answers] == [{max(now - 1, 0)}] * 3
 
 
 def test_adam_and_the_past_in_the_loss(graph, kind):

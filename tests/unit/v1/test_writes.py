@@ -1,4 +1,4 @@
-"""Which operations are taken for those that write to a variable."""
+"""Which operations write to a variable, and to which."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.clones.functions import called_functions
-from tb_pastnet.v1.writes import needed, writes
+from tb_pastnet.v1.writes import needed, written
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -17,11 +17,11 @@ def weight(world):
 
 
 def kinds(*elements):
-    """The types of operations that write, of those that these need."""
-    graph = tf.get_default_graph()
+    """By the type of an operation that these need, and that writes, the variables."""
     operations = needed(elements).values()
-    functions = called_functions(graph, operations)
-    return {one.type for one in operations if writes(one, functions)}
+    functions = called_functions(tf.get_default_graph(), operations)
+    found = {one.type: set(written(one, functions)) for one in operations}
+    return {kind: names & {"w"} for kind, names in found.items() if names & {"w"}}
 
 
 def test_reads(weight):
@@ -31,14 +31,7 @@ def test_reads(weight):
     chosen = tf.cond(step > 0, lambda: weight * 2.0, lambda: -weight)
     summed = tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, x + weight), (0, weight))
     ready = tf.is_variable_initialized(weight)
-    assert kinds(rows, looked_up, chosen, *summed, ready, tf.identity(weight)) == set()
-
-
-def test_tables_and_arrays_are_no_variables():
-    numbers = tf.lookup.KeyValueTensorInitializer(["a"], [1.0])
-    table = tf.lookup.StaticHashTable(numbers, 0.0)
-    array = tf.TensorArray(tf.float32, 2).unstack([1.0, 2.0])
-    assert kinds(table.lookup(tf.constant("a")), array.stack()) == set()
+    assert kinds(rows, looked_up, chosen, *summed, ready, tf.identity(weight)) == {}
 
 
 def test_writes(weight, world):
@@ -55,18 +48,18 @@ def test_writes(weight, world):
         found
         == {
             "reference": {
-                "assign": {"Assign"},
-                "add": {"AssignAdd"},
-                "rows": {"ScatterUpdate"},
-                "descent": {"ApplyGradientDescent"},
-                "initial": {"Assign"},
+                "assign": {"Assign": {"w"}},
+                "add": {"AssignAdd": {"w"}},
+                "rows": {"ScatterUpdate": {"w"}},
+                "descent": {"ApplyGradientDescent": {"w"}},
+                "initial": {"Assign": {"w"}},
             },
             "resource": {
-                "assign": {"AssignVariableOp"},
-                "add": {"AssignAddVariableOp"},
-                "rows": {"ResourceScatterUpdate"},
-                "descent": {"ResourceApplyGradientDescent"},
-                "initial": {"AssignVariableOp"},
+                "assign": {"AssignVariableOp": {"w"}},
+                "add": {"AssignAddVariableOp": {"w"}},
+                "rows": {"ResourceScatterUpdate": {"w"}},
+                "descent": {"ResourceApplyGradientDescent": {"w"}},
+                "initial": {"AssignVariableOp": {"w"}},
             },
         }[kind]
     )
@@ -80,4 +73,4 @@ def test_writes_in_a_branch(weight, world):
         "resource-v1": "AssignAddVariableOp",
         "resource-v2": "If",
     }
-    assert kinds(moved) == {expected[world]}
+    assert kinds(moved) == {expected[world]: {"w"}}
