@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.clones.copy import Pair
@@ -22,7 +23,13 @@ _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 
 def flat(tensors: Any) -> list[Any]:
     """The tensors in a nest; a sparse one is made of three."""
-    return list(tf.nest.flatten(tensors, expand_composites=True))
+    return [
+        leaf
+        for one in tf.nest.flatten(tensors)
+        for leaf in (  # some variables count as made of their handle
+            [one] if isinstance(one, Variable) else tf.nest.flatten(one, expand_composites=True)
+        )
+    ]
 
 
 def graph_of(inputs: Any, outputs: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.graphs.reason import said
 from tb_pastnet.v1.clones.arguments import (
     DOING,
     flat,
@@ -155,6 +154,6 @@ def _initialize(clone: ClonedGraph, session: Any) -> None:
     except tf.errors.FailedPreconditionError as error:
         raise InvalidArgument(
             f"Could not {DOING}: expected its variables to have values in the session, got one "
-            f"that isn't initialized: {said(error)}. Initialize or restore the original first, or "
-            f"leave session out."
+            f"that isn't initialized. Initialize or restore the original first, or leave session "
+            f"out."
         ) from error
