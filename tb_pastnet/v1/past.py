@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import tensorflow.compat.v1 as tf
-from tensorflow import Variable
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.v1.clones.arguments import flat, free_scope, graph_of, refuse_unneeded
 from tb_pastnet.v1.clones.copy import copy_part, storage
 from tb_pastnet.v1.clones.functions import called_functions
 from tb_pastnet.v1.clones.part import Part
-from tb_pastnet.v1.graphs import inside, one_graph, open_graph
+from tb_pastnet.v1.clones.share import shared_names
+from tb_pastnet.v1.graphs import inside, open_graph
 from tb_pastnet.v1.shadows import shadow
 from tb_pastnet.v1.sync import Pair, build_sync
 from tb_pastnet.v1.variables import GraphVariable, choose, graph_variables
@@ -94,7 +95,7 @@ class PastGraph:
             ...     [list(map(float, session.run([past.outputs, train], {x: 1.0}))) for _ in "abc"]
             [[1.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
         """
-        sync = self.sync(tau, after=tf.nest.flatten(self.outputs, expand_composites=True))
+        sync = self.sync(tau, after=flat(self.outputs))
         _wait(self.graph, self._pairs, sync)
         with self.graph.control_dependencies([sync]):
             yield sync
@@ -135,18 +136,20 @@ def past_network(
     current values, so once these are initialized or restored: a MonitoredTrainingSession does so.
 
     Args:
-        inputs: tensors that the network begins at, one or a nest of them.
-        outputs: tensors that it gives, one or a nest of them.
+        inputs: the tensors that the network begins at, one or a nest of them.
+        outputs: those that it gives, one or a nest of them.
         variables: those to keep the past of, as a scope, names, patterns such as "*/kernel" or
             tf.Variables; the others are the current ones. None: all that the outputs need.
-        scope: the name scope of the past, which gets a number where it is taken.
-        share: tensors and operations, such as lookup tables, that both networks use.
+        scope: the full name scope of the past: that of "net/w" is named "past/net/w".
+        share: tensors, operations and lookup tables that both networks use, or their names.
 
     Raises:
-        InvalidArgument: inputs or outputs are none, or no tensors of a graph; an input isn't needed
-            by the outputs; they need no variables, one that no collection has, or other state; they
-            write to variables; the tensors are of two graphs, or of a finalized one.
-        UnknownName: a name fits no variable, or several.
+        InvalidArgument: an input isn't needed by the outputs; there are no outputs; they need no
+            variables, one that no collection has, or Python code or other state that isn't shared;
+            they write to a variable; the scope is taken; a tensor is of another graph, or of none;
+            the graph is finalized.
+        UnknownName: a name fits no variable, or several; the graph has nothing of a name in
+            `share`.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -161,38 +164,17 @@ def past_network(
         [None, None]
         (20.0, 50.0)
     """
-    given, shared = _tensors(inputs, "inputs"), tf.nest.flatten(share)
-    structure = tf.nest.map_structure(_tensor, outputs)
-    tensors = _tensors(structure, "outputs")
-    graph = open_graph(tensors[0].graph, _DOING)
-    one_graph([*given, *tensors, *shared], graph, _DOING)
-    part = _part(graph, given, tensors, shared)
+    graph = graph_of(inputs, outputs, _DOING)
+    scope = free_scope(scope, graph, _DOING)
+    part = _part(graph, inputs, outputs, shared_names(share, graph, _DOING))
     chosen = _chosen(part, variables)
     with graph.as_default(), graph.control_dependencies(None):
-        with tf.name_scope(None), tf.name_scope(scope) as full:
-            scope = full.rstrip("/")
         pairs = [(one, shadow(one, scope)) for one in chosen]
         copied = copy_part(part, [both for pair in pairs for both in _storages(*pair)], scope)
         with tf.name_scope(scope + "/"):
-            stopped = [_stopped(copied(tensor), part) for tensor in tensors]
-        packed = tf.nest.pack_sequence_as(structure, stopped, expand_composites=True)
+            stopped = [_stopped(copied(tensor), part) for tensor in flat(outputs)]
+        packed = tf.nest.pack_sequence_as(outputs, stopped, expand_composites=True)
         return PastGraph(packed, pairs, scope)
-
-
-def _tensor(value: Any) -> Any:
-    return tf.convert_to_tensor(value) if isinstance(value, Variable) else value
-
-
-def _tensors(nest: Any, what: str) -> list[Any]:
-    tensors = list(tf.nest.flatten(tf.nest.map_structure(_tensor, nest), expand_composites=True))
-    wrong = [one for one in tensors if not (isinstance(one, tf.Tensor) and hasattr(one, "graph"))]
-    if wrong or not tensors:
-        found = repr(wrong[0])[:80] if wrong else "none"
-        raise InvalidArgument(
-            f"Could not {_DOING}: expected {what} that are tensors of a graph, got {found}. Pass "
-            f"those that the network is built of."
-        )
-    return tensors
 
 
 def _storages(current: GraphVariable, past: GraphVariable) -> list[tuple[Any, Any]]:
@@ -207,19 +189,14 @@ def _stopped(output: Any, part: Part) -> Any:
     return tf.stop_gradient(output)
 
 
-def _part(graph: Any, given: Sequence[Any], tensors: Sequence[Any], shared: Sequence[Any]) -> Part:
+def _part(graph: Any, inputs: Any, outputs: Any, shared: Iterable[str]) -> Part:
     """What leads to the outputs, checked."""
-    operations = graph.get_operations()
-    fed = [one.outputs[0] for one in operations if one.type.startswith("Placeholder")]
-    part = Part(graph, frozenset(one.name for one in (*given, *shared, *fed)))
-    part.take(tensors)
+    given, operations = [one.name for one in flat(inputs)], graph.get_operations()
+    fed = [one.outputs[0].name for one in operations if one.type.startswith("Placeholder")]
+    part = Part(graph, frozenset({*given, *fed, *shared}))
+    part.take(flat(outputs))
     part.check(_DOING)
-    unused = [one.name for one in given if one.name not in part.reached]
-    if unused:
-        raise InvalidArgument(
-            f"Could not {_DOING}: expected inputs that the outputs need, got {unused[0]!r}, which "
-            f"none of them does. Leave it out, or add the output that it leads to."
-        )
+    refuse_unneeded(given, part, _DOING)
     writers = [
         one.name
         for one in part.operations.values()
@@ -228,7 +205,7 @@ def _part(graph: Any, given: Sequence[Any], tensors: Sequence[Any], shared: Sequ
     if writers:
         raise InvalidArgument(
             f"Could not {_DOING}: expected outputs that write no variable, got {writers[0]!r}, "
-            f"which they wait for. Take the outputs of before, without that control dependency."
+            f"which they need. Take the outputs of before, without that control dependency."
         )
     return part
 

@@ -1,4 +1,4 @@
-"""What `clone_network` is given, checked before it changes the graph."""
+"""What a network is given by, checked before the graph is changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def flat(tensors: Any) -> list[Any]:
     ]
 
 
-def graph_of(inputs: Any, outputs: Any) -> Any:
+def graph_of(inputs: Any, outputs: Any, doing: str = DOING) -> Any:
     """The graph in which a network lies.
 
     Raises:
@@ -42,22 +42,22 @@ def graph_of(inputs: Any, outputs: Any) -> Any:
     tensors = [*flat(outputs), *flat(inputs)]
     if not flat(outputs):
         raise InvalidArgument(
-            f"Could not {DOING}: expected outputs, got none. Pass the tensors that it ends with."
+            f"Could not {doing}: expected outputs, got none. Pass the tensors that it ends with."
         )
     for one in tensors:
-        check_tensor(one)
+        check_tensor(one, doing)
     graph = tensors[0].graph
-    one_graph(tensors, graph, DOING)
+    one_graph(tensors, graph, doing)
     if graph.building_function:
         raise InvalidArgument(
-            f"Could not {DOING}: expected a tf.Graph, got that of a function, {graph.name!r}. "
-            f"Clone it outside of the tf.function, loop or branch; tb_pastnet.clone_network clones "
-            f"functions."
+            f"Could not {doing}: expected a tf.Graph, got that of a function, {graph.name!r}. "
+            f"Do it outside of the tf.function, loop or branch; for functions use tb_pastnet "
+            f"without v1."
         )
-    return open_graph(graph, DOING)
+    return open_graph(graph, doing)
 
 
-def check_tensor(tensor: Any) -> None:
+def check_tensor(tensor: Any, doing: str = DOING) -> None:
     """Refuses what isn't a tensor of a graph.
 
     Raises:
@@ -65,9 +65,9 @@ def check_tensor(tensor: Any) -> None:
     """
     if not (isinstance(tensor, tf.Tensor) and hasattr(tensor, "graph")):
         raise InvalidArgument(
-            f"Could not {DOING}: expected tensors of a tf.Graph, got {type(tensor).__name__}. Of a "
-            f"variable pass what is read from it; for Keras and eager code there is "
-            f"tb_pastnet.clone_network."
+            f"Could not {doing}: expected tensors of a tf.Graph, got {type(tensor).__name__}. Of a "
+            f"variable pass what is read from it; for Keras and eager code use tb_pastnet without "
+            f"v1."
         )
 
 
@@ -102,7 +102,7 @@ def replacements(inputs: Any, new_inputs: Any, graph: Any) -> list[Pair]:
     return pairs
 
 
-def free_scope(scope: str, graph: Any) -> str:
+def free_scope(scope: str, graph: Any, doing: str = DOING) -> str:
     """A scope without a slash at its end.
 
     Raises:
@@ -111,28 +111,28 @@ def free_scope(scope: str, graph: Any) -> str:
     name = scope.rstrip("/")
     if not _SCOPE.fullmatch(name):
         raise InvalidArgument(
-            f"Could not {DOING}: expected a scope that TensorFlow takes, got {scope!r}. Begin it "
+            f"Could not {doing}: expected a scope that TensorFlow takes, got {scope!r}. Begin it "
             f"with a letter, a digit or a dot."
         )
     taken = sum(one.name == name or within(one.name, name) for one in graph.get_operations())
     if taken:
         raise InvalidArgument(
-            f"Could not {DOING}: expected a scope that is free, got {name!r}, which has {taken} "
+            f"Could not {doing}: expected a scope that is free, got {name!r}, which has {taken} "
             f"operations. Pass another scope."
         )
     return name
 
 
-def refuse_unneeded(inputs: Iterable[Pair], part: Part) -> None:
+def refuse_unneeded(names: Iterable[str], part: Part, doing: str = DOING) -> None:
     """Refuses inputs that lie on no path to the outputs.
 
     Raises:
         InvalidArgument: one does.
     """
-    left = [repr(old.name) for old, _ in inputs if old.name not in part.reached]
+    left = [repr(name) for name in names if name not in part.reached]
     if left:
         raise InvalidArgument(
-            f"Could not {DOING}: expected inputs that its outputs need, got {', '.join(left)}, "
+            f"Could not {doing}: expected inputs that its outputs need, got {', '.join(left)}, "
             f"which none of them does. Leave it out, or add the output that it leads to."
         )
 

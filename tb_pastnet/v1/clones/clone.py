@@ -107,7 +107,7 @@ def clone_network(
     shared = shared_names(share, graph, DOING)
     part = Part(graph, frozenset({*(old.name for old, _ in replaced), *shared}))
     part.take(flat(outputs))
-    refuse_unneeded(replaced, part)
+    refuse_unneeded([old.name for old, _ in replaced], part)
     followers = take_followers(part)
     part.check(DOING)
 

@@ -127,14 +127,14 @@ def test_the_rest_of_a_part_is_current(kind):
             ("net/bias", tf.global_variables()[0]): {"net/bias", "net/kernel"},
         }.items()
     ):
-        past = past_network(x, output, variables=chosen)
+        past = past_network(x, output, chosen, scope=f"past{number}")
         assert past.mapping.keys() == names
         with tf.Session() as session:
             begin(session)
             write(session, LATER)
             mixed = {name: (NOW if name in names else LATER)[name] for name in NOW}
             close(session.run(past.outputs, {x: X}), mixed)
-        assert past.outputs.op.name.startswith("past" + (f"_{number}" if number else ""))
+        assert past.outputs.op.name.startswith(f"past{number}/")
 
 
 def test_it_begins_at_any_tensor(kind):
@@ -162,7 +162,7 @@ def test_outputs_come_back_in_their_structure(kind):
     x = tf.placeholder(tf.float32, (None, 4))
     output = network(x)
     sparse = tf.sparse.from_dense(output)
-    bias = tf.global_variables()[-1]
+    bias = tf.global_variables()[-1].read_value()
     past = past_network({"x": x}, {"all": [output, sparse], "bias": bias, "x": x})
     with past.step():
         pass  # it waits for all of them
@@ -179,8 +179,9 @@ def test_outputs_come_back_in_their_structure(kind):
 def test_two_pasts_of_one_network(kind):
     x = tf.placeholder(tf.float32, (None, 4))
     output = network(x)
-    old, older = past_network(x, output), past_network(x, output)
-    assert [one.mapping["net/bias"] for one in (old, older)] == ["past/net/bias", "past_1/net/bias"]
+    old, older = past_network(x, output), past_network(x, output, scope="before/past")
+    assert old.mapping["net/bias"] == "past/net/bias"
+    assert older.mapping["net/bias"] == "before/past/net/bias"
     with tf.Session() as session:
         begin(session)
         write(session, LATER)
@@ -213,7 +214,7 @@ def test_a_table_that_is_shared():
     numbers = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1.0, 2.0])
     table = tf.lookup.StaticHashTable(numbers, 0.0)
     weight = tf.get_variable("weight", initializer=3.0)
-    past = past_network(keys, weight * table.lookup(keys), share=table.resource_handle)
+    past = past_network(keys, weight * table.lookup(keys), share=table)
     with tf.Session() as session:
         session.run(tf.tables_initializer())
         begin(session)

@@ -30,26 +30,38 @@ def refused(text, *arguments, error=InvalidArgument, **settings):
 
 
 @pytest.mark.parametrize("nothing", [[], {}, ()])
-def test_inputs_or_outputs_that_are_none(x, weight, nothing):
-    text = "Could not make a past network: expected {} that are tensors of a graph, got none. Pass those that the network is built of."
-    refused(text.format("inputs"), nothing, x * weight)
-    refused(text.format("outputs"), x, nothing)
+def test_outputs_that_are_none(x, weight, nothing):
+    refused(
+        "Could not make a past network: expected outputs, got none. Pass the tensors that it ends with.",
+        x,
+        nothing,
+    )
 
 
 @pytest.mark.parametrize("given", [3.0, "x:0", None])
 def test_what_is_no_tensor(x, weight, given):
     output = x * weight
-    refused(
-        f"Could not make a past network: expected inputs that are tensors of a graph, got {given!r}. Pass those that the network is built of.",
-        [x, given],
-        output,
-    )
+    for inputs, outputs in (([x, given], output), (x, [output, given])):
+        refused(
+            f"Could not make a past network: expected tensors of a tf.Graph, got {type(given).__name__}. Of a variable pass what is read from it; for Keras and eager code use tb_pastnet without v1.",
+            inputs,
+            outputs,
+        )
+
+
+def test_a_scope_that_is_taken(x, weight):
+    output = x * weight
+    with pytest.raises(
+        InvalidArgument,
+        match=r"^Could not make a past network: expected a scope that is free, got 'net', which has \d+ operations\. Pass another scope\.$",
+    ):
+        past_network(x, output, scope="net/")
 
 
 def test_an_input_that_no_output_needs(x, weight):
     other = tf.placeholder(tf.float32, (), name="other")
     refused(
-        "Could not make a past network: expected inputs that the outputs need, got 'other:0', which none of them does. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected inputs that its outputs need, got 'other:0', which none of them does. Leave it out, or add the output that it leads to.",
         [x, other],
         x * weight,
     )
@@ -58,7 +70,7 @@ def test_an_input_that_no_output_needs(x, weight):
 def test_an_input_behind_another_one(x, weight):
     hidden = tf.multiply(x, 2.0, name="hidden")
     refused(
-        "Could not make a past network: expected inputs that the outputs need, got 'x:0', which none of them does. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected inputs that its outputs need, got 'x:0', which none of them does. Leave it out, or add the output that it leads to.",
         [x, hidden],
         hidden * weight,
     )
@@ -124,7 +136,7 @@ def test_outputs_that_write(kind, x):
     with tf.control_dependencies([moved]):
         output = x * weight.read_value()
     refused(
-        f"Could not make a past network: expected outputs that write no variable, got {moved.name!r}, which they wait for. Take the outputs of before, without that control dependency.",
+        f"Could not make a past network: expected outputs that write no variable, got {moved.name!r}, which they need. Take the outputs of before, without that control dependency.",
         x,
         output,
     )

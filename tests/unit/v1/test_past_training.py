@@ -99,7 +99,7 @@ def test_outputs_that_are_variables(graph, kind):
     # The answer is a reference variable itself, or what it shares its storage with.
     weight = tf.get_variable("net/w", (1000,), initializer=tf.zeros_initializer())
     x = tf.placeholder_with_default(1.0, ())
-    past = past_network(x, [weight, tf.reshape(weight, (10, 100)), x * weight])
+    past = past_network(x, [weight.read_value(), tf.reshape(weight, (10, 100)), x * weight])
     with past.step():
         train = weight.assign_add(tf.ones(1000)).op
     with tf.train.MonitoredTrainingSession() as session:

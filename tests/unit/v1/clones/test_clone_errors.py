@@ -77,7 +77,7 @@ def test_what_is_no_tensor_of_a_graph(network, refused):
     for wrong in (None, EAGER, np.ones(3), "x:0", tf.global_variables()[0]):
         refused(
             rf"expected tensors of a tf\.Graph, got {type(wrong).__name__}\. Of a variable pass "
-            r"what is read from it; for Keras and eager code there is tb_pastnet\.clone_network\.",
+            r"what is read from it; for Keras and eager code use tb_pastnet without v1\.",
             inputs=x,
             outputs=[y, wrong],
         )
