@@ -30,7 +30,7 @@ def test_its_python_runs_and_records(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     assert "\n0.5 []\n" in done.stdout
     written = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert written == ["first", "masked", "own_loop", "summaries"]
+    assert written == ["first", "graph", "masked", "own_loop", "summaries"]
     for name in written:
         assert any((tmp_path / "runs" / name).rglob("events.out.tfevents.*"))
 
