@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -31,7 +31,7 @@ def network_in(
         site: the graph.
         variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
             names to variables, which are then called so. None: all that are trained, and moving
-            averages of their layers.
+            averages of their layers. Slots of optimizers have to be named.
         channel_axes: corrections by name.
         writable: whether arrays are going to be assigned to them.
 
@@ -60,18 +60,33 @@ def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
     if isinstance(variables, Mapping):
         named = {str(name): graph_variable(one) for name, one in variables.items()}
     elif isinstance(variables, str):
-        named = {one.name: one for one in graph_variables(graph, variables)}
+        named = {one.name: one for one in _networks(graph_variables(graph, variables))}
         if not named:
             raise InvalidArgument(
                 f"Could not take the variables of scope {variables!r}: expected at least one, got "
                 f"none. A scope is taken exactly, by whole parts of the path."
             )
-    else:
+    elif variables is None:
         model = {one.op.name for one in graph.get_collection(tf.GraphKeys.MODEL_VARIABLES)}
-        every = graph_variables(graph)
-        named = {one.name: one for one in every if variables is not None or _own(one, model)}
+        named = {one.name: one for one in graph_variables(graph) if _own(one, model)}
+    else:
+        named = {one.name: one for one in _networks(graph_variables(graph), _names(variables))}
     one_graph(named.values(), graph, "take variables")
     return named
+
+
+def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> list[GraphVariable]:
+    """Those that aren't an optimizer's slots, or are wanted by their whole name.
+
+    A slot is named below its variable, "net/kernel/Adam", and so are averages.
+    """
+    names = {one.name for one in every}
+    return [one for one in every if one.name in wanted or not names & {*_above(one.name)}]
+
+
+def _above(name: str) -> Iterator[str]:
+    parts = name.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
 def _own(variable: GraphVariable, model: set[str]) -> bool:
