@@ -29,26 +29,32 @@ class Draw:
         self._scope = scope
         self._copied: dict[str, Any] = {}
 
-    def __call__(self, operation: Any, value: Any, pairs: Iterable[Pair]) -> Any:
-        """Copies an initial value.
+    def check(self, operation: Any, value: Any) -> None:
+        """Looks at an initial value, before the graph is changed.
 
         Args:
             operation: what holds the variable.
             value: the tensor that it is initialized with, or None.
-            pairs: of operations and the copies of variables that it may be made of.
 
         Raises:
             InvalidArgument: it has none, or one that can't be copied.
         """
-        name = operation.name
         if value is None:
             raise InvalidArgument(
-                f"Could not draw an initial value for the copy of {name!r}: expected an "
+                f"Could not draw an initial value for the copy of {operation.name!r}: expected an "
                 f"initializer in the graph, got none. Pass initial='copy'."
             )
-        part = Part(self._network.graph, self._network.starts | self._copied.keys())
-        part.take([value])
-        part.check(f"draw an initial value for the copy of {name!r}")
+        self._part(value).check(f"draw an initial value for the copy of {operation.name!r}")
+
+    def __call__(self, value: Any, pairs: Iterable[Pair]) -> Any:
+        """Copies an initial value.
+
+        Args:
+            value: the tensor.
+            pairs: of operations and the copies of variables that it may be made of.
+        """
+        part = self._part(value)
+        part.check("draw an initial value")
         earlier = Copied({one.outputs[0].name: storage(two) for one, two in pairs}, self._copied)
         with tf.name_scope(self._scope + "/"):
             seeds = other_seeds(part, self._scope)
@@ -57,3 +63,8 @@ class Draw:
         copied = copy_part(part, [*replaced, *seeds], self._scope, change)
         self._copied |= copied.operations
         return earlier(copied(value))
+
+    def _part(self, value: Any) -> Part:
+        part = Part(self._network.graph, self._network.starts | self._copied.keys())
+        part.take([value])
+        return part

@@ -39,19 +39,22 @@ def twin_variables(part: Part, scope: str, *, fresh: bool) -> list[Pair]:
     graph = part.graph
     known = {each.op.name: each for one in graph_variables(graph) for each in one.parts}
     listed = _collections(graph)
-    draw = Draw(part, scope) if fresh else None
+    held = [one for one in graph.get_operations() if one.name in part.variables]
+    values = {one.name: _initial_value(one, known.get(one.name)) for one in held}
+    draw = Draw(part, scope)
+    for operation in held if fresh else ():
+        draw.check(operation, values[operation.name])
     pairs: list[Pair] = []
     with graph.as_default(), graph.control_dependencies(None), tf.name_scope(None):
-        for operation in [one for one in graph.get_operations() if one.name in part.variables]:
-            original = known.get(operation.name)
-            value = _initial_value(operation, original)
-            if draw is not None:
-                value = draw(operation, value, pairs)
-            elif value is None:
-                value = read(operation)
+        for operation in held:
+            original, start = known.get(operation.name), values[operation.name]
+            if fresh:
+                start = draw(start, pairs)
+            elif start is None:
+                start = read(operation)
             keys = listed[operation.name] if original is not None else _usual(operation)
             with tf.device(operation.device or None):
-                pairs.append((operation, _twin(operation, original, value, keys, scope)))
+                pairs.append((operation, _twin(operation, original, start, keys, scope)))
     return pairs
 
 
