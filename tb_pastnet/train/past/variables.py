@@ -95,7 +95,9 @@ class PastVariables(tf.Module):
         for one, past in zip(self._current, self.past, strict=True):
             value = tf.convert_to_tensor(one.current)
             if not (hard or one.hard) and value.dtype.is_floating:
-                share = tf.cast(tau, value.dtype)
+                # A cast would round a number to float32 first.
+                number = isinstance(tau, int | float)
+                share = tf.constant(tau, value.dtype) if number else tf.cast(tau, value.dtype)
                 value = share * value + (1 - share) * past.read_value()
             past.assign(value)
 

@@ -58,6 +58,14 @@ def test_a_soft_sync_copies_statistics(model):
         np.testing.assert_allclose(new, old + share, rtol=1e-6)
 
 
+def test_tau_is_as_exact_as_the_variable():
+    current = tf.Variable(1.0, dtype=tf.float64)
+    shadow = PastVariables([current])
+    current.assign(2.0)
+    shadow.sync(tau=0.005)
+    assert shadow.past[0].numpy() == 0.005 * 2.0 + 0.995 * 1.0
+
+
 def test_tau_may_be_a_tensor_inside_a_function():
     weight, count = tf.Variable([2.0, 4.0]), tf.Variable(7)
     shadow = PastVariables([weight, count])
