@@ -129,7 +129,7 @@ def past_network(
 
     What leads from the inputs to the outputs is copied, with shadow variables in the place of the
     network's. What lies before the inputs is shared, and so are all placeholders. What draws random
-    numbers, such as dropout, draws its own.
+    numbers, such as dropout, draws its own, or with seeds the same ones.
 
     The shadow variables aren't in GLOBAL_VARIABLES, so that checkpoints of before still restore.
     They are initialized by `local_variables_initializer` and `PastGraph.initializer` with the

@@ -10,6 +10,7 @@ from tensorflow import Variable
 
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.v1.clones.arguments import flat
 from tb_pastnet.v1.graphs import one_graph, open_graph
 from tb_pastnet.v1.variables import GraphVariable, graph_variables, within
 
@@ -83,7 +84,7 @@ def build_sync(pairs: Sequence[Pair], tau: Any, after: Any, graph: Any, name: st
             graph.
     """
     _check_tau(tau)
-    before = tf.nest.flatten(after)
+    before = flat(after)
     one_graph([*before, tau], graph, "sync past variables")
     with graph.as_default(), tf.name_scope(name) as scope:
         # What is read may alias the variable. It is written before the operation is done, so that

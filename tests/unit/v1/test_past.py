@@ -220,3 +220,19 @@ def test_a_table_that_is_shared():
         begin(session)
         weight.load(5.0, session)
         assert session.run(past.outputs, {keys: ["b", "a", "c"]}).tolist() == [6.0, 3.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_dropout_is_drawn_anew_unless_seeds_are_set(kind, seed):
+    tf.set_random_seed(seed)
+    x = tf.placeholder(tf.float32, (None, 4))
+    scale = tf.get_variable("net/scale", initializer=2.0)
+    output = scale * tf.nn.dropout(x, rate=0.5)
+    past = past_network(x, output)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(tf.local_variables_initializer())
+        for _ in range(3):
+            both = session.run([output, past.outputs], {x: np.ones((50, 4))})
+            assert [set(one.ravel()) for one in both] == [{0.0, 4.0}] * 2
+            assert np.array_equal(*both) == (seed is not None)

@@ -160,7 +160,8 @@ def test_one_scope_may_lie_inside_of_the_other(kind, current, past):
 def test_what_comes_after_waits(kind):
     weight, past = variable("net/w", 0.0), variable("past/w", -1.0)
     moved = weight.assign_add(1.0)
-    sync = sync_op("net", "past", after={"moved": [moved, tf.no_op()]})
+    sparse = tf.sparse.from_dense([0.0, 1.0])
+    sync = sync_op("net", "past", after={"moved": [moved, tf.no_op()], "others": [sparse, weight]})
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         for step in range(1, 21):
