@@ -38,6 +38,9 @@ assert shared["strategy"].num_replicas_in_sync == 2
 SECONDS = 240
 """In which a program of two workers has to end: one that fails leaves the other waiting."""
 
+Tasks = tuple[tuple[str, int], ...]
+TWO: Tasks = (("worker", 0), ("worker", 1))
+
 
 class Workers:
     """Two workers of one strategy, as two processes on this machine that run the same programs.
@@ -48,7 +51,7 @@ class Workers:
         tasks: type and index of each; the first is the chief.
     """
 
-    def __init__(self, tasks: tuple[tuple[str, int], ...] = (("worker", 0), ("worker", 1))) -> None:
+    def __init__(self, tasks: Tasks = TWO) -> None:
         self._tasks = tasks
         self._processes: list[Interpreter] = []
 
@@ -75,17 +78,21 @@ class Workers:
 
     def started(self) -> list[Interpreter]:
         """New processes of these workers, to be run at the same time."""
-        cluster: dict[str, list[str]] = {}
-        for (kind, _), port in zip(self._tasks, _free_ports(len(self._tasks)), strict=True):
-            cluster.setdefault(kind, []).append(f"127.0.0.1:{port}")
-        configs = [
-            json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
-            for kind, index in self._tasks
-        ]
         return [
             Interpreter(begin=JOIN.format(config=config, worker=worker))
-            for worker, config in enumerate(configs)
+            for worker, config in enumerate(configs(self._tasks))
         ]
+
+
+def configs(tasks: Tasks = TWO) -> list[str]:
+    """What TF_CONFIG says in each task of a cluster on this machine."""
+    cluster: dict[str, list[str]] = {}
+    for (kind, _), port in zip(tasks, free_ports(len(tasks)), strict=True):
+        cluster.setdefault(kind, []).append(f"127.0.0.1:{port}")
+    return [
+        json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+        for kind, index in tasks
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +111,8 @@ def two_workers() -> Iterator[Workers]:
     processes.close()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
     # All are held before the first is let go, so that none is found twice.
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:

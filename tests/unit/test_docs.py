@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
+from tests.devices import configs
 from tests.interpreter import Interpreter
+from tests.recorded import read_one
 from tools.steps import ROOT
 
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
@@ -15,6 +20,7 @@ SAID = {
     "lottery_tickets.md": "36.0%",
     "past_networks.md": "after sync: 0.0",
     "function_view.md": "recorded to step 16",
+    "many_devices.md": "pruned: 0.5 leaks: []",
     "cloning.md": "out of sync: False\nin sync again: True",
 }
 
@@ -49,6 +55,22 @@ def test_the_python_for_tf1_graphs_runs(another_python, tmp_path):
     another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     said = another_python.run(program_of("tf1_graphs.md"))
     assert "moved in the last step: ['hidden/kernel', 'out/kernel']" in said
+
+
+def test_the_program_of_workers_runs_as_two(tmp_path):
+    program = FENCED.findall((ROOT / "docs" / "many_devices.md").read_text("utf-8"))[-1]
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CONFIG": config},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for config in configs()
+    ]
+    assert [worker.communicate(timeout=240)[0] for worker in workers] == ["leaks: []\n"] * 2
+    assert read_one(tmp_path / "runs" / "workers").record_steps() == list(range(10, 101, 10))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
