@@ -6,11 +6,14 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.v1.clones.state import VARIABLES, can_be_copied
 from tb_pastnet.v1.variables import GraphVariable
 from tb_pastnet.v1.writes import needed
 
 PAST_VARIABLES = "past_variables"
 """The collection that shadow variables are in, beside LOCAL_VARIABLES."""
+
+_FILES = frozenset({"ReadFile", "Restore", "RestoreSlice", "RestoreV2"})
 
 
 def shadow(current: GraphVariable, scope: str) -> GraphVariable:
@@ -56,12 +59,15 @@ def _part(current: GraphVariable, part: Any, scope: str) -> Any:
 
 def _initial(part: Any) -> Any:
     initial = part.initial_value
-    if initial is None or _fed(initial):
+    if initial is None or not _always_there(initial):
         return part.read_value()
     # In one run with its source's own initializer there is nothing to read yet.
     return tf.cond(tf.is_variable_initialized(part), part.read_value, lambda: initial)
 
 
-def _fed(tensor: Any) -> bool:
-    """Whether it is only there in a run that feeds it."""
-    return any(one.type in ("Placeholder", "PlaceholderV2") for one in needed([tensor]).values())
+def _always_there(tensor: Any) -> bool:
+    """Whether it can be computed in any run: without being fed, and without a file."""
+    return all(
+        one.type in VARIABLES or (one.type not in _FILES and can_be_copied(one.node_def))
+        for one in needed([tensor]).values()
+    )

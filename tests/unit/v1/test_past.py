@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1 import PAST_VARIABLES, past_network
+from tb_pastnet.v1 import PAST_VARIABLES, past_network, sync_op
 
 pytestmark = pytest.mark.usefixtures("graph")
 RNG = np.random.default_rng(0)
@@ -174,6 +174,17 @@ def test_outputs_come_back_in_their_structure(kind):
     close(found["all"][1].values.reshape(6, 2), NOW)
     np.testing.assert_array_equal(found["bias"], NOW["net/bias"])
     np.testing.assert_array_equal(found["x"], X)
+
+
+def test_a_sync_by_its_scopes(kind):
+    x = tf.placeholder(tf.float32, (None, 4))
+    past = past_network(x, network(x))
+    sync = sync_op("net", "past/net")
+    with tf.Session() as session:
+        begin(session)
+        write(session, LATER)
+        session.run(sync)
+        close(session.run(past.outputs, {x: X}), LATER)
 
 
 def test_two_pasts_of_one_network(kind):

@@ -205,6 +205,23 @@ def test_initial_values_that_were_fed(graph, kind):
         np.testing.assert_array_equal(session.run(past), value)
 
 
+def test_initial_values_from_a_file_that_is_gone(kind, tmp_path):
+    path = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("net/w", initializer=tf.fill([50], 3.0))
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, path)
+    with tf.Graph().as_default(), tf.Session() as session:
+        weight = tf.get_variable("net/w", (50,))
+        tf.train.init_from_checkpoint(path, {"net/": "net/"})
+        past = past_network((), 2.0 * weight)
+        session.run(tf.global_variables_initializer())
+        for file in tmp_path.glob("model*"):
+            file.unlink()
+        session.run(past.initializer)
+        assert set(session.run(past.outputs)) == {6.0}
+
+
 def test_a_checkpoint_of_before_restores(kind, tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:
         weight = tf.get_variable("net/w", initializer=tf.random_normal_initializer()((50,)))
