@@ -16,7 +16,7 @@ def batch(rows=4):
     return RNG.normal(size=(rows, 3)).astype("f")
 
 
-@pytest.mark.usefixtures("graph", "kind", "control_flow")
+@pytest.mark.usefixtures("graph", "world")
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
 def test_a_clone_is_equal_independent_saved_restored_and_minimized(network, tmp_path):
     x = tf.placeholder(tf.float32, (None, 3), "x")

@@ -10,8 +10,6 @@ from tb_pastnet.v1.clones.copy import copy_part, storage
 from tb_pastnet.v1.clones.part import Part
 from tests.v1_networks import NETWORKS
 
-RNG = np.random.default_rng(0)
-
 
 def copied(inputs, outputs, pairs, scope="copy"):
     part = Part(inputs[0].graph, frozenset(one.name for one in inputs))
@@ -34,26 +32,35 @@ def with_gradients(output, inputs):
 @pytest.mark.usefixtures("graph", "kind", "control_flow")
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
 def test_a_copy_has_the_function_and_the_gradients_of_the_original(network):
-    x, other = (tf.placeholder(tf.float32, (None, 3), name) for name in ("x", "other"))
+    rng = np.random.default_rng(1)
+    x = tf.placeholder(tf.float32, (None, 3), "x")
     y = network(x)
     originals = tf.global_variables()
-    own = list(map(zeros_like, originals))
-    pairs = [(storage(a), storage(b)) for a, b in zip(originals, own, strict=True)]
-    copy = copied([x], [y], [*pairs, (x, other)])
-    trained = [at for at, one in enumerate(originals) if "count" not in one.name]
-    ways = [
-        (with_gradients(y, [x, *(originals[at] for at in trained)]), originals, x),
-        (with_gradients(copy(y), [other, *(own[at] for at in trained)]), own, other),
-    ]
-    weights = [RNG.normal(size=one.shape.as_list()).astype("f") for one in originals]
-    fill = [[a.assign(b) for a, b in zip(vs, weights, strict=True)] for _, vs, _ in ways]
-    for sign in (1, -1):  # each side of a branch
-        batch = sign * abs(RNG.normal(size=(4, 3))).astype("f")
-        results = []
-        for (fetches, _, fed), assign in zip(ways, fill, strict=True):
-            with tf.Session() as session:  # where the other network has no values and no input
-                session.run(assign)
-                results.append(session.run(fetches, {fed: batch}))
-        for one, two in zip(*results, strict=True):
-            np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
-            assert abs(one).max() > 0
+    weighted = [at for at, one in enumerate(originals) if "count" not in one.name]
+    weights = [rng.normal(size=one.shape.as_list()).astype("f") / 2 for one in originals]
+
+    def way(output, variables, fed):
+        fill = [one.assign(value) for one, value in zip(variables, weights, strict=True)]
+        return with_gradients(output, [fed, *(variables[at] for at in weighted)]), fill, fed
+
+    def copy(scope):
+        other = tf.placeholder(tf.float32, (None, 3), f"{scope}_x")
+        own = list(map(zeros_like, originals))
+        pairs = [(storage(a), storage(b)) for a, b in zip(originals, own, strict=True)]
+        return copied([x], [y], [*pairs, (x, other)], scope)(y), own, other
+
+    first = copy("first")
+    ways = [way(y, originals, x), way(*first), way(*copy("second"))]  # after there are gradients
+    batch = abs(rng.normal(size=(4, 3))).astype("f")
+    results = []
+    for fetches, fill, fed in ways:
+        with tf.Session() as session:  # where the others have neither values nor inputs
+            session.run(fill)
+            # Each side of a branch.
+            results.append([session.run(fetches, {fed: sign * batch}) for sign in (1, -1)])
+    expected, *found = map(tf.nest.flatten, results)
+    for arrays in found:
+        for one, other in zip(expected, arrays, strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+    sides = zip(*results[0], strict=True)
+    assert all(max(abs(one).max() for one in side) > 1e-3 for side in sides)
