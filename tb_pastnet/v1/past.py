@@ -11,14 +11,13 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.clones.arguments import flat, free_scope, graph_of, refuse_unneeded
 from tb_pastnet.v1.clones.copy import copy_part, storage
-from tb_pastnet.v1.clones.functions import called_functions
 from tb_pastnet.v1.clones.part import Part
 from tb_pastnet.v1.clones.share import shared_names
 from tb_pastnet.v1.graphs import inside, open_graph
 from tb_pastnet.v1.shadows import shadow
 from tb_pastnet.v1.sync import Pair, build_sync
 from tb_pastnet.v1.variables import GraphVariable, choose, graph_variables
-from tb_pastnet.v1.writes import needed, written
+from tb_pastnet.v1.writes import written
 
 _DOING = "make a past network"
 
@@ -45,25 +44,27 @@ class PastGraph:
             self.initializer = tf.group(*(past.initializer for _, past in pairs), name="init")
         self.sync_op = self.sync()
 
-    def sync(self, tau: float | Any = 1.0, after: Any = ()) -> Any:
+    def sync(self, tau: float | Any = 1.0, after: Any = (), before: Any = ()) -> Any:
         """Builds an operation that moves the past values towards the current ones.
 
         Args:
             tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
                 Variables that aren't trainable, such as moving statistics, and those that aren't
                 floating are always copied.
-            after: tensors and operations, one or a nest of them, that are evaluated before.
+            after: tensors and operations, one or a nest of them, that the sync waits for.
+            before: likewise, those that wait for the sync: of all that they need what writes to the
+                current variables.
 
         Returns:
             A tf.Operation, which is done when all are written.
 
         Raises:
-            InvalidArgument: tau is outside of 0 to 1 or no scalar; it or `after` is of another
-                graph; the graph is finalized.
+            InvalidArgument: tau is outside of 0 to 1 or no scalar; it, `after` or `before` is of
+                another graph; the graph is finalized.
         """
         graph = open_graph(inside(self.graph), "sync a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"):
-            return build_sync(self._pairs, tau, after, graph, "sync")
+            return build_sync(self._pairs, tau, after, before, graph=graph, name="sync")
 
     @contextmanager
     def step(self, tau: float | Any = 1.0) -> Iterator[Any]:
@@ -95,8 +96,8 @@ class PastGraph:
             ...     [list(map(float, session.run([past.outputs, train], {x: 1.0}))) for _ in "abc"]
             [[1.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
         """
-        sync = self.sync(tau, after=flat(self.outputs))
-        _wait(self.graph, self._pairs, sync)
+        updates = self.graph.get_collection(tf.GraphKeys.UPDATE_OPS)
+        sync = self.sync(tau, after=self.outputs, before=updates)
         with self.graph.control_dependencies([sync]):
             yield sync
 
@@ -226,24 +227,6 @@ def _chosen(part: Part, variables: Any) -> list[GraphVariable]:
             f"Give inputs from before the first layer."
         )
     return chosen
-
-
-def _wait(graph: Any, pairs: Sequence[Pair], sync: Any) -> None:
-    """Lets the updates that a graph has already wait for a sync, those of the same variables."""
-    synced = {part.op.name for current, _ in pairs for part in current.parts}
-    before = needed([sync])
-    updates = needed(graph.get_collection(tf.GraphKeys.UPDATE_OPS))
-    functions = called_functions(graph, updates.values())
-    takers = {
-        taker.name: taker
-        for one in updates.values()
-        for name, taker in written(one, functions).items()
-        if name in synced
-    }
-    for name, taker in takers.items():
-        if name not in before:
-            # Operations have no public way to wait for what is built later.
-            taker._add_control_inputs([sync])
 
 
 def _difference(current: GraphVariable, past: GraphVariable) -> Any:

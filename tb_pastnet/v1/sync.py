@@ -13,6 +13,7 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.v1.clones.arguments import flat
 from tb_pastnet.v1.graphs import one_graph, open_graph
 from tb_pastnet.v1.variables import GraphVariable, graph_variables, within
+from tb_pastnet.v1.writes import let_wait
 
 Pair = tuple[GraphVariable, GraphVariable]
 
@@ -22,6 +23,7 @@ def sync_op(
     past_scope: str,
     tau: float | Any = 1.0,
     after: Any = (),
+    before: Any = (),
     graph: Any = None,
     name: str = "sync",
 ) -> Any:
@@ -31,8 +33,9 @@ def sync_op(
     past may be a part of the network. Partitioned variables are wholes.
 
     In one `session.run` TensorFlow takes operations in any order that their dependencies allow. For
-    the past's outputs of before the sync pass them as `after`, and build the update under
-    `tf.control_dependencies([sync])`.
+    the past's outputs of before the sync pass them as `after`. Build the update under
+    `tf.control_dependencies([sync])`, and pass what was built earlier and moves statistics as
+    `before`: `tf.get_collection(tf.GraphKeys.UPDATE_OPS)`.
 
     Args:
         current_scope: the name of a scope, from the root of the graph. It is taken exactly: "net"
@@ -42,7 +45,9 @@ def sync_op(
         tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
             Variables that aren't trainable, such as moving statistics, and those that aren't
             floating are always copied.
-        after: tensors and operations, one or a nest of them, that are evaluated before.
+        after: tensors and operations, one or a nest of them, that the sync waits for.
+        before: likewise, those that wait for the sync: of all that they need what writes to the
+            current variables.
         graph: a tf.Graph; None: the default graph.
         name: of the operation.
 
@@ -52,8 +57,8 @@ def sync_op(
     Raises:
         UnknownName: a scope has no variables.
         InvalidArgument: a past variable has no current one, or one of another shape or dtype; both
-            scopes are the same; tau is outside of 0 to 1 or no scalar; it or `after` is of another
-            graph; the graph is finalized.
+            scopes are the same; tau is outside of 0 to 1 or no scalar; it, `after` or `before` is
+            of another graph; the graph is finalized.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -66,34 +71,40 @@ def sync_op(
         3.0
     """
     graph = open_graph(graph, f"sync {past_scope!r} with {current_scope!r}")
-    return build_sync(_matched(current_scope, past_scope, graph), tau, after, graph, name)
+    pairs = _matched(current_scope, past_scope, graph)
+    return build_sync(pairs, tau, after, before, graph=graph, name=name)
 
 
-def build_sync(pairs: Sequence[Pair], tau: Any, after: Any, graph: Any, name: str) -> Any:
+def build_sync(
+    pairs: Sequence[Pair], tau: Any, after: Any, before: Any, *, graph: Any, name: str
+) -> Any:
     """Builds the operation that syncs each past variable with its current one.
 
     Args:
         pairs: of a current variable and its past one.
         tau: as of `sync_op`.
         after: as of `sync_op`.
+        before: as of `sync_op`.
         graph: that of the variables.
         name: of the operation.
 
     Raises:
-        InvalidArgument: tau is outside of 0 to 1 or no scalar, or it or `after` is of another
-            graph.
+        InvalidArgument: tau is outside of 0 to 1 or no scalar; it, `after` or `before` is of
+            another graph.
     """
     _check_tau(tau)
-    before = flat(after)
-    one_graph([*before, tau], graph, "sync past variables")
+    earlier, later = flat(after), flat(before)
+    one_graph([*earlier, *later, tau], graph, "sync past variables")
     with graph.as_default(), tf.name_scope(name) as scope:
         # What is read may alias the variable. It is written before the operation is done, so that
         # an update that waits for it can't change what is copied.
-        with tf.control_dependencies(before):
+        with tf.control_dependencies(earlier):
             values = [_moved(current, past, tau) for current, past in pairs]
         with tf.control_dependencies(values):
             writes = [past.assign(value) for (_, past), value in zip(pairs, values, strict=True)]
-        return tf.group(*writes, name=scope)
+        sync = tf.group(*writes, name=scope)
+    let_wait(later, {part.op.name for current, _ in pairs for part in current.parts}, sync)
+    return sync
 
 
 def _check_tau(tau: Any) -> None:

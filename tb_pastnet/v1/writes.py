@@ -1,13 +1,14 @@
-"""Which operations of a graph write to variables."""
+"""Which operations of a graph write to variables, and how they are made to wait."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.train.graphs.uses import READS, uses_of
+from tb_pastnet.v1.clones.functions import called_functions
 
 _PASSES_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})
 """Operations of control flow v1 that hand on a variable; for references they begin with Ref."""
@@ -45,6 +46,32 @@ def needed(elements: Iterable[Any]) -> dict[str, Any]:
             found[operation.name] = operation
             pending += [*operation.inputs, *operation.control_inputs]
     return found
+
+
+def let_wait(elements: Sequence[Any], variables: Set[str], operation: Any) -> None:
+    """Lets what writes to some variables wait for an operation.
+
+    What the operation itself needs can't wait for it, and doesn't.
+
+    Args:
+        elements: tensors and operations; what they need is looked through.
+        variables: the names of the operations that hold the variables.
+        operation: a tf.Operation of the same graph.
+    """
+    if not elements:
+        return
+    operations, earlier = needed(elements), needed([operation])
+    functions = called_functions(operation.graph, operations.values())
+    takers = {
+        taker.name: taker
+        for one in operations.values()
+        for name, taker in written(one, functions).items()
+        if name in variables
+    }
+    for name, taker in takers.items():
+        if name not in earlier:
+            # Operations have no public way to wait for what is built later.
+            taker._add_control_inputs([operation])
 
 
 def _origin(tensor: Any, taker: Any) -> tuple[str, Any]:

@@ -169,6 +169,22 @@ def test_what_comes_after_waits(kind):
             assert session.run(past) == step
 
 
+def test_what_comes_before_lets_its_writers_wait(world):
+    weight, mean = variable("net/w", 0.0), variable("net/mean", 0.0, trainable=False)
+    past, past_mean = variable("past/w", 0.0), variable("past/mean", 0.0)
+    moved = tf.cond(weight > -1.0, lambda: tf.identity(mean.assign_add(1.0)), lambda: 0.0)
+    answer = past + past_mean + 0.0
+    sync = sync_op("net", "past", after=answer, before=[moved])
+    with tf.control_dependencies([sync, moved]):
+        train = weight.assign_add(1.0).op
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for now in range(200):
+            before, _ = session.run([answer, train])
+            assert before == 2 * max(now - 1, 0)
+            assert session.run([past, past_mean]) == [now, now]
+
+
 def test_a_sync_in_a_branch(world):
     variable("net/w", 3.0)
     past = variable("past/w", 0.0)

@@ -114,7 +114,7 @@ def test_tensors_of_two_graphs_are_refused():
     pair()
     with tf.Graph().as_default():
         other = tf.constant(0.5, name="other")
-    for given in ({"after": [other]}, {"tau": other}):
+    for given in ({"after": [other]}, {"before": other}, {"tau": other}):
         refused(
             InvalidArgument,
             "Could not sync past variables: expected tensors and variables of one graph, got 'other:0' of another one. Build all of it in the same tf.Graph.",
