@@ -247,3 +247,39 @@ def test_dropout_is_drawn_anew_unless_seeds_are_set(kind, seed):
             both = session.run([output, past.outputs], {x: np.ones((50, 4))})
             assert [set(one.ravel()) for one in both] == [{0.0, 4.0}] * 2
             assert np.array_equal(*both) == (seed is not None)
+
+
+def test_a_network_that_was_imported(kind, tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, (None, 4), name="x")
+        tf.identity(network(x), name="output")
+        session.run(tf.global_variables_initializer())
+        write(session, NOW)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    saver = tf.train.import_meta_graph(f"{path}.meta")
+    x, output = map(tf.get_default_graph().get_tensor_by_name, ("x:0", "output:0"))
+    past = past_network(x, output)
+    with tf.Session() as session:
+        saver.restore(session, path)
+        session.run(past.initializer)
+        write(session, LATER)
+        close(session.run(output, {x: X}), LATER)
+        close(session.run(past.outputs, {x: X}), NOW)
+
+
+def test_a_network_that_calls_functions():
+    x = tf.placeholder(tf.float32, ())
+    weight = tf.get_variable("net/w", initializer=2.0, use_resource=True)
+
+    @tf.function
+    def scaled(x):
+        return tf.cond(x > 0, lambda: x * weight, lambda: x)
+
+    output = scaled(x)
+    past = past_network(x, output)
+    assert past.mapping == {"net/w": "past/net/w"}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(past.initializer)
+        session.run(weight.assign(5.0))
+        assert session.run([output, past.outputs], {x: 10.0}) == [50.0, 20.0]
