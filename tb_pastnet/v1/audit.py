@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.train.audit.watch import Channels, Ints, Watch
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.train.audit.watch import Channels, Ints, Watch, compared, which_moved
 from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
 from tb_pastnet.v1.session import Site
@@ -15,28 +17,71 @@ from tb_pastnet.v1.table import SessionTable
 
 
 class SessionWatch(Watch):
-    """A variable with masks, whose comparison is built in its graph.
+    """A variable with masks, compared by ops of its graph.
 
     Args:
         record: the variable.
         hold: its masks.
-        site: the graph.
-
-    Attributes:
-        any: whether something moved, a tensor.
+        reduced: compares values channel by channel.
     """
 
-    def __init__(self, record: Recorded, hold: Any, site: Site) -> None:
+    def __init__(self, record: Recorded, hold: Any, reduced: Reduction) -> None:
         super().__init__(record)
-        self.hold = hold
-        with site.building():
-            self.any = tf.reduce_any(self.moved())
-        self._compared = site.function(self._reduce)
-        self.hold = None  # until something is held
+        self._built = hold
+        self._reduced = reduced
+
+    @cached_property
+    def tensors(self) -> tuple[Any, Any, Any]:
+        """Value, what held elements should be, and which are held."""
+        self.hold, before = self._built, self.hold
+        try:
+            return super().value(), super().expected(), super().held()
+        finally:
+            self.hold = before
+
+    def value(self) -> Any:
+        """See `Watch`."""
+        return self.tensors[0]
+
+    def expected(self) -> Any:
+        """See `Watch`."""
+        return self.tensors[1]
+
+    def held(self) -> Any:
+        """See `Watch`."""
+        return self.tensors[2]
 
     def channels(self) -> Channels:
         """See `Watch`."""
-        return Channels(*self._compared())
+        return self._reduced.channels(self.tensors)
+
+
+class Reduction:
+    """Compares values of one shape channel by channel; few ops, as few variables are violated.
+
+    Args:
+        site: the graph.
+        dtype: of the values.
+        axis: how they split.
+    """
+
+    def __init__(self, site: Site, dtype: Any, axis: ChannelAxis) -> None:
+        self._site = site
+        with site.building():
+            value, expected, held = (
+                tf.placeholder(kind, axis.shape) for kind in (dtype, dtype, tf.bool)
+            )
+            self._fed = value, expected, held
+            self._results = compared(value, expected, held, axis)
+
+    def channels(self, tensors: Sequence[Any]) -> Channels:
+        """Compares what some tensors are now.
+
+        Args:
+            tensors: value, what held elements should be, and which are held.
+        """
+        values = self._site.run(list(tensors))
+        return Channels(*self._site.run(self._results, dict(zip(self._fed, values, strict=True))))
 
 
 class Comparison:
@@ -49,12 +94,18 @@ class Comparison:
     """
 
     def __init__(self, records: Sequence[Recorded], table: SessionTable, site: Site) -> None:
-        self._site = site
+        reductions: dict[Any, Reduction] = {}
         self._watches = {}
         for record in records:
             hold = table.made_of(record.found.variable)
-            if hold is not None:
-                self._watches[record.text.id] = SessionWatch(record, hold, site)
+            if hold is None:
+                continue
+            kind = (record.found.variable.dtype, record.axis)
+            if kind not in reductions:
+                reductions[kind] = Reduction(site, *kind)
+            self._watches[record.text.id] = SessionWatch(record, hold, reductions[kind])
+        watches = list(self._watches.values())
+        self._moved = site.fetch(lambda: which_moved(watches)) if watches else list
 
     def watch(self, record: Recorded) -> Watch:
         """See `Compiled`."""
@@ -62,9 +113,8 @@ class Comparison:
 
     def moved(self, watches: Sequence[Watch]) -> Sequence[bool]:
         """See `Compiled`."""
-        names = [watch.record.text.id for watch in watches]
-        found: list[bool] = self._site.run([self._watches[name].any for name in names])
-        return found
+        found = dict(zip(self._watches, self._moved(), strict=True)) if watches else {}
+        return [found[watch.record.text.id] for watch in watches]
 
 
 class Unknowing:

@@ -67,8 +67,7 @@ def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
                 f"none. A scope is taken exactly, by whole parts of the path."
             )
     elif variables is None:
-        model = {one.op.name for one in graph.get_collection(tf.GraphKeys.MODEL_VARIABLES)}
-        named = {one.name: one for one in graph_variables(graph) if _own(one, model)}
+        named = {one.name: one for one in graph_variables(graph) if _own(one)}
     else:
         named = {one.name: one for one in _networks(graph_variables(graph), _names(variables))}
     one_graph(named.values(), graph, "take variables")
@@ -89,11 +88,19 @@ def _above(name: str) -> Iterator[str]:
     return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
-def _own(variable: GraphVariable, model: set[str]) -> bool:
-    """Whether it belongs to the network, not to an optimizer."""
-    statistic = variable.name.rpartition("/")[2].startswith("moving_")
-    listed = any(part.op.name in model for part in variable.parts)
-    return variable.trainable or statistic or listed
+def _own(variable: GraphVariable) -> bool:
+    """Whether it belongs to the network, not to an optimizer or to its past."""
+    if variable.trainable:
+        return True
+    named = variable.name.rpartition("/")[2].startswith("moving_")
+    return _listed(variable, tf.GraphKeys.MODEL_VARIABLES) or (
+        named and _listed(variable, tf.GraphKeys.GLOBAL_VARIABLES)
+    )
+
+
+def _listed(variable: GraphVariable, key: str) -> bool:
+    names = {one.op.name for one in variable.graph.get_collection(key)}
+    return variable.parts[0].op.name in names
 
 
 def _names(variables: Any) -> list[str]:

@@ -29,7 +29,9 @@ class SessionHold(Hold):
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
 
         def own(word: str, dtype: Any, initial: Any) -> Any:
-            return site.own(initial(shape, dtype), f"{variable.name}/{word}", MASK_VARIABLES)
+            group = "masks" if dtype == tf.bool else "weights"
+            name = f"{variable.name}/{word}"
+            return site.own(initial(shape, dtype), name, MASK_VARIABLES, group)
 
         with site.building():
             self.kept = own("kept", tf.bool, tf.ones)

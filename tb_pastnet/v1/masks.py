@@ -12,7 +12,6 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.audit.audit import Audit
 from tb_pastnet.train.masks.commands import MaskCommands
-from tb_pastnet.train.masks.desk import Desk
 from tb_pastnet.train.masks.view import MaskView
 from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.v1.audit import Comparison, Unknowing
@@ -21,7 +20,7 @@ from tb_pastnet.v1.graphs import open_graph
 from tb_pastnet.v1.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.session import Site
 from tb_pastnet.v1.slots import Slots
-from tb_pastnet.v1.table import SessionTable
+from tb_pastnet.v1.table import SessionDesk, SessionTable
 
 
 class Masks(MaskCommands):
@@ -82,7 +81,7 @@ class Masks(MaskCommands):
         found = network_in(self.site, variables, channel_axis, writable=True).variables
         self.state = SessionTable(found, self.site)
         slots = Slots(self.site)
-        super().__init__(Desk(self.state, slots), slots)
+        super().__init__(SessionDesk(self.state, slots, self.site), slots)
         self._holding = Holding(self.state.made.values(), slots)
         self.variables = [one for hold in self.state.made.values() for one in hold.variables]
         self.initializer = self.site.initialized(self.variables)
@@ -165,7 +164,8 @@ class Masks(MaskCommands):
             InvalidArgument: the masks have no values, or there is no session.
         """
         self.state.look()
-        self._audit.check(step)
+        with self.site.at_once():
+            self._audit.check(step)
         return self._audit.violations
 
     @cached_property

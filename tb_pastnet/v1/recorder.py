@@ -106,7 +106,7 @@ class Recorder(Recording):
             step: the number of the update.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session):
+        with self._site.using(session), self._site.at_once():
             if self._site.current is self._session():
                 super().record(step)
             else:
@@ -119,7 +119,7 @@ class Recorder(Recording):
             initial_step: the step of the values now.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session):
+        with self._site.using(session), self._site.at_once():
             super().restart(initial_step)
 
     def sync(self, session: Any = None) -> None:

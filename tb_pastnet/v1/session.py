@@ -40,6 +40,9 @@ class Site:
         self.graph = open_graph(graph, "add ops")
         self.session: Any = None
         self._known: dict[str, SessionVariable] = {}
+        self._groups: dict[str, list[SessionVariable]] = {}
+        self._read: dict[SessionVariable, Any] | None = None
+        self._written: dict[SessionVariable, Any] = {}
 
     def of(self, graph: Any) -> Site:
         """The same.
@@ -102,23 +105,73 @@ class Site:
                 "of their own, masks.initializer."
             ) from error
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Where nothing else changes variables: they are read in groups, and written in the end.
+
+        A session prepares itself anew for each choice of fetches, which takes it long in a large
+        graph.
+        """
+        if self._read is not None:
+            yield
+            return
+        self._read = {}
+        try:
+            yield
+            self._write()
+        finally:
+            self._read = None
+            self._written.clear()
+
+    def value_of(self, face: SessionVariable) -> Any:
+        """The value of a variable, an array."""
+        if self._read is None or face.group is None:
+            return self.run(face.read)
+        if face not in self._read:
+            faces = self._groups[face.group]
+            values = self.run([one.read for one in faces])
+            self._read = {**dict(zip(faces, values, strict=True)), **self._read}
+        return self._read[face]
+
+    def write(self, face: SessionVariable, value: Any) -> None:
+        """Writes an array."""
+        self._written[face] = value
+        if self._read is None or face.group is None:
+            self._write()
+        else:
+            self._read[face] = value
+
+    def _write(self) -> None:
+        written, self._written = self._written, {}
+        if written:
+            feeds = {face.fed: value for face, value in written.items()}
+            self.run([face.written for face in written], feeds)
+
     def variable(self, build: Callable[[], Any], name: str) -> SessionVariable:
         """See `Place`. It is in no collection, so that no Saver and no initializer knows it."""
         with self.building():
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
 
-    def own(self, initial: Any, name: str, collection: str | None = None) -> SessionVariable:
+    def own(
+        self,
+        initial: Any,
+        name: str,
+        collection: str | None = None,
+        group: str | None = None,
+    ) -> SessionVariable:
         """A variable of ours, which isn't trained.
 
         Args:
             initial: its initial value, a tensor.
             name: in the name scope of now.
             collection: that it is listed in.
+            group: see `SessionVariable`.
         """
         kept = [] if collection is None else [collection]
         made = tf.Variable(initial, trainable=False, collections=kept, name=name, use_resource=True)
-        return SessionVariable(self, GraphVariable(made.op.name, (made,), False), writable=True)
+        whole = GraphVariable(made.op.name, (made,), False)
+        return SessionVariable(self, whole, writable=True, group=group)
 
     def initialized(self, variables: Sequence[Any]) -> Any:
         """Builds an operation that initializes variables, unless all of them have values.
@@ -146,9 +199,14 @@ class Site:
         """That of a variable of the user's, one object for each."""
         known = self._known.get(variable.name)
         if known is None:
-            known = SessionVariable(self, variable, writable=writable)
+            known = SessionVariable(self, variable, writable=writable, group="weights")
             self._known[variable.name] = known
         return known
+
+    def member(self, face: SessionVariable) -> None:
+        """Takes a variable into its group."""
+        if face.group is not None:
+            self._groups.setdefault(face.group, []).append(face)
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """See `Place`. Results are arrays."""
@@ -166,31 +224,44 @@ class SessionVariable:
         site: its graph, and session.
         variable: the same.
         writable: whether arrays are going to be assigned to it.
+        group: those of one group are read together, within `Site.at_once`.
 
     Attributes:
         variable: the same.
+        group: the same.
+        read: a tensor of its value.
+        fed: takes an array, which the operation `written` writes.
         name: its full name.
         shape: tf.TensorShape.
         dtype: tf.DType.
         trainable: whether `minimize` trains it.
     """
 
-    def __init__(self, site: Site, variable: GraphVariable, *, writable: bool = False) -> None:
+    def __init__(
+        self,
+        site: Site,
+        variable: GraphVariable,
+        *,
+        writable: bool = False,
+        group: str | None = None,
+    ) -> None:
         self.variable = variable
+        self.group = group
         self.name = variable.name
         self.shape = tf.TensorShape(variable.shape)
         self.dtype = variable.dtype
         self.trainable = variable.trainable
         self._site = site
         with site.building():
-            self._read = variable.tensor()
+            self.read = variable.tensor()
             if writable:
-                self._fed = tf.placeholder(self.dtype, self.shape)
-                self._write = variable.assign(self._fed)
+                self.fed = tf.placeholder(self.dtype, self.shape)
+                self.written = variable.assign(self.fed)
+        site.member(self)
 
     def numpy(self) -> Any:
         """The value in the session, an array."""
-        return self._site.run(self._read)
+        return self._site.value_of(self)
 
     def read_value(self) -> Any:
         """Builds a read, a tensor."""
@@ -201,7 +272,7 @@ class SessionVariable:
         if isinstance(value, tf.Tensor):
             # What was read of a reference variable is its storage, which ours would go on with.
             return self.variable.assign(tf.raw_ops.DeepCopy(x=value))
-        return self._site.run(self._write, {self._fed: value})
+        return self._site.write(self, value)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return tf.convert_to_tensor(self.read_value(), dtype, name=name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tb_pastnet.core.names import resolve
+from tb_pastnet.train.masks.desk import Desk, Enforcing
 from tb_pastnet.train.masks.hold import Hold, Mask
 from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
@@ -30,6 +32,7 @@ class SessionTable(MaskTable):
     def __init__(self, variables: Sequence[Recorded], site: Site) -> None:
         trained = [record for record in variables if not record.found.statistic]
         self.made = {record.text.id: SessionHold(record.found.variable, site) for record in trained}
+        self._by_variable = {id(hold.variable): hold for hold in self.made.values()}
         super().__init__(variables, lambda record: self.made[record.text.id])
         self._site = site
         self._seen: Any = lambda: None
@@ -49,7 +52,7 @@ class SessionTable(MaskTable):
 
     def made_of(self, variable: Any) -> SessionHold | None:
         """The hold of a variable, also where it holds nothing; None of statistics and others."""
-        return next((one for one in self.made.values() if one.variable is variable), None)
+        return self._by_variable.get(id(variable))
 
     def chosen(self, names: Iterable[str] | None) -> list[SessionHold]:
         """The holds of named variables; None: all."""
@@ -72,3 +75,21 @@ class SessionTable(MaskTable):
             if held:
                 self.hold(name)
         self.version += 1
+
+
+class SessionDesk(Desk):
+    """Commands read the masks and weights of a graph at once, and write them in the end.
+
+    Args:
+        table: the masks.
+        enforcing: puts changes in force.
+        site: the graph.
+    """
+
+    def __init__(self, table: SessionTable, enforcing: Enforcing, site: Site) -> None:
+        super().__init__(table, enforcing)
+        self._site = site
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """See `Desk`."""
+        return self._site.at_once()

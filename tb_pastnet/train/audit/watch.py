@@ -135,7 +135,8 @@ class Watch:
     def channels(self) -> Channels:
         """Compares the variable channel by channel."""
         # Eager: few variables are ever violated, and to compile this takes longer than to run it.
-        return Channels(*(result.numpy() for result in self._reduce()))
+        values = self.value(), self.expected(), self.held()
+        return Channels(*(result.numpy() for result in compared(*values, self.record.axis)))
 
     def worst(self, channels: Ints, count: int) -> Ints:
         """Elements that moved farthest, a share of each channel.
@@ -150,34 +151,43 @@ class Watch:
         axis = self.record.axis
         channels = channels[:: -(-len(channels) // count)]
         share = min(axis.elements, max(1, count // len(channels)))
-        size = tf.where(self.moved(), self._size(), -tf.ones((), tf.float64))
+        size = _distance(self.value(), self.expected())
+        size = tf.where(self.moved(), size, -tf.ones((), tf.float64))
         top = tf.math.top_k(tf.gather(_split(size, axis), channels), share)
         row, column = np.nonzero(top.values.numpy() >= 0)
         return _flat(axis, channels[row], top.indices.numpy()[row, column])
 
-    def _size(self) -> Any:
-        delta = tf.abs(tf.cast(self.value(), tf.float64) - tf.cast(self.expected(), tf.float64))
-        return tf.where(tf.math.is_finite(delta), delta, tf.constant(np.inf, tf.float64))
 
-    def _reduce(self) -> tuple[Any, ...]:
-        axis = self.record.axis
-        held, moved = _split(self.held(), axis), _split(self.moved(), axis)
-        size = tf.where(moved, _split(self._size(), axis), tf.zeros((), tf.float64))
-        factor = tf.range(axis.elements, dtype=tf.int64) * _STRIDE + _START
-        zero = tf.zeros((), tf.int64)
+def compared(value: Any, expected: Any, held: Any, axis: ChannelAxis) -> tuple[Any, ...]:
+    """Compares a variable channel by channel.
 
-        def fingerprint(value: Any) -> Any:
-            bits = tf.cast(_split(_bits(value), axis), tf.int64)
-            # One more, so that it also says which elements are held where all are zero.
-            return tf.reduce_sum(tf.where(held, (bits + 1) * factor, zero), 1)
+    Args:
+        value: its value, a tensor.
+        expected: what held elements should be.
+        held: which are, a bool tensor.
+        axis: how it splits into channels.
 
-        return (
-            tf.reduce_sum(tf.cast(moved, tf.int64), 1),
-            tf.reduce_sum(tf.cast(held, tf.int64), 1),
-            tf.reduce_max(size, 1),
-            fingerprint(self.value()),
-            fingerprint(self.expected()),
-        )
+    Returns:
+        Tensors as in `Channels`.
+    """
+    moved = _moved(value, expected, held)
+    held, moved = _split(held, axis), _split(moved, axis)
+    size = tf.where(moved, _split(_distance(value, expected), axis), tf.zeros((), tf.float64))
+    factor = tf.range(axis.elements, dtype=tf.int64) * _STRIDE + _START
+    zero = tf.zeros((), tf.int64)
+
+    def fingerprint(value: Any) -> Any:
+        bits = tf.cast(_split(_bits(value), axis), tf.int64)
+        # One more, so that it also says which elements are held where all are zero.
+        return tf.reduce_sum(tf.where(held, (bits + 1) * factor, zero), 1)
+
+    return (
+        tf.reduce_sum(tf.cast(moved, tf.int64), 1),
+        tf.reduce_sum(tf.cast(held, tf.int64), 1),
+        tf.reduce_max(size, 1),
+        fingerprint(value),
+        fingerprint(expected),
+    )
 
 
 def which_moved(watches: Sequence[Watch]) -> Any:
@@ -242,6 +252,11 @@ def _moved(value: Any, expected: Any, held: Any) -> Any:
     # exclusive or, as a GPU compares int32 on the host.
     differ = tf.bitwise.bitwise_xor(_bits(value), _bits(expected))
     return tf.cast(differ, tf.bool) & held
+
+
+def _distance(value: Any, expected: Any) -> Any:
+    delta = tf.abs(tf.cast(value, tf.float64) - tf.cast(expected, tf.float64))
+    return tf.where(tf.math.is_finite(delta), delta, tf.constant(np.inf, tf.float64))
 
 
 def _bits(value: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,22 @@ from tb_pastnet.train.masks.arguments import mask_of, opened
 from tb_pastnet.train.masks.desk import Desk, Enforcing
 
 Channels = Sequence[int] | npt.ArrayLike
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def _at_once(
+    command: Callable[Concatenate[MaskCommands, Given], Result],
+) -> Callable[Concatenate[MaskCommands, Given], Result]:
+    """Reads and writes all that a command asks for at once, where that is faster."""
+
+    @wraps(command)
+    def run(self: MaskCommands, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        with self._desk.at_once():
+            return command(self, *args, **kwargs)
+
+    return run
 
 
 class MaskCommands:
@@ -28,6 +45,7 @@ class MaskCommands:
         self._desk = desk
         self._enforcing = enforcing
 
+    @_at_once
     def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Prunes weights: sets them to zero and holds them there.
 
@@ -47,6 +65,7 @@ class MaskCommands:
         old, trainable = self._desk.read(record)
         self._desk.prune(record, old & mask, trainable)
 
+    @_at_once
     def prune_below(self, name: str, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
@@ -63,6 +82,7 @@ class MaskCommands:
         mask = selection.above(record.found.variable.numpy(), threshold, record.text.id)
         self._desk.prune(record, old & mask, trainable)
 
+    @_at_once
     def prune_smallest(
         self,
         sparsity: float,
@@ -95,6 +115,7 @@ class MaskCommands:
             if (before != kept).any():
                 self._desk.prune(record, kept, trainable)
 
+    @_at_once
     def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
@@ -119,6 +140,7 @@ class MaskCommands:
         )
         self._desk.prune(record, kept, trainable)
 
+    @_at_once
     def regrow(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
@@ -137,6 +159,7 @@ class MaskCommands:
         self._enforcing.clear_slots(record.found.variable, mask & ~old)
         self._desk.write(record, old | mask, trainable)
 
+    @_at_once
     def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
         """Freezes weights: holds them at their values of now.
 
@@ -164,6 +187,7 @@ class MaskCommands:
             )
         self._desk.write(record, kept, old & (mask | ~kept))
 
+    @_at_once
     def thaw(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
         """Lets frozen weights train again.
 
@@ -181,6 +205,7 @@ class MaskCommands:
         kept, old = self._desk.read(record)
         self._desk.write(record, kept, old | mask)
 
+    @_at_once
     def sparsity(self, name: str | None = None) -> float:
         """The share of pruned weights, 1 − mean(kept).
 
@@ -189,6 +214,7 @@ class MaskCommands:
         """
         return selection.sparsity(self._desk.read(record)[0] for record in self._desk.counted(name))
 
+    @_at_once
     def zeros(self, name: str | None = None) -> float:
         """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from tb_pastnet.core.names import resolve
@@ -35,6 +36,10 @@ class Desk:
     def __init__(self, state: MaskTable, keeper: Enforcing) -> None:
         self._state = state
         self._keeper = keeper
+
+    def at_once(self) -> AbstractContextManager[Any]:
+        """Around a command: nothing else changes variables meanwhile."""
+        return nullcontext()
 
     def record(self, name: str) -> Recorded:
         """The variable that a name means; raises UnknownName."""

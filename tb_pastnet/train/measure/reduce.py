@@ -79,7 +79,7 @@ class ChannelPass:
         self._take: list[Any] = []
         self._compare: list[Any] = []
         self._replace: list[Any] = []
-        self._give: list[Any] = []
+        self._give: dict[int, Any] = {}
         for _ in range(copies):
             self._add_copy()
 
@@ -115,6 +115,8 @@ class ChannelPass:
         Returns:
             A tensor a variable, in their shapes and dtypes. Later copies leave it as it is.
         """
+        if number not in self._give:
+            self._give[number] = self._place.function(lambda: self._apart(self._copies[number]))
         return list(self._give[number]())
 
     def statistics(self, number: int = 0, *, replace: bool = False) -> Floats:
@@ -183,7 +185,6 @@ class ChannelPass:
         self._take.append(self._place.function(lambda: assign(self._read_all())))
         self._compare.append(self._place.fetch(lambda: compare(self._read_all())))
         self._replace.append(self._place.fetch(replace))
-        self._give.append(self._place.function(lambda: self._apart(copy)))
 
     def _apart(self, copy: Sequence[Any]) -> list[Any]:
         places = [self._rows[member] for member in range(len(self._variables))]
