@@ -69,9 +69,8 @@ def custom(x):
     return cube(x @ weight("w"))
 
 
-def function(x):
-    """A tf.function with a loop in it. It captures a variable."""
-    w = weight("w", use_resource=True)
+def _twice(w):
+    """A tf.function with a loop in it, which captures a variable."""
 
     @tf2.function
     def run(a):
@@ -79,13 +78,16 @@ def function(x):
             a = tf2.tanh(a @ w)
         return a
 
-    return run(x)
+    return run
+
+
+def function(x):
+    return _twice(weight("w", use_resource=True))(x)
 
 
 def function_in_loop(x):
-    w = weight("w", use_resource=True)
-    step = tf2.function(lambda a: tf.tanh(a @ w))
-    return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, step(a)), (0, x))[1]
+    run = _twice(weight("w", use_resource=True))
+    return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, run(a)), (0, x))[1]
 
 
 def waits(x):

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.clones.copy import copy_part, storage
 from tb_pastnet.v1.clones.part import Part
-from tests.v1_networks import NETWORKS
+from tests.v1_networks import NETWORKS, function_in_loop
 
 
 def copied(inputs, outputs, pairs, scope="copy"):
@@ -29,9 +29,9 @@ def with_gradients(output, inputs):
     return [output, *map(tf.convert_to_tensor, found)]
 
 
-@pytest.mark.usefixtures("graph", "kind", "control_flow")
+@pytest.mark.usefixtures("graph", "kind")
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
-def test_a_copy_has_the_function_and_the_gradients_of_the_original(network):
+def test_a_copy_has_the_function_and_the_gradients_of_the_original(network, control_flow):
     rng = np.random.default_rng(1)
     x = tf.placeholder(tf.float32, (None, 3), "x")
     y = network(x)
@@ -50,7 +50,10 @@ def test_a_copy_has_the_function_and_the_gradients_of_the_original(network):
         return copied([x], [y], [*pairs, (x, other)], scope)(y), own, other
 
     first = copy("first")
-    ways = [way(y, originals, x), way(*first), way(*copy("second"))]  # after there are gradients
+    ways = [way(y, originals, x), way(*first)]
+    # TensorFlow itself takes no second gradient of a tf.function in a loop of control flow v1.
+    if network is not function_in_loop or control_flow == "v2":
+        ways.append(way(*copy("second")))  # of what has gradients already
     batch = abs(rng.normal(size=(4, 3))).astype("f")
     results = []
     for fetches, fill, fed in ways:
