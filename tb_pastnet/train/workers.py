@@ -26,6 +26,10 @@ def writes(variables: Iterable[Any]) -> bool:
 
     Args:
         variables: tf.Variables, of which those of a strategy know their place in its cluster.
+
+    Example:
+        >>> writes([tf.Variable(1.0)])
+        True
     """
     strategies = (getattr(variable, "distribute_strategy", None) for variable in variables)
     resolvers = (getattr(strategy, "cluster_resolver", None) for strategy in strategies)
@@ -42,6 +46,9 @@ def check_agreed(variable: Any, what: str, *masks: Any) -> None:
 
     Raises:
         InvalidArgument: another worker sets something else, or nothing in `PATIENCE`.
+
+    Example:
+        >>> check_agreed(tf.Variable(1.0), "the masks of 'w'", np.ones(3, bool))  # nobody to ask
     """
     strategy = getattr(variable, "distribute_strategy", None)
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
