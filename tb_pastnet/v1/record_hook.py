@@ -10,6 +10,9 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.measure.schedule import check
+from tb_pastnet.train.model.variables import AxisOverrides
+from tb_pastnet.v1.found import Chosen
+from tb_pastnet.v1.masks import Masks
 from tb_pastnet.v1.recorder import Recorder
 
 
@@ -21,7 +24,14 @@ class RecorderHook(tf.train.SessionRunHook):
 
     Args:
         logdir: the run's directory.
-        settings: as of `pastnet.v1.Recorder`, which is made when the session begins.
+        variables: as of `pastnet.v1.Recorder`, which is made when the session begins; and so are
+            the others.
+        every: a record is due where `global step // every` grows.
+        past: what it is compared with; see there.
+        channel_axis: corrections of channel axes by name.
+        learning_rate: a number, a tensor, a variable, or a function without arguments.
+        masks: each change of them is recorded when it happens.
+        audit: whether each record compares what the masks hold bitwise with what it was.
 
     Attributes:
         recorder: the Recorder, None before the session begins.
@@ -45,11 +55,29 @@ class RecorderHook(tf.train.SessionRunHook):
         3
     """
 
-    def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
-        check(settings.get("every", 10), settings.get("past", "previous"))
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        variables: Chosen = None,
+        every: int = 10,
+        past: str | int = "previous",
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Any = None,
+        masks: Masks | None = None,
+        audit: bool = True,
+    ) -> None:
+        check(every, past)
         self.recorder: Recorder | None = None
-        self._logdir = logdir
-        self._settings = settings
+        self._settings = {
+            "logdir": logdir,
+            "variables": variables,
+            "every": every,
+            "past": past,
+            "channel_axis": channel_axis,
+            "learning_rate": learning_rate,
+            "masks": masks,
+            "audit": audit,
+        }
         self._step: Any = None
         self._notes = Notes()
 
@@ -61,7 +89,7 @@ class RecorderHook(tf.train.SessionRunHook):
                 "Could not record a session: expected a global step in its graph, got none. Call "
                 "tf.train.get_or_create_global_step(), and pass it to minimize()."
             )
-        self.recorder = Recorder(self._logdir, **self._settings)
+        self.recorder = Recorder(**self._settings)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""
