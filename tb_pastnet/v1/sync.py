@@ -123,7 +123,8 @@ def _moved(current: GraphVariable, past: GraphVariable, tau: Any) -> Any:
     value = current.tensor()
     number = is_number(tau)
     if (number and tau == 1) or not (current.trainable and value.dtype.is_floating):
-        return value
+        # A resource variable would go on with the storage of a reference variable that was read.
+        return tf.raw_ops.DeepCopy(x=value)
     # A cast would round a number to float32 first.
     share = tf.constant(float(tau), value.dtype) if number else tf.cast(tau, value.dtype)
     return share * value + (1 - share) * past.tensor()

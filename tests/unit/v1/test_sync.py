@@ -55,6 +55,20 @@ def test_a_sync_copies_all(kind):
             same(fetched(session, scope), {"kernel": kernel, "norm/mean": 2.0, "count": 7})
 
 
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("past_resource", [False, True])
+def test_a_past_of_another_kind_is_a_copy(resource, past_resource):
+    variable("net/kernel", [1.0, 2.0], use_resource=resource)
+    past = variable("past/kernel", [0.0, 0.0], use_resource=past_resource)
+    sync = sync_op("net", "past")
+    move = tf.global_variables()[0].assign_add([1.0, 1.0])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(sync)
+        session.run(move)
+        assert session.run(past).tolist() == [1.0, 2.0]
+
+
 def test_a_soft_sync_goes_a_part_of_the_way(kind):
     current, past = RNG.normal(size=(2, 5, 3))  # float64: tau isn't rounded to less
     network("net", current, 2.0, 7)
