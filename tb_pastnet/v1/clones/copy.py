@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.flow import copy_contexts, inside_flow
+from tb_pastnet.v1.clones.flow import contexts, copy_contexts
 from tb_pastnet.v1.clones.functions import own_functions
 from tb_pastnet.v1.clones.gradients import closes_over, own_gradient
 from tb_pastnet.v1.clones.part import Part
@@ -84,7 +84,7 @@ def copy_part(
     if change is not None:
         for node in definition.node:
             change(node)
-    with graph.as_default(), graph.control_dependencies(None):
+    with graph.as_default(), graph.control_dependencies(None), tf.name_scope(scope + "/"):
         imported = tf.import_graph_def(
             definition,
             _from_outside(part, copied),
@@ -109,7 +109,7 @@ def _take_shapes(part: Part, copied: Copied) -> None:
 def _definition(part: Part, scope: str, copied: Copied) -> Any:
     """What is imported. It holds no name that would tie it to the original."""
     nodes = [operation.node_def for operation in part.operations.values()]
-    within_flow = inside_flow(part.graph)
+    within_flow = {name for context in contexts(part.graph) for name in context.inside}
     for node, operation in zip(nodes, part.operations.values(), strict=True):
         in_flow = node.name in within_flow
         rewire = partial(_rewired, operation, part, copied, in_flow)

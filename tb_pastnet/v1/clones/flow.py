@@ -6,8 +6,8 @@ in two collections, the outermost of them with those inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -29,30 +29,25 @@ Rename = Callable[[str], str | None]
 """The name of a tensor in the copy, or None of one that isn't copied."""
 
 
-def anchors(graph: Any, names: Collection[str]) -> list[Any]:
-    """The tensors that stand for the branches and loops that some operations are in.
+class Context(NamedTuple):
+    """A branch or loop.
 
-    Args:
-        graph: a tf.Graph.
-        names: of the operations.
+    Attributes:
+        inside: the names of its operations.
+        anchors: the names of the tensors that stand for it in a gradient.
     """
-    return [
-        graph.as_graph_element(name)
-        for _, context in _roots(graph)
-        for definition in _nested(context.to_proto())
-        if any(_operation(value) in names for value in _inside(definition))
-        for name in _named(definition)
-    ]
+
+    inside: frozenset[str]
+    anchors: tuple[str, ...]
 
 
-def inside_flow(graph: Any) -> set[str]:
-    """The names of all operations in branches and loops of control flow v1."""
-    return {
-        _operation(value)
+def contexts(graph: Any) -> tuple[Context, ...]:
+    """The branches and loops of a graph, also those within others."""
+    return tuple(
+        Context(frozenset(map(_operation, _inside(definition))), tuple(_named(definition)))
         for _, context in _roots(graph)
         for definition in _nested(context.to_proto())
-        for value in _inside(definition)
-    }
+    )
 
 
 def copy_contexts(graph: Any, rename: Rename, scope: str) -> None:
@@ -108,7 +103,7 @@ def _rename(definition: Any, rename: Rename, scope: str) -> None:
             names = getattr(definition, key)
             names[:] = _known(names, rename)
     values = definition.values_def
-    inside = _known(_inside(definition), rename)
+    inside = _known(sorted(_inside(definition)), rename)
     outside = {rename(key): rename(value) for key, value in values.external_values.items()}
     values.external_values.clear()
     values.external_values.update({a: b for a, b in outside.items() if a and b})
@@ -124,4 +119,4 @@ def _rename(definition: Any, rename: Rename, scope: str) -> None:
 
 
 def _known(names: Iterable[str], rename: Rename) -> list[str]:
-    return sorted(name for name in map(rename, names) if name is not None)
+    return [name for name in map(rename, names) if name is not None]

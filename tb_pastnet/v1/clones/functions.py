@@ -12,8 +12,7 @@ from tb_pastnet.v1.clones.gradients import CALLS, closed_gradient
 
 _COPIES = itertools.count(1)
 
-
-_SINGLE = ("If", "StatelessIf", "Case", "StatelessCase")
+_BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 """Their first input chooses the function, and isn't passed on."""
 
 _PASS_ON = ("Enter", "Identity", "Switch")
@@ -77,7 +76,7 @@ def _tell_variables(node: Any, given: Sequence[Any], functions: Mapping[str, Any
         given: for each of its inputs the attributes of a variable, or None.
         functions: the definitions that are changed, by name.
     """
-    given = given[node.op in _SINGLE :]
+    given = given[1:] if node.op in _BRANCHES else given
     for called in _names(node):
         function = functions.get(called.name)
         if function is None or not any(given):

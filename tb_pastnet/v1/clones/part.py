@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.clones.flow import anchors
+from tb_pastnet.v1.clones.flow import Context, contexts
 from tb_pastnet.v1.clones.functions import called_functions
 from tb_pastnet.v1.clones.state import VARIABLES, can_be_copied, check_functions, refusal
 
@@ -26,6 +26,7 @@ class Part:
         reached: those of the starts that it needs.
         lacking: operations that it needs and that can't be copied, by name.
         functions: the definitions of functions that its operations call, by name.
+        contexts: the branches and loops of the graph; None: as they are now.
     """
 
     graph: Any
@@ -35,21 +36,33 @@ class Part:
     reached: set[str] = field(default_factory=set)
     lacking: dict[str, Any] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
+    contexts: tuple[Context, ...] | None = None
 
     def take(self, elements: Iterable[Any]) -> None:
         """Takes in what tensors and operations need to be computed.
 
         Of branches and loops that includes what their gradients need.
         """
+        if self.contexts is None:
+            self.contexts = contexts(self.graph)
         size = -1
         while size != len(self.operations):
             size = len(self.operations)
             self._walk(elements)
-            elements = anchors(self.graph, self.operations)
+            elements = [
+                self.graph.as_graph_element(name)
+                for context in self.contexts
+                if any(name in self.operations for name in context.inside)
+                for name in context.anchors
+            ]
 
     def beyond(self, elements: Iterable[Any]) -> Part:
         """The part from here to other tensors and operations."""
-        more = Part(self.graph, self.starts | {*self.operations, *self.variables})
+        more = Part(
+            self.graph,
+            self.starts | {*self.operations, *self.variables},
+            contexts=self.contexts,
+        )
         more.take(elements)
         return more
 
