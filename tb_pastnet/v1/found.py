@@ -11,6 +11,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.variables import AxisOverrides, Network, network_of
 from tb_pastnet.train.model.walk import Found
 from tb_pastnet.v1.graphs import one_graph
+from tb_pastnet.v1.holds import MASK_VARIABLES
 from tb_pastnet.v1.session import Site
 from tb_pastnet.v1.uses import UNKNOWN, Use, uses
 from tb_pastnet.v1.variables import GraphVariable, graph_variable, graph_variables
@@ -75,12 +76,16 @@ def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
 
 
 def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> list[GraphVariable]:
-    """Those that aren't an optimizer's slots, or are wanted by their whole name.
+    """Those that aren't an optimizer's slots or our masks, or are wanted by their whole name.
 
     A slot is named below its variable, "net/kernel/Adam", and so are averages.
     """
     names = {one.name for one in every}
-    return [one for one in every if one.name in wanted or not names & {*_above(one.name)}]
+    return [
+        one
+        for one in every
+        if one.name in wanted or not (names & {*_above(one.name)} or _listed(one, MASK_VARIABLES))
+    ]
 
 
 def _above(name: str) -> Iterator[str]:

@@ -12,8 +12,11 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.graphs import open_graph
 from tb_pastnet.v1.variables import GraphVariable
 
-SCOPE = "pastnet"
-"""The name scope of the ops that are added to a graph."""
+SCOPE = "pastnet/"
+"""The name scope of the ops that are added to a graph: one for all, wherever they are built.
+
+So the names of masks, which a Saver goes by, depend on nothing but those of their variables.
+"""
 
 
 class Site:

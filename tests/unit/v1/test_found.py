@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet import v1
 from tb_pastnet.v1.found import network_in
 from tb_pastnet.v1.session import Site
+from tb_pastnet.v1.variables import graph_variables
 
 NETWORK = ["net/conv/kernel", "net/conv/bias", "net/norm/moving_mean"]
 
@@ -52,3 +54,15 @@ def test_a_slot_that_is_named_is_taken():
 def test_slots_leave_the_channels_of_their_variable_alone():
     kernel, bias, _ = network_in(Site(), "net").variables
     assert (kernel.text.verified, bias.text.verified) == (True, True)
+
+
+def test_masks_are_none_of_it():
+    v1.Masks("net")
+    assert "pastnet/net/conv/kernel/reference" in {one.name for one in graph_variables()}
+    assert ids(["*conv*"]) == NETWORK[:2]
+
+
+def test_statistics_of_the_past_are_none_of_it(graph):
+    locals_only = [tf.GraphKeys.LOCAL_VARIABLES]
+    tf.Variable(tf.ones(2), name="past/norm/moving_mean", trainable=False, collections=locals_only)
+    assert ids(None) == [*NETWORK, "other/kernel"]

@@ -185,6 +185,25 @@ def test_they_are_in_a_collection_of_their_own(session):
     assert not {one.op.name for one in masks.variables} & {one.op.name for one in others}
 
 
+def test_a_saver_finds_them_in_a_network_that_has_grown(session, tmp_path):
+    masks, _ = trained()
+    begun(session, masks)
+    masks.prune(KERNEL, channels=[1])
+    path = tf.train.Saver(masks.variables).save(session, str(tmp_path / "masks"))
+    with tf.Graph().as_default(), tf.Session() as other:
+        with tf.name_scope("another"), tf.variable_scope("before"):
+            network("first")
+        loss = network()
+        with tf.name_scope("train"):
+            grown = v1.Masks()
+            grown.wrap(tf.train.AdamOptimizer()).minimize(loss)
+        begun(other, grown)
+        mine = {one.op.name for one in masks.variables}
+        found = [one for one in grown.variables if one.op.name in mine]
+        tf.train.Saver(found).restore(other, path)
+        assert grown.sparsity(KERNEL) == 0.25
+
+
 def test_what_to_mask_is_chosen():
     network()
     network("net_2")

@@ -10,7 +10,7 @@ from tb_pastnet.errors import InvalidArgument
 from tests.masked_graphs import begun, value_of
 
 pytestmark = pytest.mark.usefixtures("graph")
-MANY = 24
+MANY = 12
 
 
 class Counted:
