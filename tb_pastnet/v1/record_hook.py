@@ -11,8 +11,8 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.measure.schedule import check
 from tb_pastnet.train.model.variables import AxisOverrides
-from tb_pastnet.v1.found import Chosen
-from tb_pastnet.v1.masks import Masks
+from tb_pastnet.v1.graph.found import Chosen
+from tb_pastnet.v1.masks.masks import Masks
 from tb_pastnet.v1.recorder import Recorder
 
 

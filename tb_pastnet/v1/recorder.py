@@ -17,11 +17,11 @@ from tb_pastnet.train.measure.schedule import Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, Network
 from tb_pastnet.train.offers import Offers
 from tb_pastnet.train.recording import Recording
-from tb_pastnet.v1.audit import Comparison, Unknowing
-from tb_pastnet.v1.found import Chosen, network_in
-from tb_pastnet.v1.masks import Masks
-from tb_pastnet.v1.rates import rate_in
-from tb_pastnet.v1.session import Site
+from tb_pastnet.v1.graph.found import Chosen, network_in
+from tb_pastnet.v1.graph.rates import rate_in
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.masks.audit import Comparison, Unknowing
+from tb_pastnet.v1.masks.masks import Masks
 
 
 class Recorder(Recording):

@@ -12,8 +12,8 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.clones.copy import Pair
 from tb_pastnet.v1.clones.part import Part
-from tb_pastnet.v1.graphs import one_graph, open_graph
-from tb_pastnet.v1.variables import within
+from tb_pastnet.v1.graph.checks import one_graph, open_graph
+from tb_pastnet.v1.graph.variables import within
 
 DOING = "clone a network"
 

@@ -1,14 +1,15 @@
-"""The functions that operations call, such as loops and branches of control flow v2."""
+"""Functions of their own for copied operations, such as loops and branches of control flow v2."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.clones.gradients import CALLS, closed_gradient
+from tb_pastnet.v1.graph.functions import function_names
 
 _COPIES = itertools.count(1)
 
@@ -16,21 +17,6 @@ _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 """Their first input chooses the function, and isn't passed on."""
 
 _PASS_ON = ("Enter", "Identity", "Switch")
-
-
-def called_functions(graph: Any, operations: Iterable[Any]) -> dict[str, Any]:
-    """The definitions of all functions that operations call, by name, also from within others."""
-    pending = [one.name for operation in operations for one in _names(operation.node_def)]
-    if not pending:
-        return {}
-    library = {one.signature.name: one for one in graph.as_graph_def().library.function}
-    found: dict[str, Any] = {}
-    while pending:
-        name = pending.pop()
-        if name in library and name not in found:
-            found[name] = library[name]
-            pending += [one.name for node in found[name].node_def for one in _names(node)]
-    return found
 
 
 def own_functions(functions: Mapping[str, Any], operations: Iterable[Any], nodes: Any) -> Any:
@@ -77,7 +63,7 @@ def _tell_variables(node: Any, given: Sequence[Any], functions: Mapping[str, Any
         functions: the definitions that are changed, by name.
     """
     given = given[1:] if node.op in _BRANCHES else given
-    for called in _names(node):
+    for called in function_names(node):
         function = functions.get(called.name)
         if function is None or not any(given):
             continue
@@ -104,13 +90,5 @@ def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
     for node in nodes:
         # TensorFlow finds the gradient of a tf.function by its name.
         if node.op not in CALLS:
-            for one in _names(node):
+            for one in function_names(node):
                 one.name = names.get(one.name, one.name)
-
-
-def _names(node: Any) -> Iterator[Any]:
-    """The places in a node where functions are named."""
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func
-        yield from value.list.func

@@ -12,7 +12,7 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 from tb_pastnet.v1.clones.copy import Pair
 from tb_pastnet.v1.clones.draw import Draw
 from tb_pastnet.v1.clones.part import Part
-from tb_pastnet.v1.variables import graph_variables
+from tb_pastnet.v1.graph.variables import graph_variables
 
 _ASSIGNS = ("Assign", "AssignVariableOp")
 

@@ -10,11 +10,11 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.model.variables import AxisOverrides, Network, network_of
 from tb_pastnet.train.model.walk import Found
-from tb_pastnet.v1.graphs import one_graph
-from tb_pastnet.v1.holds import MASK_VARIABLES
-from tb_pastnet.v1.session import Site
-from tb_pastnet.v1.uses import UNKNOWN, Use, uses
-from tb_pastnet.v1.variables import GraphVariable, graph_variable, graph_variables
+from tb_pastnet.v1.graph.checks import one_graph
+from tb_pastnet.v1.graph.keys import MASK_VARIABLES
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.uses import UNKNOWN, Use, uses
+from tb_pastnet.v1.graph.variables import GraphVariable, graph_variable, graph_variables
 
 Chosen = str | Mapping[str, Any] | Iterable[Any] | None
 

@@ -14,13 +14,13 @@ from tb_pastnet.train.audit.audit import Audit
 from tb_pastnet.train.masks.commands import MaskCommands
 from tb_pastnet.train.masks.view import MaskView
 from tb_pastnet.train.model.variables import AxisOverrides
-from tb_pastnet.v1.audit import Comparison, Unknowing
-from tb_pastnet.v1.found import Chosen, network_in
-from tb_pastnet.v1.graphs import open_graph
-from tb_pastnet.v1.holding import HeldOptimizer, Holding
-from tb_pastnet.v1.session import Site
-from tb_pastnet.v1.slots import Slots
-from tb_pastnet.v1.table import SessionDesk, SessionTable
+from tb_pastnet.v1.graph.checks import open_graph
+from tb_pastnet.v1.graph.found import Chosen, network_in
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.masks.audit import Comparison, Unknowing
+from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
+from tb_pastnet.v1.masks.slots import Slots
+from tb_pastnet.v1.masks.table import SessionDesk, SessionTable
 
 
 class Masks(MaskCommands):

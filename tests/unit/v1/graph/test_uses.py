@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.found import network_in
-from tb_pastnet.v1.session import Site
-from tb_pastnet.v1.uses import UNKNOWN, Use, uses
-from tb_pastnet.v1.variables import graph_variables
+from tb_pastnet.v1.graph.found import network_in
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.uses import UNKNOWN, Use, uses
+from tb_pastnet.v1.graph.variables import graph_variables
 
 TWO = tf.fixed_size_partitioner(2)
 

@@ -12,8 +12,8 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.train.audit.watch import Channels, Ints, Watch, compared, which_moved
 from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
-from tb_pastnet.v1.session import Site
-from tb_pastnet.v1.table import SessionTable
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.masks.table import SessionTable
 
 
 class SessionWatch(Watch):

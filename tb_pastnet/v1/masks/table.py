@@ -12,8 +12,8 @@ from tb_pastnet.train.masks.desk import Desk, Enforcing
 from tb_pastnet.train.masks.hold import Hold, Mask
 from tb_pastnet.train.masks.table import MaskTable
 from tb_pastnet.train.model.variables import Recorded
-from tb_pastnet.v1.holds import SessionHold
-from tb_pastnet.v1.session import Site
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.masks.holds import SessionHold
 
 
 class SessionTable(MaskTable):

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.holds import SessionHold
-from tb_pastnet.v1.slots import Slots
+from tb_pastnet.v1.masks.holds import SessionHold
+from tb_pastnet.v1.masks.slots import Slots
 
 _STORAGE = ("VarHandleOp", "Variable", "VariableV2")
 Pairs = Sequence[tuple[Any, Any]]

@@ -13,11 +13,11 @@ from tb_pastnet.v1.clones.arguments import flat, free_scope, graph_of, refuse_un
 from tb_pastnet.v1.clones.copy import copy_part, storage
 from tb_pastnet.v1.clones.part import Part
 from tb_pastnet.v1.clones.share import shared_names
-from tb_pastnet.v1.graphs import inside, open_graph
-from tb_pastnet.v1.shadows import shadow
-from tb_pastnet.v1.sync import Pair, build_sync
-from tb_pastnet.v1.variables import GraphVariable, choose, graph_variables
-from tb_pastnet.v1.writes import written
+from tb_pastnet.v1.graph.checks import inside, open_graph
+from tb_pastnet.v1.graph.variables import GraphVariable, choose, graph_variables
+from tb_pastnet.v1.graph.writes import written
+from tb_pastnet.v1.past.shadows import shadow
+from tb_pastnet.v1.past.sync import Pair, build_sync
 
 _DOING = "make a past network"
 

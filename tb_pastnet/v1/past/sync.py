@@ -11,9 +11,9 @@ from tensorflow import Variable
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.v1.clones.arguments import flat
-from tb_pastnet.v1.graphs import one_graph, open_graph
-from tb_pastnet.v1.variables import GraphVariable, graph_variables, within
-from tb_pastnet.v1.writes import let_wait
+from tb_pastnet.v1.graph.checks import one_graph, open_graph
+from tb_pastnet.v1.graph.variables import GraphVariable, graph_variables, within
+from tb_pastnet.v1.graph.writes import let_wait
 
 Pair = tuple[GraphVariable, GraphVariable]
 

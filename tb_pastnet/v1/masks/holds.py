@@ -9,17 +9,15 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.train.masks.hold import Hold, Mask
-from tb_pastnet.v1.session import Site
-
-MASK_VARIABLES = "pastnet_mask_variables"
-"""The collection of the variables that masks are kept in."""
+from tb_pastnet.v1.graph.keys import MASK_VARIABLES
+from tb_pastnet.v1.graph.session import Site
 
 
 class SessionHold(Hold):
     """Masks and reference as variables of the graph, made at once: later it may be finalized.
 
     Args:
-        variable: a `session.SessionVariable` that can be written.
+        variable: a `SessionVariable` that can be written.
         site: its graph.
     """
 

@@ -6,9 +6,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet import v1
-from tb_pastnet.v1.found import network_in
-from tb_pastnet.v1.session import Site
-from tb_pastnet.v1.variables import graph_variables
+from tb_pastnet.v1.graph.found import network_in
+from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.variables import graph_variables
 
 NETWORK = ["net/conv/kernel", "net/conv/bias", "net/norm/moving_mean"]
 

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.measure.rates import Rate
-from tb_pastnet.v1.session import Site
+from tb_pastnet.v1.graph.session import Site
 
 
 def rate_in(site: Site, source: Any) -> Rate:

@@ -1,0 +1,1 @@
+"""Masks on single weights of a graph."""
