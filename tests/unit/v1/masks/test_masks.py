@@ -46,6 +46,26 @@ def test_a_change_takes_effect_in_a_finalized_graph(kind, session):
     assert (value_of(session, KERNEL) != now).all()
 
 
+def test_masks_that_wrap_nothing_declare_what_the_graph_itself_holds(session):
+    loss = network()
+    masks = v1.Masks()
+    optimizer = tf.train.MomentumOptimizer(0.01, 0.9)
+    rest = [one for one in tf.trainable_variables() if one.op.name != KERNEL]
+    without, leaking = optimizer.minimize(loss, var_list=rest), optimizer.minimize(loss)
+    begun(session, masks)
+    masks.freeze(KERNEL)
+    start(session, without)
+    assert masks.audit(5) == []
+    first = value_of(session, KERNEL)
+    start(session, leaking)
+    moved = np.abs(value_of(session, KERNEL).astype(float) - first).max(0)
+    found = masks.audit(10)
+    assert [(one.variable, one.channel, one.first_step) for one in found] == [
+        (KERNEL, channel, 10) for channel in range(4)
+    ]
+    assert [one.largest for one in found] == moved.tolist()
+
+
 def test_masks_are_read_by_name(session):
     masks, _ = trained()
     begun(session, masks)
