@@ -24,6 +24,7 @@ CAUSES: dict[str, str] = {
     "optimizer_replaced": "compile replaced the optimizer that held them",
     "not_recompiled": "trainable was changed without compile",
     "bypassed": "a step that was traced before the masks came goes around them",
+    "unmasked_update": "an update that doesn't go through the masks",
     "unknown": "unknown",
 }
 """What moved held weights, in words. A reader shows a cause that it doesn't know as it is."""

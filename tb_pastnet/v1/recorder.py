@@ -20,7 +20,7 @@ from tb_pastnet.train.recording import Recording
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.masks.audit import Comparison, Unknowing
+from tb_pastnet.v1.masks.audit import Comparison
 from tb_pastnet.v1.masks.masks import Masks
 
 
@@ -152,9 +152,9 @@ class Recorder(Recording):
         self._origin()
 
     def _feed_of(self, network: Network, notes: Notes, *, audit: bool) -> Feed:
-        state = None if self._masks is None else self._masks.state
-        audited = None
-        if audit and state is not None:
-            compared = Comparison(network.variables, state, self._site)
-            audited = Audit(network.variables, lambda: state, Unknowing(), compared)
+        masks, audited = self._masks, None
+        state = None if masks is None else masks.state
+        if audit and masks is not None:
+            compared = Comparison(network.variables, masks.state, self._site)
+            audited = Audit(network.variables, lambda: state, masks.witness, compared)
         return Feed(network.variables, lambda: state, audited, self._origin, notes)

@@ -107,7 +107,7 @@ def test_a_recorded_training(trained: tuple[Path, np.ndarray]) -> None:
     (violation,) = violations["violations"]
     moved = values[LEAK, :, 3] != values[HELD, :, 3]
     assert (violation["variable"], violation["channel"]) == ("net/dense/w", 3)
-    assert (violation["first_step"], violation["cause"]) == (LEAK, "unknown")
+    assert (violation["first_step"], violation["cause"]) == (LEAK, "unmasked_update")
     assert (violation["elements"], violation["held"]) == (moved.sum(), 5)
     assert violation["largest"] == abs(values[LEAK] - values[HELD])[:, 3].max()
 

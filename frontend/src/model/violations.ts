@@ -11,6 +11,7 @@ const CAUSES: Record<string, string> = {
   optimizer_replaced: "compile replaced the optimizer that held them",
   not_recompiled: "trainable was changed without compile",
   bypassed: "a step that was traced before the masks came goes around them",
+  unmasked_update: "an update that doesn't go through the masks",
   unknown: "unknown",
 };
 

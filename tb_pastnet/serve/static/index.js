@@ -1,1 +1,1 @@
-import("./page-4KDA3Q5E.js");import("./chunk-2X6CDJ5F.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-4KDA3Q5E.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-MK7EIJ3U.js");import("./chunk-I2LLFY32.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-MK7EIJ3U.js");async function t(){(await n).show(e)}export{t as render};

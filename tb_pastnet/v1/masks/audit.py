@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.train.audit.watch import Channels, Ints, Watch, compared, which_moved
-from tb_pastnet.train.masks.table import MaskTable
+from tb_pastnet.train.audit.watch import Channels, Watch, compared, which_moved
 from tb_pastnet.train.model.variables import Recorded
 from tb_pastnet.v1.graph.session import Site
 from tb_pastnet.v1.masks.table import SessionTable
@@ -115,21 +114,3 @@ class Comparison:
         """See `Compiled`."""
         found = dict(zip(self._watches, self._moved(), strict=True)) if watches else {}
         return [found[watch.record.text.id] for watch in watches]
-
-
-class Unknowing:
-    """Knows no causes: a session doesn't tell who wrote a variable."""
-
-    def begin(self, watch: Watch, state: MaskTable | None) -> None:
-        """Nothing is remembered."""
-
-    def tick(self, watches: Iterable[Watch], state: MaskTable | None) -> None:
-        """Nothing is remembered."""
-
-    def bypassed(self, state: MaskTable | None) -> set[str]:
-        """None is known of."""
-        return set()
-
-    def cause(self, watch: Watch, channels: Ints, state: MaskTable | None) -> str:
-        """Always the same."""
-        return "unknown"

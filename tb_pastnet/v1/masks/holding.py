@@ -21,11 +21,15 @@ class Holding:
     Args:
         holds: masks of variables.
         slots: takes up what optimizers keep of them.
+
+    Attributes:
+        built: the names of the operations of these updates.
     """
 
     def __init__(self, holds: Iterable[SessionHold], slots: Slots) -> None:
         self._holds = tuple(holds)
         self._slots = slots
+        self.built: set[str] = set()
 
     def around(self, update: Callable[[], Any], holds: Sequence[SessionHold] | None = None) -> Any:
         """Builds an update. What is held is copied before it and put back after it.
@@ -41,6 +45,8 @@ class Holding:
             InvalidArgument: the update gives nothing that could be waited for.
         """
         holds = self._holds if holds is None else holds
+        graph = tf.get_default_graph()
+        known = len(graph.get_operations())
         # By `where`, a real copy: an identity of a reference variable is the variable.
         before = [(hold.through.read_value(), hold.before()) for hold in holds]
         with tf.control_dependencies([tensor for pair in before for tensor in pair]):
@@ -53,7 +59,8 @@ class Holding:
             )
         with tf.control_dependencies(done):
             put_back = [hold.put_back(*pair) for hold, pair in zip(holds, before, strict=True)]
-            return tf.group(*done, *put_back)
+        self.built |= {one.name for one in graph.get_operations()[known:]}
+        return tf.group(*done, *put_back)
 
     def mask(self, pairs: Pairs) -> list[tuple[Any, Any]]:
         """Builds gradients without those of what is held.

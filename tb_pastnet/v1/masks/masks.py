@@ -17,10 +17,11 @@ from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.v1.graph.checks import open_graph
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.masks.audit import Comparison, Unknowing
+from tb_pastnet.v1.masks.audit import Comparison
 from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.masks.slots import Slots
 from tb_pastnet.v1.masks.table import SessionDesk, SessionTable
+from tb_pastnet.v1.masks.witness import GraphWitness
 
 
 class Masks(MaskCommands):
@@ -53,6 +54,7 @@ class Masks(MaskCommands):
             have values keep them.
         session: what commands run in. None: the default session.
         state: what a Recorder reads.
+        witness: names the causes of what moves, for a Recorder.
 
     Raises:
         InvalidArgument: the graph is finalized, or there is nothing to mask.
@@ -83,6 +85,7 @@ class Masks(MaskCommands):
         slots = Slots(self.site)
         super().__init__(SessionDesk(self.state, slots, self.site), slots)
         self._holding = Holding(self.state.made.values(), slots)
+        self.witness = GraphWitness(self.site.graph, self._holding)
         self.variables = [one for hold in self.state.made.values() for one in hold.variables]
         self.initializer = self.site.initialized(self.variables)
         self.kept = MaskView(self.state, 0)
@@ -157,8 +160,8 @@ class Masks(MaskCommands):
             step: of the training, for the report.
 
         Returns:
-            All violations so far, by their first step: variable, channel, how many elements, and
-            how far. What moved them isn't known here.
+            All violations so far, by their first step: variable, channel, how many elements, how
+            far, and the likely cause.
 
         Raises:
             InvalidArgument: the masks have no values, or there is no session.
@@ -171,4 +174,4 @@ class Masks(MaskCommands):
     @cached_property
     def _audit(self) -> Audit:
         records = list(self.state.variables.values())
-        return Audit(records, lambda: self.state, Unknowing(), self._comparison)
+        return Audit(records, lambda: self.state, self.witness, self._comparison)

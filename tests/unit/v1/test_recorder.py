@@ -206,7 +206,7 @@ def test_masks_are_recorded_and_their_leaks_told(kind, session, tmp_path):
     (violation,) = log.violations.values()
     assert (violation.variable, violation.channel, violation.first_step) == (KERNEL, 2, 5)
     assert (violation.elements, violation.held, violation.largest) == (2, 6, 0.75)
-    assert violation.cause == "unknown"
+    assert violation.cause == "unmasked_update"
     assert masks.audit(7)[0].channel == 2
 
 
