@@ -50,8 +50,8 @@ def violations() -> list[Violation]:
         Violation(f"{HOSTILE}/kernel", 1, 34, 34, 1, 4, 2.0, "solar_flare"),
     ]
     found += [
-        Violation("block/conv2/kernel", 8 + at, 35, 40, at + 1, 12, 1e-4 * (at + 1), cause)
-        for at, cause in enumerate(CAUSES)
+        Violation("block/conv2/kernel", channel, 35, 40, at + 1, 12, 1e-4 * (at + 1), cause)
+        for at, (channel, cause) in enumerate(zip(range(7, 16), CAUSES, strict=True))
     ]
     return found
 

@@ -23,7 +23,8 @@ def decayed(was, rate=0.01, decay=0.1, updates=10):
 
 
 def test_every_cause_has_a_rule_and_a_word():
-    assert set(_RULES) == set(CAUSES) - {"unknown"}
+    in_graphs = {"unmasked_update"}  # told by what a graph has, not by these rules
+    assert set(_RULES) == set(CAUSES) - {"unknown"} - in_graphs
 
 
 @pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4", "f8"])
