@@ -10,6 +10,7 @@ import pytest
 
 from tests.devices import two_devices, two_workers  # noqa: F401 - fixtures
 from tests.patience import be_patient
+from tests.proving import figure, keep_results, name_promises  # noqa: F401 - a fixture
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -24,6 +25,16 @@ be_patient()
 
 WAITING = ("contract", "e2e", "fault")
 COMPUTING = ("security", "unit/demo", "unit/test_docs", "unit/test_readme", "unit/train")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps what is shown of the promises, where that is asked for."""
+    keep_results(config)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A test tells the promises that it shows."""
+    name_promises(item)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

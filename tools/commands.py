@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from tools import browser, bundle, environment
+from tools import browser, bundle, environment, promises
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
 TEXT = """\
@@ -17,7 +17,7 @@ demo       train the demo's runs and show them in TensorBoard (--once: only trai
 test       lint, then run every test; what follows -- goes to pytest, which then runs alone
 lint       ruff, mypy --strict, import-linter, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
-prove      run the tests that are too long for every change; what follows -- goes to pytest
+prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
 oldest     run the Python tests, without the page's, with the oldest supported versions
 bench      run the benchmarks and print their tables; names choose some of them
 """
@@ -92,10 +92,27 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def prove(arguments: argparse.Namespace) -> int:
-    """Runs the long tests."""
+    """Runs the tests of what is promised and tells what they showed."""
     session = Session()
     session.with_browser()
-    return run(session.tool("pytest", "-m", "prove", *arguments.pytest), session.env)
+    environment.bring("prove", session.python)
+    pytest = session.tool("pytest", "--no-header")
+    if arguments.pytest:
+        return run([*pytest, "-m", "prove or promise", *arguments.pytest], session.env)
+    crowd, codes = parallel(os.cpu_count() or 1), []
+    for name, chosen in (
+        ("tests", ["-m", "(prove or promise) and not alone", *crowd]),
+        ("alone", ["-m", "alone"]),
+    ):
+        into = promises.RESULTS / f"{name}.json"
+        into.unlink(missing_ok=True)
+        codes.append(run([*pytest, *chosen], {**session.env, "PASTNET_RESULTS": str(into)}))
+    results, commits = promises.load()
+    table = promises.rows(results)
+    say(promises.text(table))
+    if arguments.write:
+        promises.write(table, commits)
+    return max(codes)
 
 
 def oldest(arguments: argparse.Namespace) -> int:
@@ -149,6 +166,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for name, action in (("test", test), ("prove", prove), ("oldest", oldest), ("lint", lint)):
         commands.add_parser(name).set_defaults(action=action)
+    commands.choices["prove"].add_argument("--write", action="store_true")
     command = commands.add_parser("bundle")
     command.add_argument("--check", action="store_true", help="compare, change nothing")
     command.set_defaults(action=build)

@@ -70,6 +70,28 @@ def can_bring_pip() -> bool:
     return importlib.util.find_spec("ensurepip") is not None
 
 
+def installer(venv: Path) -> list[str]:
+    """The command of a pip that installs into an environment, which may be still to be made.
+
+    Args:
+        venv: Its folder.
+
+    Raises:
+        Failure: This Python has neither ensurepip nor pip, and there is no pip to be found.
+    """
+    if can_bring_pip():
+        return [str(venv_python(venv)), "-m", "pip"]
+    outside = shutil.which("pip3") or shutil.which("pip")
+    for pip in ([sys.executable, "-m", "pip"], [outside] if outside else []):
+        if pip and pip_version(pip) >= OLDEST_PIP:
+            return [*pip, "--python", str(venv_python(venv))]
+    raise Failure(
+        f"Could not make .venv: expected ensurepip, or pip 22.3 or newer, for {sys.executable}, "
+        "got neither. Install one of them (Debian, Ubuntu: apt-get install python3-venv), "
+        "or set PASTNET_PYTHON to a Python that has everything installed."
+    )
+
+
 def make(venv: Path) -> list[str]:
     """Makes an empty environment.
 
@@ -80,22 +102,12 @@ def make(venv: Path) -> list[str]:
         The command of a pip that installs into it.
 
     Raises:
-        Failure: This Python has neither ensurepip nor pip, and there is no pip to be found.
+        Failure: There is no pip, see `installer`.
     """
-    create = [sys.executable, "-m", "venv", "--clear"]
-    if can_bring_pip():
-        demand("make .venv", [*create, str(venv)])
-        return [str(venv_python(venv)), "-m", "pip"]
-    outside = shutil.which("pip3") or shutil.which("pip")
-    for pip in ([sys.executable, "-m", "pip"], [outside] if outside else []):
-        if pip and pip_version(pip) >= OLDEST_PIP:
-            demand("make .venv without pip", [*create, "--without-pip", str(venv)])
-            return [*pip, "--python", str(venv_python(venv))]
-    raise Failure(
-        f"Could not make .venv: expected ensurepip, or pip 22.3 or newer, for {sys.executable}, "
-        "got neither. Install one of them (Debian, Ubuntu: apt-get install python3-venv), "
-        "or set PASTNET_PYTHON to a Python that has everything installed."
-    )
+    pip = installer(venv)
+    without = [] if can_bring_pip() else ["--without-pip"]
+    demand("make .venv", [sys.executable, "-m", "venv", "--clear", *without, str(venv)])
+    return pip
 
 
 def ensure(*, oldest: bool = False) -> Path:
@@ -123,6 +135,29 @@ def ensure(*, oldest: bool = False) -> Path:
     install([*make(venv), "install", *requirements(oldest=oldest)], "install the requirements")
     kept.write_text(wanted, "utf-8")
     return venv_python(venv)
+
+
+def bring(extra: str, python: Path) -> None:
+    """Installs an extra of pyproject.toml that only one command needs, unless it is there.
+
+    A Python that PASTNET_PYTHON names is left as it is.
+
+    Args:
+        extra: Its name.
+        python: The environment's Python, of `ensure`.
+
+    Raises:
+        Failure: Something can't be installed.
+    """
+    kept = VENV / f"{STAMP}-{extra}"
+    if python != venv_python() or (kept.is_file() and kept.read_text("utf-8") == stamp()):
+        return
+    say(f"Bringing what `{extra}` needs")
+    install(
+        [*installer(VENV), "install", "--editable", f"{ROOT}[{extra}]"],
+        f"install the extra {extra}",
+    )
+    kept.write_text(stamp(), "utf-8")
 
 
 def install(command: list[str], doing: str) -> None:

@@ -14,6 +14,11 @@ def test_what_follows_two_dashes_goes_to_pytest():
     assert (arguments.action, arguments.pytest) == (commands.test, ["-k", "name"])
 
 
+def test_prove_writes_only_where_it_is_told_to():
+    assert not commands.parse(["prove"]).write
+    assert commands.parse(["prove", "--write"]).write
+
+
 def test_what_follows_demo_goes_to_the_demo():
     arguments = commands.parse(["demo", "--once", "--logdir", "here"])
     assert (arguments.action, arguments.demo) == (commands.demo, ["--once", "--logdir", "here"])

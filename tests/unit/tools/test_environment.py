@@ -70,3 +70,23 @@ def test_the_oldest_versions_are_bounds_of_the_same_requirements():
     for name in ("numpy", "keras", "google-crc32c", "scikit-learn", "tensorflow", "werkzeug"):
         (bound,) = set(re.findall(rf'"{name}>=([\d.]+)"', project))
         assert pinned[name].startswith(bound), name
+
+
+def test_an_extra_is_brought_once(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    monkeypatch.setattr(environment, "venv_python", lambda venv=tmp_path: venv / "python")
+    for _ in range(2):
+        environment.bring("prove", tmp_path / "python")
+    ((python, *command),) = made
+    assert python == str(tmp_path / "python")
+    assert command[:4] == ["-m", "pip", "install", "--editable"]
+    assert command[4] == f"{environment.ROOT}[prove]"
+    monkeypatch.setattr(environment, "stamp", lambda: "another")
+    environment.bring("prove", tmp_path / "python")
+    assert len(made) == 2
+
+
+def test_a_chosen_python_gets_no_extra(made, tmp_path):
+    environment.bring("prove", tmp_path / "python")
+    assert made == []

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.promises import PROMISES, Promise
+from tools import promises
+
+HERE = Promise("kill_9", "it is killed", "nothing | is lost")
+OTHER = Promise("soak", "it is read for long", "quick")
+
+
+def result(outcome="passed", promise="kill_9", **more):
+    return {"promise": promise, "test": "t.py::t", "outcome": outcome, "seconds": 2.0, **more}
+
+
+@pytest.mark.parametrize(
+    ("results", "verdict", "tests", "figures"),
+    [
+        ([], "not run", "0 of 0", []),
+        ([result(figures=["a"]), result(figures=["a", "b"])], "proven", "2 of 2", ["a", "b"]),
+        ([result(), result(shorts=["p99 300 ms"])], "SHORT", "2 of 2", ["SHORT: p99 300 ms"]),
+        ([result(), result("failed")], "FAILED", "1 of 2", ["FAILED: t.py::t"]),
+        (
+            [result(), result("skipped", why="Skipped: no root")],
+            "partly",
+            "1 of 2",
+            ["skipped: no root"],
+        ),
+        ([result(promise="soak")], "not run", "0 of 0", []),
+    ],
+)
+def test_a_row_is_judged_by_its_own_tests(results, verdict, tests, figures):
+    row = promises.row(HERE, results)
+    assert (row.verdict, row.tests, row.figures) == (verdict, tests, figures)
+
+
+def test_the_tables_say_it_in_full():
+    rows = [promises.row(HERE, [result(figures=["1 of 2"])]), promises.row(OTHER, [])]
+    assert promises.text(rows).splitlines() == [
+        "proven   kill_9               1 of 1 tests, 2 s",
+        "         it is killed",
+        "         bar: nothing | is lost",
+        "         1 of 2",
+        "not run  soak                 0 of 0 tests, 0 s",
+        "         it is read for long",
+        "         bar: quick",
+    ]
+    assert promises.markdown(rows).splitlines()[2:] == [
+        "| **kill_9**: it is killed | nothing \\| is lost | proven | 1 of 1 | 1 of 2 |",
+        "| **soak**: it is read for long | quick | not run | 0 of 0 |  |",
+    ]
+
+
+def test_the_table_is_written_between_its_marks(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{promises.BEGIN}\nold\n{promises.END}\nafter\n", "utf-8")
+    for _ in range(2):
+        promises.write([promises.row(HERE, [])], ["abc"], page)
+    text = page.read_text("utf-8")
+    assert text.startswith(f"before\n{promises.BEGIN}\n\n| what")
+    assert text.endswith(f"Of abc.\n\n{promises.END}\nafter\n")
+    assert "old" not in text
+
+
+CONFTEST = """
+from tests import proving
+from tests.proving import figure
+
+pytest_configure = proving.keep_results
+pytest_itemcollected = proving.name_promises
+"""
+
+PROGRAM = """
+import pytest
+
+@pytest.mark.promise("soak")
+def test_figures(figure):
+    figure("9 of 9")
+    figure("p99 300 ms", met=False)
+
+@pytest.mark.promise("soak")
+def test_fails():
+    assert False
+
+@pytest.mark.promise("kill_9")
+@pytest.mark.skip(reason="no root")
+def test_skipped():
+    pass
+
+def test_of_no_row():
+    pass
+"""
+
+
+def test_what_tests_show_is_kept(tmp_path):
+    (tmp_path / "test_some.py").write_text(PROGRAM)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    done = run(tmp_path, tmp_path / "results" / "tests.json", "-n", "1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    results, (commit,) = promises.load(tmp_path / "results")
+    assert commit
+    found = {one["test"].partition("::")[2]: one for one in results}
+    assert set(found) == {"test_figures", "test_fails", "test_skipped"}
+    assert found["test_figures"]["figures"] == ["9 of 9"]
+    assert found["test_figures"]["shorts"] == ["p99 300 ms"]
+    assert found["test_fails"]["outcome"] == "failed"
+    assert (found["test_skipped"]["outcome"], found["test_skipped"]["why"]) == (
+        "skipped",
+        "Skipped: no root",
+    )
+    verdicts = {row.promise.name: row.verdict for row in promises.rows(results)}
+    assert (verdicts["soak"], verdicts["kill_9"], verdicts["ends"]) == (
+        "FAILED",
+        "partly",
+        "not run",
+    )
+
+
+def run(folder: Path, results: Path, *crowd: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", *crowd, "-p", "no:cacheprovider"]
+    env = {**os.environ, "PASTNET_RESULTS": str(results)}
+    return subprocess.run(
+        [*command, "-c", str(promises.ROOT / "pyproject.toml"), "--rootdir", str(folder), str(folder)],
+        cwd=promises.ROOT, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_row_that_nobody_promised_is_refused(tmp_path):
+    text = PROGRAM.replace('"kill_9"', '"kill_10"')
+    (tmp_path / "test_some.py").write_text(text)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    done = run(tmp_path, tmp_path / "results.json")
+    assert done.returncode == 4
+    assert "no promise 'kill_10' in tests/promises.py" in done.stdout + done.stderr
+
+
+def test_the_names_of_rows_are_unique():
+    names = [promise.name for promise in PROMISES]
+    assert len(set(names)) == len(names)
+
+
+def test_the_page_has_both_marks():
+    text = promises.PAGE.read_text("utf-8")
+    assert text.index(promises.BEGIN) < text.index(promises.END)
