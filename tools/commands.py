@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from tools import browser, bundle, environment, promises
+from tools import browser, bundle, columns, environment, matrix, promises
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
 TEXT = """\
@@ -18,7 +18,7 @@ test       lint, then run every test; what follows -- goes to pytest, which then
 lint       ruff, mypy --strict, import-linter, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
-oldest     run the Python tests, without the page's, with the oldest supported versions
+matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them
 """
 
@@ -26,8 +26,8 @@ bench      run the benchmarks and print their tables; names choose some of them
 class Session:
     """The environment of one call of dev.py, brought up when first needed."""
 
-    def __init__(self, *, oldest: bool = False) -> None:
-        self.python = environment.ensure(oldest=oldest)
+    def __init__(self) -> None:
+        self.python = environment.ensure()
         self.env = environment.variables(self.python)
 
     def tool(self, *arguments: str) -> list[str]:
@@ -115,11 +115,15 @@ def prove(arguments: argparse.Namespace) -> int:
     return max(codes)
 
 
-def oldest(arguments: argparse.Namespace) -> int:
-    """Runs the tests of the Python code with the oldest supported versions."""
-    session = Session(oldest=True)
-    command = session.tool("pytest", "--ignore=tests/e2e", "--no-header", *arguments.pytest)
-    return run(command, session.env)
+def try_versions(arguments: argparse.Namespace) -> int:
+    """Runs the tests of the Python code in environments of other versions."""
+    crowd = parallel(os.cpu_count() or 1)
+    quick = [*columns.QUICK, *crowd]
+    pytest = arguments.pytest or (["--ignore=tests/e2e", *crowd] if arguments.whole else quick)
+    chosen = matrix.choose(arguments.names)
+    found = matrix.run_all(chosen, arguments.python, pytest, keep=arguments.keep)
+    say(matrix.table(found))
+    return int(any(one.outcome == "failed" for one in found))
 
 
 def build(arguments: argparse.Namespace) -> int:
@@ -164,9 +168,15 @@ def parser() -> argparse.ArgumentParser:
         prog="dev.py", epilog=TEXT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, action in (("test", test), ("prove", prove), ("oldest", oldest), ("lint", lint)):
+    for name, action in (("test", test), ("prove", prove), ("lint", lint)):
         commands.add_parser(name).set_defaults(action=action)
     commands.choices["prove"].add_argument("--write", action="store_true")
+    command = commands.add_parser("matrix")
+    command.set_defaults(action=try_versions)
+    command.add_argument("names", nargs="*", metavar="COLUMN", help="of tools/columns.py")
+    command.add_argument("--whole", action="store_true", help="all tests but the page's")
+    command.add_argument("--keep", action="store_true", help="environments stay, 2 GB each")
+    command.add_argument("--python", action="append", default=[], help="path of a Python to use")
     command = commands.add_parser("bundle")
     command.add_argument("--check", action="store_true", help="compare, change nothing")
     command.set_defaults(action=build)

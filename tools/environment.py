@@ -10,13 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.steps import ROOT, Failure, demand, say
 
 VENV = ROOT / ".venv"
-OLDEST_VENV = ROOT / ".venv-oldest"
-OLDEST = ROOT / "tools" / "oldest.txt"
 STAMP = "pastnet-stamp"
 OLDEST_PIP = (22, 3)  # the first with `pip --python`
 
@@ -31,21 +30,23 @@ def venv_python(venv: Path = VENV) -> Path:
     return scripts(venv) / ("python.exe" if os.name == "nt" else "python")
 
 
-def requirements(*, oldest: bool = False) -> list[str]:
+def requirements() -> list[str]:
     """What pip installs: the project in place, its extras, the smaller TensorFlow if it exists."""
-    bounds = ["--constraint", str(OLDEST)] if oldest else []
     small = sys.platform == "linux" and platform.machine() == "x86_64"
     if small:
-        tensorflow = ["tensorflow-cpu>=2.16", "keras>=3.7"]
-        return [*bounds, "--editable", f"{ROOT}[demo,dev]", *tensorflow]
-    return [*bounds, "--editable", f"{ROOT}[tensorflow,demo,dev]"]
+        return ["--editable", f"{ROOT}[demo,dev]", "tensorflow-cpu>=2.16", "keras>=3.7"]
+    return ["--editable", f"{ROOT}[tensorflow,demo,dev]"]
 
 
-def stamp(*, oldest: bool = False) -> str:
-    """A fingerprint of all that decides what is installed."""
-    read = [ROOT / "pyproject.toml", *([OLDEST] if oldest else [])]
-    texts = [path.read_text("utf-8") for path in read]
-    parts = [sys.version, str(ROOT), *requirements(oldest=oldest), *texts]
+def stamp(python: str = sys.version, pins: Sequence[str] = ()) -> str:
+    """A fingerprint of all that decides what is installed.
+
+    Args:
+        python: Which Python it is for.
+        pins: Versions that are held fast.
+    """
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    parts = [python, str(ROOT), *requirements(), *pins, text]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -110,13 +111,10 @@ def make(venv: Path) -> list[str]:
     return pip
 
 
-def ensure(*, oldest: bool = False) -> Path:
+def ensure() -> Path:
     """Makes the environment unless it is there and fits pyproject.toml.
 
     The variable PASTNET_PYTHON names another Python to use as it is, such as one of conda.
-
-    Args:
-        oldest: The one with the oldest supported versions, beside the usual one.
 
     Returns:
         The environment's Python.
@@ -125,14 +123,40 @@ def ensure(*, oldest: bool = False) -> Path:
         Failure: The environment can't be made, or something can't be installed.
     """
     chosen = os.environ.get("PASTNET_PYTHON")
-    if chosen and not oldest:
+    if chosen:
         return Path(chosen)
-    venv = OLDEST_VENV if oldest else VENV
-    wanted, kept = stamp(oldest=oldest), venv / STAMP
+    wanted, kept = stamp(), VENV / STAMP
+    if kept.is_file() and kept.read_text("utf-8") == wanted:
+        return venv_python()
+    say(f"Making the Python environment in {VENV.name} (once, some minutes)")
+    install([*make(VENV), "install", *requirements()], "install the requirements")
+    kept.write_text(wanted, "utf-8")
+    return venv_python()
+
+
+def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
+    """Makes an environment of chosen versions unless it is there and fits pyproject.toml.
+
+    Args:
+        venv: Its folder.
+        python: The Python that it is made with.
+        pins: Versions that are held fast, as pip's constraints.
+
+    Returns:
+        The environment's Python.
+
+    Raises:
+        Failure: The environment can't be made, or the versions don't go together.
+    """
+    wanted, kept = stamp(python, pins), venv / STAMP
     if kept.is_file() and kept.read_text("utf-8") == wanted:
         return venv_python(venv)
-    say(f"Making the Python environment in {venv.name} (once, some minutes)")
-    install([*make(venv), "install", *requirements(oldest=oldest)], "install the requirements")
+    say(f"Making the Python environment {venv.name} (some minutes)")
+    demand(f"make {venv.name}", [python, "-m", "venv", "--clear", str(venv)])
+    bounds = venv / "pins.txt"
+    bounds.write_text("\n".join(pins), "utf-8")
+    pip = [str(venv_python(venv)), "-m", "pip", "install", "--constraint", str(bounds)]
+    install([*pip, *requirements()], f"install the versions of {venv.name}")
     kept.write_text(wanted, "utf-8")
     return venv_python(venv)
 

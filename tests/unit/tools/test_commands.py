@@ -27,7 +27,7 @@ def test_what_follows_demo_goes_to_the_demo():
 def test_every_command_is_explained():
     explained = [line.split()[0] for line in commands.TEXT.splitlines()]
     help_text = commands.parser().format_help()
-    assert sorted(explained) == ["bench", "bundle", "demo", "lint", "oldest", "prove", "test"]
+    assert sorted(explained) == ["bench", "bundle", "demo", "lint", "matrix", "prove", "test"]
     assert all(f"\n{name} " in help_text for name in explained)
     for name in explained:
         assert callable(commands.parse([name]).action)
@@ -40,7 +40,7 @@ def test_an_unknown_command_is_refused(capsys):
 
 
 def test_a_failure_is_told_in_one_text(monkeypatch, capsys):
-    def fail(*, oldest):
+    def fail():
         raise Failure("Could not make it.")
 
     monkeypatch.setattr(commands.environment, "ensure", fail)

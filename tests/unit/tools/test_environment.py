@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import sys
 
 import pytest
@@ -56,20 +55,23 @@ def test_a_chosen_python_is_used_as_it_is(monkeypatch):
 def test_the_stamp_changes_with_what_is_installed(monkeypatch):
     before = environment.stamp()
     assert before == environment.stamp()
-    monkeypatch.setattr(environment, "requirements", lambda *, oldest: ["another"])
+    monkeypatch.setattr(environment, "requirements", lambda: ["another"])
     assert environment.stamp() != before
 
 
-def test_the_oldest_versions_are_bounds_of_the_same_requirements():
-    usual, oldest = environment.requirements(), environment.requirements(oldest=True)
-    assert oldest == ["--constraint", str(environment.OLDEST), *usual]
-    pinned = dict(
-        line.split("==") for line in environment.OLDEST.read_text("utf-8").splitlines()[1:]
-    )
-    project = (environment.ROOT / "pyproject.toml").read_text("utf-8")
-    for name in ("numpy", "keras", "google-crc32c", "scikit-learn", "tensorflow", "werkzeug"):
-        (bound,) = set(re.findall(rf'"{name}>=([\d.]+)"', project))
-        assert pinned[name].startswith(bound), name
+def test_versions_that_are_held_fast_are_bounds_of_the_same_requirements(made, tmp_path):
+    venv = tmp_path / "pinned"
+    venv.mkdir()
+    for _ in range(2):
+        inside = environment.ensure_pinned(venv, "python3.10", ["numpy==1.26.0"])
+    create, install = made
+    assert create == ["python3.10", "-m", "venv", "--clear", str(venv)]
+    pip = [str(inside), "-m", "pip", "install", "--constraint", str(venv / "pins.txt")]
+    wanted = environment.requirements()
+    assert install[: len(pip) + len(wanted)] == [*pip, *wanted]
+    assert (venv / "pins.txt").read_text("utf-8") == "numpy==1.26.0"
+    environment.ensure_pinned(venv, "python3.10", ["numpy==1.26.4"])
+    assert len(made) == 4
 
 
 def test_an_extra_is_brought_once(made, monkeypatch, tmp_path):
