@@ -6,6 +6,7 @@ PastNetError
 │   └── UnknownName (KeyError)       a name that fits no variable, or more than one
 ├── UnsupportedBackend               Keras runs on something else than TensorFlow
 ├── UnwritableLog (OSError)          the log directory can't be created or written
+├── UnreadableLog (OSError)          the log directory can't be listed, or its files can't be opened
 └── UnreadableRecord                 bytes in a log that can't be used; readers count them
     ├── ForeignRecord                not written by tb_pastnet
     ├── UnknownVersion               written by a newer tb_pastnet
@@ -27,6 +28,7 @@ __all__ = [
     "PastNetError",
     "UnknownName",
     "UnknownVersion",
+    "UnreadableLog",
     "UnreadableRecord",
     "UnsupportedBackend",
     "UnwritableLog",
@@ -59,6 +61,10 @@ class UnsupportedBackend(PastNetError):
 
 class UnwritableLog(PastNetError, OSError):
     """The log directory can't be created or written."""
+
+
+class UnreadableLog(PastNetError, OSError):
+    """The log directory can't be listed, or a file in it can't be opened any more."""
 
 
 class UnreadableRecord(PastNetError):

@@ -6,17 +6,13 @@ they write, and because no TensorFlow is needed for it.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
-import google_crc32c
-
-from tb_pastnet.core import limits
 from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.files.events import read_events
+from tb_pastnet.files.frames import Rest, frame
 
-_LENGTH = struct.Struct("<Q")
-_CRC = struct.Struct("<I")
 _FILE_VERSION = "brain.Event:2"
 _DT_UINT8 = 4
 _DATA_CLASS_TENSOR = 2
@@ -67,17 +63,6 @@ def message_event(message: Message, wall_time: float) -> bytes:
     return frame(event.SerializeToString())
 
 
-def frame(data: bytes) -> bytes:
-    """Puts bytes into the framing of TFRecord: length, checksum, data, checksum.
-
-    Example:
-        >>> len(frame(b"abc"))
-        19
-    """
-    length = _LENGTH.pack(len(data))
-    return b"".join((length, _masked_crc(length), data, _masked_crc(data)))
-
-
 def read_messages(stream: BinaryIO) -> Iterator[Message]:
     """Reads the messages of tb_pastnet in an event file, up to its end or its first damage.
 
@@ -87,38 +72,9 @@ def read_messages(stream: BinaryIO) -> Iterator[Message]:
     Yields:
         Each message in order. Events of others are passed over.
     """
-    from google.protobuf.message import DecodeError
-    from tensorboard.compat.proto import event_pb2
-
-    for data in _read_frames(stream):
-        try:
-            event = event_pb2.Event.FromString(data)
-        except DecodeError:
+    for event in read_events(stream):
+        if isinstance(event, Rest) or not event.intact:
             return
-        for value in event.summary.value:
-            if value.metadata.plugin_data.plugin_name == PLUGIN:
-                yield Message(value.tag, event.step, _content(value))
-
-
-def _content(value: Any) -> bytes:
-    content: bytes = value.tensor.tensor_content
-    return content
-
-
-def _read_frames(stream: BinaryIO) -> Iterator[bytes]:
-    head = _LENGTH.size + _CRC.size
-    while len(start := stream.read(head)) == head:
-        length = start[: _LENGTH.size]
-        size = _LENGTH.unpack(length)[0]
-        if start[_LENGTH.size :] != _masked_crc(length) or size > 2 * limits.MAX_MESSAGE:
-            return
-        data = stream.read(size)
-        if len(data) != size or stream.read(_CRC.size) != _masked_crc(data):
-            return
-        yield data
-
-
-def _masked_crc(data: bytes) -> bytes:
-    crc = google_crc32c.value(data)
-    rotated = (crc >> 15) | (crc << 17) & 0xFFFFFFFF
-    return _CRC.pack((rotated + 0xA282EAD8) & 0xFFFFFFFF)
+        for value in event.values:
+            if value.metadata.plugin == PLUGIN:
+                yield Message(value.tag, event.step, value.proto.tensor.tensor_content)

@@ -1,0 +1,127 @@
+"""Events of an event file, down to the values of ours that they carry.
+
+What ends a file here ends it for TensorBoard's fast loader, too: a frame without a sound length, a
+payload that is no event, an event whose wall time is NaN. A payload that fails its checksum and is
+an event all the same is taken: our messages carry a checksum of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from tb_pastnet.files.frames import AROUND, Frame, Rest, Why, read_frames
+
+_DT_UINT8 = 4
+
+
+class Metadata(NamedTuple):
+    """What a value says of its series; TensorBoard takes that of the first value.
+
+    Attributes:
+        plugin: whose data it is.
+        data_class: TensorBoard's number of the kind of data: 2 is a tensor.
+        content: what the plugin itself noted.
+    """
+
+    plugin: str
+    data_class: int
+    content: bytes
+
+
+class Value(NamedTuple):
+    """One value of one event.
+
+    Attributes:
+        tag: its series.
+        proto: the `Summary.Value` of TensorBoard.
+    """
+
+    tag: str
+    proto: Any
+
+    @property
+    def metadata(self) -> Metadata:
+        """What it says of its series; empty where it says nothing."""
+        found = self.proto.metadata
+        plugin = found.plugin_data
+        return Metadata(plugin.plugin_name, found.data_class, plugin.content)
+
+    @property
+    def data(self) -> bytes | None:
+        """Its bytes; None where it holds something else than bytes in one dimension."""
+        tensor = self.proto.tensor
+        content: bytes = tensor.tensor_content
+        shape = [dimension.size for dimension in tensor.tensor_shape.dim]
+        return content if tensor.dtype == _DT_UINT8 and shape == [len(content)] else None
+
+
+class Event(NamedTuple):
+    """One event.
+
+    Attributes:
+        offset: where its frame begins in the file.
+        size: bytes of the frame.
+        intact: whether its payload has the checksum of the frame.
+        step: its step.
+        wall_time: seconds since 1970.
+        values: its values, none in an event of another kind than a summary.
+    """
+
+    offset: int
+    size: int
+    intact: bool
+    step: int
+    wall_time: float
+    values: tuple[Value, ...]
+
+
+def read_events(stream: BinaryIO) -> Iterator[Event | Rest]:
+    """Reads the events of a file; its bytes are untrusted.
+
+    Args:
+        stream: of a file, or of bytes in memory.
+
+    Yields:
+        Each event in order, and at last the rest of the file where that can't be read.
+
+    Example:
+        >>> import io
+        >>> from tensorboard.compat.proto.event_pb2 import Event as Proto
+        >>> from tb_pastnet.files.frames import frame
+        >>> data = frame(Proto(step=7).SerializeToString()) + frame(b"no event") + frame(b"")
+        >>> event, rest = read_events(io.BytesIO(data))
+        >>> event.step, rest.why.name, rest.offset
+        (7, 'EVENT', 18)
+    """
+    for frame in read_frames(stream):
+        found = frame if isinstance(frame, Rest) else decode_event(frame)
+        yield found
+        if isinstance(found, Rest):
+            return
+
+
+def decode_event(frame: Frame) -> Event | Rest:
+    """What a frame holds.
+
+    Args:
+        frame: of an event file.
+    """
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto import event_pb2
+
+    try:
+        event = event_pb2.Event.FromString(frame.payload)
+    except DecodeError:
+        return Rest(frame.offset, Why.EVENT)
+    if math.isnan(event.wall_time):
+        return Rest(frame.offset, Why.WALL_TIME)
+    return Event(
+        frame.offset,
+        AROUND + len(frame.payload),
+        frame.intact,
+        event.step,
+        event.wall_time,
+        tuple(Value(value.tag, value) for value in event.summary.value),
+    )

@@ -1,0 +1,93 @@
+"""Which runs a log directory holds: a run is a directory with event files, as in TensorBoard.
+
+Names are those that TensorBoard's fast loader gives: the path below the log directory, `.` for the
+log directory itself, and U+FFFD for what is not UTF-8. Links are followed, but not in circles.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tb_pastnet.errors import UnreadableLog
+
+INFIX = b"tfevents"
+"""What the name of each event file holds."""
+
+_Place = tuple[int, int]
+
+
+def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
+    """Finds the event files of a log directory. None of them is opened.
+
+    Args:
+        logdir: the directory.
+
+    Returns:
+        By the name of each run its event files in the order in which they are read: that of their
+        names. Runs are in the order of their names.
+
+    Raises:
+        UnreadableLog: it is no directory, or can't be listed.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as logdir:
+        ...     run = Path(logdir, "a", "train")
+        ...     run.mkdir(parents=True)
+        ...     (run / "events.out.tfevents.1").touch()
+        ...     [(name, len(files)) for name, files in find_runs(logdir).items()]
+        [('a/train', 1)]
+    """
+    root = os.fsencode(logdir)
+    try:
+        found = Path(logdir).stat()
+        os.scandir(root).close()
+    except (OSError, ValueError) as error:
+        raise UnreadableLog(
+            f"Could not read the log {os.fspath(logdir)!r}: expected a directory, got "
+            f"{_told(error)}. Give the directory that training wrote to, or one above it."
+        ) from error
+    runs: dict[str, list[bytes]] = {}
+    for directory, files in _walk(root, (found.st_dev, found.st_ino)):
+        name = os.path.relpath(directory, root).replace(os.fsencode(os.sep), b"/")
+        runs.setdefault(name.decode("utf-8", "replace"), []).extend(files)
+    return {name: tuple(Path(os.fsdecode(one)) for one in runs[name]) for name in sorted(runs)}
+
+
+def _told(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _walk(root: bytes, place: _Place) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Every directory that holds event files, and these. What can't be listed is left out."""
+    left: list[tuple[bytes, frozenset[_Place]]] = [(root, frozenset([place]))]
+    while left:
+        directory, above = left.pop()
+        files, inside = _list(directory)
+        if files:
+            yield directory, files
+        for path, where in reversed(inside):
+            if where not in above:
+                left.append((path, above | {where}))
+
+
+def _list(directory: bytes) -> tuple[list[bytes], list[tuple[bytes, _Place]]]:
+    files: list[bytes] = []
+    inside: list[tuple[bytes, _Place]] = []
+    try:
+        with os.scandir(directory) as entries:
+            ordered = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return files, inside
+    for entry in ordered:
+        try:
+            if entry.is_dir():
+                found = entry.stat()
+                inside.append((entry.path, (found.st_dev, found.st_ino)))
+            elif INFIX in entry.name and entry.is_file():
+                files.append(entry.path)
+        except OSError:
+            continue
+    return files, inside

@@ -1,0 +1,148 @@
+"""The framing of TFRecord, which event files are made of: length, checksum, payload, checksum.
+
+As TensorFlow's `record_writer.h` lays it out, little-endian::
+
+    0     8  length of the payload
+    8     4  masked CRC-32C of these 8 bytes
+    12       payload
+    then  4  masked CRC-32C of the payload
+
+A length that fails its checksum ends a file: nobody knows where the next frame begins, and neither
+loader of TensorBoard looks for it. A payload that fails its own is still a frame, as it is for
+TensorBoard's fast loader.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import google_crc32c
+
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
+_HEAD = _LENGTH.size + _CRC.size
+
+AROUND = _HEAD + _CRC.size
+"""Bytes of a frame that are not its payload."""
+
+MOST_BYTES = (1 << 31) - 1
+"""Bytes of a payload: protocol buffers are smaller than 2 GiB."""
+
+
+class Why(enum.Enum):
+    """Why the rest of a file can't be read."""
+
+    TORN = "it ends in the middle of a record: cut off, or being written"
+    LENGTH = "the length of a record fails its checksum"
+    LARGE = "a record is larger than any event can be"
+    EVENT = "a record is not an event"
+    WALL_TIME = "the wall time of an event is not a number"
+
+
+class Frame(NamedTuple):
+    """One frame.
+
+    Attributes:
+        offset: where it begins in the file.
+        payload: its bytes, which may have been altered.
+        checksum: what is stored as their checksum.
+    """
+
+    offset: int
+    payload: bytes
+    checksum: int
+
+    @property
+    def intact(self) -> bool:
+        """Whether the payload has its checksum."""
+        return self.checksum == masked_crc(self.payload)
+
+
+class Rest(NamedTuple):
+    """The end of a file from which on nothing can be read.
+
+    Attributes:
+        offset: where it begins.
+        why: what stands there.
+    """
+
+    offset: int
+    why: Why
+
+
+def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
+    """Reads the frames of a file; its bytes are untrusted.
+
+    No more is allocated than the file holds. What is appended while it is read is left out.
+
+    Args:
+        stream: of a file, or of bytes in memory.
+        start: where a frame begins.
+
+    Yields:
+        Each frame in order, and at last the rest if there is one.
+
+    Example:
+        >>> import io
+        >>> frames = list(read_frames(io.BytesIO(frame(b"abc") + frame(b"de")[:-1])))
+        >>> frames[0].payload, frames[0].intact
+        (b'abc', True)
+        >>> frames[1].offset, frames[1].why.name
+        (19, 'TORN')
+    """
+    stream.seek(0, os.SEEK_END)
+    size = stream.tell()  # TensorFlow's files don't tell it where they seek
+    stream.seek(start)
+    offset = start
+    while offset < size:
+        found = _read_frame(stream, offset, size - offset)
+        if isinstance(found, Why):
+            yield Rest(offset, found)
+            return
+        yield found
+        offset += AROUND + len(found.payload)
+
+
+def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
+    head = stream.read(_HEAD)
+    if len(head) < _HEAD:
+        return Why.TORN
+    length, checksum = head[: _LENGTH.size], head[_LENGTH.size :]
+    if _CRC.unpack(checksum)[0] != masked_crc(length):
+        return Why.LENGTH
+    size = int(_LENGTH.unpack(length)[0])
+    if size > left - AROUND:
+        return Why.TORN
+    if size > MOST_BYTES:
+        return Why.LARGE
+    data = stream.read(size + _CRC.size)
+    if len(data) < size + _CRC.size:
+        return Why.TORN
+    return Frame(offset, data[:size], _CRC.unpack_from(data, size)[0])
+
+
+def frame(payload: bytes) -> bytes:
+    """Puts bytes into a frame.
+
+    Example:
+        >>> len(frame(b"abc"))
+        19
+    """
+    length = _LENGTH.pack(len(payload))
+    checksums = (_CRC.pack(masked_crc(data)) for data in (length, payload))
+    return b"".join((length, next(checksums), payload, next(checksums)))
+
+
+def masked_crc(data: bytes) -> int:
+    """The CRC-32C of bytes, turned around as TFRecord stores it.
+
+    Example:
+        >>> hex(masked_crc(b"123456789"))  # the CRC-32C is 0xe3069283
+        '0xc78ab0e5'
+    """
+    crc = int(google_crc32c.value(data))
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
