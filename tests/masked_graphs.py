@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet import v1
+
 KERNEL = "net/dense/w"
 STEPS = 5
 
@@ -27,6 +29,14 @@ def network(scope="net", partitioner=None):
         bias = weight("dense/b", weights[1])
         hidden = tf.tanh(tf.nn.bias_add(tf.matmul(x, tf.convert_to_tensor(kernel)), bias))
         return tf.reduce_sum(tf.matmul(hidden, weight("out/w", weights[2])) ** 2)
+
+
+def trained():
+    """Masks and train op of a network."""
+    loss = network()
+    masks = v1.Masks()
+    optimizer = masks.wrap(tf.train.MomentumOptimizer(0.01, 0.9))
+    return masks, optimizer.minimize(loss, tf.train.get_or_create_global_step())
 
 
 def begun(session, masks):

@@ -68,7 +68,11 @@ def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
                 f"none. A scope is taken exactly, by whole parts of the path."
             )
     elif variables is None:
-        named = {one.name: one for one in graph_variables(graph) if _own(one)}
+        models, every = (
+            _listed(graph, key)
+            for key in (tf.GraphKeys.MODEL_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)
+        )
+        named = {one.name: one for one in graph_variables(graph) if _own(one, models, every)}
     else:
         named = {one.name: one for one in _networks(graph_variables(graph), _names(variables))}
     one_graph(named.values(), graph, "take variables")
@@ -81,10 +85,11 @@ def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> l
     A slot is named below its variable, "net/kernel/Adam", and so are averages.
     """
     names = {one.name for one in every}
+    masks = _listed(every[0].graph, MASK_VARIABLES) if every else set()
     return [
         one
         for one in every
-        if one.name in wanted or not (names & {*_above(one.name)} or _listed(one, MASK_VARIABLES))
+        if one.name in wanted or not (names & {*_above(one.name)} or _op(one) in masks)
     ]
 
 
@@ -93,19 +98,22 @@ def _above(name: str) -> Iterator[str]:
     return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
-def _own(variable: GraphVariable) -> bool:
+def _own(variable: GraphVariable, models: Collection[str], every: Collection[str]) -> bool:
     """Whether it belongs to the network, not to an optimizer or to its past."""
     if variable.trainable:
         return True
     named = variable.name.rpartition("/")[2].startswith("moving_")
-    return _listed(variable, tf.GraphKeys.MODEL_VARIABLES) or (
-        named and _listed(variable, tf.GraphKeys.GLOBAL_VARIABLES)
-    )
+    return _op(variable) in models or (named and _op(variable) in every)
 
 
-def _listed(variable: GraphVariable, key: str) -> bool:
-    names = {one.op.name for one in variable.graph.get_collection(key)}
-    return variable.parts[0].op.name in names
+def _listed(graph: Any, key: str) -> set[str]:
+    """The names of what is in a collection."""
+    return {one.op.name for one in graph.get_collection(key)}
+
+
+def _op(variable: GraphVariable) -> str:
+    name: str = variable.parts[0].op.name
+    return name
 
 
 def _names(variables: Any) -> list[str]:

@@ -26,6 +26,13 @@ def graph() -> Iterator[Any]:
         yield graph
 
 
+@pytest.fixture
+def session() -> Iterator[Any]:
+    """A session of the default graph, and the default one."""
+    with tf.Session() as session:
+        yield session
+
+
 @pytest.fixture(params=["reference", "resource"])
 def kind(request: pytest.FixtureRequest) -> Iterator[str]:
     """How variables are kept that the test makes."""

@@ -19,12 +19,6 @@ pytestmark = pytest.mark.usefixtures("graph")
 NAMES = (KERNEL, "net/dense/b", "net/out/w")
 
 
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 def trained(**settings):
     """The train op of a network."""
     return tf.train.MomentumOptimizer(0.01, 0.9).minimize(network(**settings))

@@ -27,12 +27,6 @@ class Counted:
 
 
 @pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
-@pytest.fixture
 def kernels():
     first = tf.random_uniform_initializer(1, 2, seed=1)
     return [tf.get_variable(f"net/{at}/w", (6, 4), initializer=first) for at in range(MANY)]
