@@ -1,0 +1,202 @@
+"""What a fuzzer drives: any bytes through every decoder, and what has to hold of what they give.
+
+The first byte chooses the decoder and how the rest becomes a message. Few random bytes carry a
+checksum that holds or inflate, so most ways seal and deflate what is given: what is tested is all
+that lies behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tb_pastnet.core import limits, names, varint
+from tb_pastnet.core.block import ROWS, decode_block, open_block, restore
+from tb_pastnet.core.description import decode_description, decode_series
+from tb_pastnet.core.envelope import Kind, seal
+from tb_pastnet.core.function_change import MEASURES, decode_function_change
+from tb_pastnet.core.mask_bits import decode_mask
+from tb_pastnet.core.mask_log import decode_mask_log
+from tb_pastnet.core.timeline import decode_timeline
+from tb_pastnet.core.violation import decode_violations
+from tb_pastnet.errors import UnreadableRecord
+
+PLACE: dict[str, Any] = {"tag": "t", "step": 1000, "lineage": 1}
+
+DECODERS: dict[Kind, Callable[..., Any]] = {
+    Kind.CHANNELS: decode_block,
+    Kind.TIMELINE: decode_timeline,
+    Kind.DESCRIPTION: decode_description,
+    Kind.MASKS: decode_mask_log,
+    Kind.MASK: decode_mask,
+    Kind.VIOLATIONS: decode_violations,
+    Kind.FUNCTION: decode_function_change,
+}
+
+
+class Way(NamedTuple):
+    """How bytes become a message.
+
+    Attributes:
+        name: for people.
+        kind: whose decoder gets it.
+        message: makes it.
+    """
+
+    name: str
+    kind: Kind
+    message: Callable[[bytes], bytes]
+
+
+def check(data: bytes) -> None:
+    """Decodes what the bytes say, and proves what comes of it.
+
+    Args:
+        data: anything.
+    """
+    if not data:
+        return
+    at, rest = data[0] % (len(WAYS) + 2), data[1:]
+    with contextlib.suppress(UnreadableRecord):
+        if at < len(WAYS):
+            way = WAYS[at]
+            message = way.message(rest)
+            PROOFS[way.kind](DECODERS[way.kind](message, **PLACE))
+            if way.kind == Kind.CHANNELS:
+                _the_same_in_part(message)
+        elif at == len(WAYS):
+            series = decode_series(rest)
+            assert 0 <= series.channels <= limits.MAX_CHANNELS
+        else:
+            _names(rest.decode("utf-8", "surrogateescape"))
+
+
+def _sealed(kind: Kind) -> Callable[[bytes], bytes]:
+    return lambda payload: seal(payload, kind, **PLACE)
+
+
+def _deflated_json(kind: Kind) -> Callable[[bytes], bytes]:
+    def message(text: bytes) -> bytes:
+        return seal(varint.encode([len(text)]) + zlib.compress(text, 1), kind, **PLACE)
+
+    return message
+
+
+def _deflated_planes(data: bytes) -> bytes:
+    """A block: the numbers before its planes, and eight planes of what remains."""
+    size, rest = (data[0], data[1:]) if data else (0, b"")
+    payload, rest = rest[:size], rest[size:]
+    part = -(-len(rest) // len(ROWS))
+    for row in ROWS:
+        plane = zlib.compress(rest[row * part : (row + 1) * part], 1)
+        payload += b"\1" + varint.encode([len(plane)]) + plane
+    return seal(payload, Kind.CHANNELS, **PLACE)
+
+
+def _deflated_mask(data: bytes) -> bytes:
+    size, rest = (data[0] % 32, data[1:]) if data else (0, b"")
+    return seal(rest[:size] + zlib.compress(rest[size:], 1), Kind.MASK, **PLACE)
+
+
+def _deflated_probe(data: bytes) -> bytes:
+    """The head's text, a zero byte, and the values."""
+    text, _, values = data.partition(b"\0")
+    head = varint.encode([len(text)]) + zlib.compress(text, 1)
+    payload = varint.encode([len(head)]) + head + zlib.compress(values, 1)
+    return seal(payload, Kind.FUNCTION, **PLACE)
+
+
+WAYS = (
+    *(Way(f"{kind.name.lower()}, as it is", kind, bytes) for kind in Kind),
+    *(Way(f"{kind.name.lower()}, sealed", kind, _sealed(kind)) for kind in Kind),
+    *(
+        Way(f"{kind.name.lower()}, sealed JSON", kind, _deflated_json(kind))
+        for kind in (Kind.DESCRIPTION, Kind.MASKS, Kind.VIOLATIONS)
+    ),
+    Way("channels, sealed planes", Kind.CHANNELS, _deflated_planes),
+    Way("mask, sealed bits", Kind.MASK, _deflated_mask),
+    Way("function, sealed head and values", Kind.FUNCTION, _deflated_probe),
+)
+
+
+def _increase(numbers: np.ndarray[Any, Any]) -> bool:
+    return bool((np.diff(numbers) > 0).all())
+
+
+def _block(block: Any) -> None:
+    records = len(block.steps)
+    assert block.codes.shape == (len(ROWS), records, block.channels)
+    assert 0 < records * block.channels <= limits.MAX_CELLS
+    assert records == len(block.sequence) == len(block.past_steps)
+    assert _increase(block.sequence)
+    assert _increase(block.steps)
+
+
+def _the_same_in_part(message: bytes) -> None:
+    """A reader that needs some statistics alone gets what one gets that needs all."""
+    whole = decode_block(message, **PLACE)
+    some = restore([open_block(message, **PLACE, rows=(1, 4))])
+    for row in (1, 4):
+        np.testing.assert_array_equal(some.codes[row], whole.codes[row])
+
+
+def _timeline(line: Any) -> None:
+    assert _increase(line.sequence)
+    assert _increase(line.steps)
+    assert len(line.steps) == len(line.sequence) == len(line.wall_times) == len(line.learning_rates)
+    assert np.isfinite(line.wall_times).all()
+    assert min(line.offered, line.thinned, line.dropped) >= 0
+    assert max(line.offered, line.thinned, line.dropped) <= limits.MAX_STEP
+
+
+def _description(found: Any) -> None:
+    assert all(0 <= one.channels <= limits.MAX_CHANNELS for one in found.variables)
+    assert np.isfinite(found.created)
+
+
+def _mask_log(changes: Any) -> None:
+    assert _increase(np.array([one.number for one in changes], np.int64))
+    assert all(0 <= one.through <= one.elements <= limits.MAX_MASK for one in changes)
+
+
+def _mask(mask: Any) -> None:
+    assert 0 <= mask.elements <= limits.MAX_MASK
+    assert mask.bits.dtype == np.uint8
+    assert len(mask.bits) == -(-mask.elements // 8)
+
+
+def _violations(found: Any) -> None:
+    assert len(found) <= limits.MAX_VIOLATIONS
+    for one in found:
+        assert 0 <= one.first_step <= one.last_step
+        assert 0 <= one.elements <= one.held
+        assert one.largest >= 0
+
+
+def _function(found: Any) -> None:
+    assert found.values.shape == (len(MEASURES), len(found.steps), len(found.places))
+    assert found.values.size > 0
+    assert _increase(found.steps)
+    assert _increase(found.sequence)
+
+
+PROOFS: dict[Kind, Callable[[Any], None]] = {
+    Kind.CHANNELS: _block,
+    Kind.TIMELINE: _timeline,
+    Kind.DESCRIPTION: _description,
+    Kind.MASKS: _mask_log,
+    Kind.MASK: _mask,
+    Kind.VIOLATIONS: _violations,
+    Kind.FUNCTION: _function,
+}
+
+
+def _names(text: str) -> None:
+    names.variable_of(text)
+    names.mask_of(text)
+    found = names.parse_run(text)
+    assert found is None or 0 <= found.lineage < 1 << 32
