@@ -77,6 +77,7 @@ def test_the_routes_are_those_that_are_documented() -> None:
     assert set(GOOD) == set(ROUTES)
 
 
+@pytest.mark.promise("every_status")
 @pytest.mark.parametrize("route", TYPES)
 def test_200_and_then_304(here: Board, route: str) -> None:
     first = here.get(route, **GOOD.get(route, {}))
@@ -92,6 +93,7 @@ def test_200_and_then_304(here: Board, route: str) -> None:
     assert packed.headers["ETag"] == tag
 
 
+@pytest.mark.promise("every_status")
 @pytest.mark.parametrize("route", [*TYPES, "/nothing"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_405_for_everything_but_get(here: Board, route: str, method: str) -> None:
@@ -100,6 +102,7 @@ def test_405_for_everything_but_get(here: Board, route: str, method: str) -> Non
     failed(response, 405, "method_not_allowed")
 
 
+@pytest.mark.promise("every_status")
 @pytest.mark.parametrize("route", [*TYPES, "/nothing"])
 def test_405_without_a_body_for_head(here: Board, route: str) -> None:
     response = here.client.head(PREFIX + route)
@@ -107,6 +110,7 @@ def test_405_without_a_body_for_head(here: Board, route: str) -> None:
     assert response.get_data() == b""
 
 
+@pytest.mark.promise("every_status")
 @pytest.mark.parametrize(
     "path",
     ["/nothing", "/static/index.js", "/index.js/x", "/..%2f..%2fetc/passwd", "/%00", "/loader.py"],
@@ -115,6 +119,7 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
     failed(here.client.get(PREFIX + path), 404, "not_found")
 
 
+@pytest.mark.promise("every_status")
 @pytest.mark.parametrize(
     ("route", "query", "status", "text"),
     [
@@ -129,6 +134,7 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
         ("/layer", {"run": "a", "layer": "x"}, 404, "got 'x'"),
         ("/layer", {"run": "a", "layer": "conv1", "variable": "x"}, 404, "got 'x'"),
         ("/layer", {"run": "a", "layer": "conv1", "since": "1.5"}, 400, "got '1.5'"),
+        ("/layer", {"run": "a", "layer": "conv1", "since": 10**15 + 1}, 400, "to 1000000000000000"),
         ("/channel", {"run": "a", "layer": "conv1"}, 400, "expected the parameter 'channel'"),
         ("/channel", {"run": "a", "layer": "conv1", "channel": "4"}, 404, "0 to 3"),
         ("/channel", {"run": "a", "layer": "conv1", "channel": "-1"}, 404, "0 to 3"),
@@ -165,6 +171,7 @@ def test_400_and_404_say_what_was_expected(
     assert text in failed(here.get(route, **query), status, code)
 
 
+@pytest.mark.promise("every_status")
 @pytest.mark.parametrize("route", GOOD)
 def test_500_tells_the_log_and_not_the_client(here: Board, route: str, monkeypatch, caplog) -> None:
     def fail(*_: object) -> None:
@@ -207,8 +214,9 @@ def test_since_gives_only_what_is_new(here: Board) -> None:
     assert tail["steps"].tolist() == list(range(31, 41))
     assert tail["state"].tolist() == whole["state"][:, 30:].tolist()
     assert tail["delta"].tolist() == whole["delta"][:, 30:].tolist()
-    _, none = here.arrays("/layer", run="a", layer="conv1", since=99)
-    assert none["state"].shape == (4, 0)
+    for last in (99, 10**15):
+        _, none = here.arrays("/layer", run="a", layer="conv1", since=last)
+        assert none["state"].shape == (4, 0)
 
 
 def test_a_large_answer_is_packed_for_those_who_can(here: Board) -> None:
@@ -244,24 +252,12 @@ def test_a_missing_page_explains_itself(tmp_path: Path) -> None:
     assert "export function render" in response.get_data(as_text=True)
 
 
-def test_path_prefix_and_experiment(tmp_path: Path) -> None:
-    files.write_run(tmp_path)
-    with board(tmp_path, "slow", "--path_prefix", "/some/where") as here:
-        for prefix in ("/some/where", "/some/where/experiment/x"):
-            response = here.client.get(f"{prefix}{PREFIX}/index")
-            assert response.status_code == 200
-            listing = here.client.get(f"{prefix}/data/plugins_listing").json["pastnet"]
-            assert listing["enabled"]
-            assert listing["tab_name"] == "PastNet"
-            path = listing["loading_mechanism"]["module_path"]
-            assert here.client.get(path).status_code == 200
-
-
 def test_an_empty_log_lights_no_tab(tmp_path: Path) -> None:
     with board(tmp_path, "slow") as here:
         assert not here.client.get("/data/plugins_listing").json["pastnet"]["enabled"]
 
 
+@pytest.mark.promise("fuzz")
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([*GOOD, "/index.js", "/x"]),

@@ -28,6 +28,7 @@ def test_the_wheel_holds_the_page_and_its_routes(wheel):
     assert {
         "tb_pastnet/py.typed",
         "tb_pastnet/serve/http_api.md",
+        "tb_pastnet/serve/openapi.json",
         "tb_pastnet/serve/static/index.js",
     } <= names
 

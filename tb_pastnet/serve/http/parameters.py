@@ -22,7 +22,7 @@ MOST_STEP = 10**15
 """The largest step that a request may name."""
 FEWEST_RUNS, MOST_RUNS = 2, 32
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,16}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 

@@ -1,0 +1,138 @@
+"""The description of the routes for programs is true, and says what `http_api.md` says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core import states
+from tb_pastnet.core.names import MASKS
+from tb_pastnet.serve import plugin
+from tb_pastnet.serve.http import container, parameters
+from tb_pastnet.serve.http.failures import SCHEMA
+from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.store.overlap_sets import UNITS
+from tests import described
+from tests.contract.test_http_api import BLOCK, sample_log, sections
+from tests.described import DOCUMENT, answer_faults, container_faults, faults
+from tests.tensorboards import LOADERS, PREFIX, Board, board
+
+pytestmark = pytest.mark.promise("every_status")
+HEADING = re.compile(r"^## `(/[a-z_.]+)(?:\?([^`]*))?`$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module", params=LOADERS)
+def here(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Board]:
+    logdir = tmp_path_factory.mktemp("log")
+    sample_log(logdir)
+    with board(logdir, request.param) as found:
+        yield found
+
+
+def documented() -> dict[str, set[str]]:
+    """The parameters in the headings of `http_api.md`; those of a table are told in its text."""
+    text = Path(plugin.__file__).with_name("http_api.md").read_text("utf-8")
+    return {
+        route: {part.rstrip("=") for part in query.split("&") if part}
+        for route, query in HEADING.findall(text)
+    }
+
+
+def test_it_has_every_route_and_where_they_lie() -> None:
+    assert set(DOCUMENT["paths"]) == set(ROUTES)
+    assert all(list(item) == ["get"] for item in DOCUMENT["paths"].values())
+    assert DOCUMENT["servers"] == [{"url": PREFIX}]
+    assert DOCUMENT["info"]["version"] == str(SCHEMA)
+
+
+def test_it_has_the_parameters_of_the_other_document() -> None:
+    told = {route: set(described.parameters(route)) for route in ROUTES}
+    more = {"layer", "variable", "channel", "since", "function"}
+    for name in more:
+        assert f"`{name}" in sections()["/export.csv"]
+    told["/export.csv"] -= more
+    assert told == documented()
+
+
+def test_its_limits_are_those_of_the_code() -> None:
+    schemas = {
+        name: one["schema"]
+        for name, one in DOCUMENT["components"]["parameters"].items()
+    }  # fmt: skip
+    for name in ("first", "last", "since", "step"):
+        assert schemas[name]["maximum"] == -schemas[name]["minimum"] == parameters.MOST_STEP
+    assert schemas["cols"]["maximum"] == parameters.MOST_COLUMNS
+    assert schemas["cols"]["default"] == parameters.COLUMNS
+    assert schemas["th"]["default"] == states.THRESHOLD
+    assert schemas["unit"] == {"enum": list(UNITS), "default": UNITS[0]}
+    assert schemas["mask"] == {"enum": list(MASKS), "default": MASKS[0]}
+    some = schemas["runs"]
+    assert (some["minItems"], some["maxItems"]) == (parameters.FEWEST_RUNS, parameters.MOST_RUNS)
+
+
+def test_what_it_requires_is_required(here: Board) -> None:
+    for route in ROUTES:
+        told = described.parameters(route).values()
+        needs = [one["name"] for one in told if one.get("required")]
+        assert (here.get(route).status_code == 400) == bool(needs), route
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_sample_is_what_it_describes(here: Board, route: str) -> None:
+    for sample in BLOCK.finditer(sections()[route]):
+        address = f"{PREFIX}{route}{sample['query']}"
+        first = here.client.get(address)
+        seen = [first, here.client.get(address, headers={"If-None-Match": first.headers["ETag"]})]
+        if described.parameters(route):
+            seen += [here.get(route), here.get(route, run=["x", "y"], layer="z", other="z")]
+        found = [one.status_code for one in seen]
+        assert found == [200, 304, 400, 404][: len(seen)]
+        for one in seen:
+            assert not answer_faults(route, one.status_code, one.headers, one.get_data())
+
+
+def test_500_is_what_it_describes(here: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_pastnet.serve.store.store.Store.catalog", None)
+    for route in ROUTES:
+        answer = here.get(route, run="dense")
+        assert answer.status_code == 500
+        assert not answer_faults(route, 500, answer.headers, answer.get_data())
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "fault"),
+    [
+        ({"text": "a", "count": 1.5}, "Note", "/count: expected integer, got 1.5"),
+        ({"text": "a", "count": True}, "Note", "/count: expected integer, got True"),
+        ({"text": "a", "count": 0}, "Note", "/count: expected minimum 1, got 0"),
+        ({"text": "a"}, "Note", "/count: missing"),
+        ({"text": "a", "count": 1, "new": 1}, "Note", "/new: not described"),
+        ([1, -1], "Shape", "/1: expected minimum 0, got -1"),
+        ({}, "Shape", ": expected array, got {}"),
+    ],
+)
+def test_a_wrong_answer_is_found(value: Any, schema: str, fault: str) -> None:
+    assert faults(value, {"$ref": f"#/components/schemas/{schema}"}) == [fault]
+
+
+def test_a_wrong_container_is_found() -> None:
+    content = {"x-header": {"properties": {"sections": {"$ref": "#/components/schemas/Sections"}},
+                            "required": []},
+               "x-sections": {"a": {"dtype": ["f8"], "shape": ["K"]},
+                              "b": {"dtype": ["u1", "u2"], "shape": ["L", "K"]}}}  # fmt: skip
+    good = {"a": np.zeros(3), "b": np.zeros((2, 3), np.uint8)}
+    assert not container_faults(container.pack({}, good), content)
+    for wrong, fault in [
+        ({"a": np.zeros(3, np.float32)}, "a: expected ['f8'], got float32"),
+        ({"a": np.zeros(4)}, "b: expected ['L', 'K'] of {'K': 4, 'L': 2}, got (2, 3)"),
+        ({"a": np.zeros((3, 1))}, "a: expected ['K'] of {'K': 3}, got (3, 1)"),
+        ({"c": np.zeros(3)}, "expected the sections ['a', 'b'], got ['a', 'b', 'c']"),
+    ]:
+        assert container_faults(container.pack({}, {**good, **wrong}), content) == [fault]
