@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.http.parameters import Arguments
@@ -11,15 +9,12 @@ from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import kept
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.marks import UNMARKED, Marked
-from tb_pastnet.serve.store.movement import make_movement
-from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.function import function_container
 from tb_pastnet.serve.views.index import index_of
+from tb_pastnet.serve.views.marked import marks_of
 from tb_pastnet.serve.views.overview import make_overview
 from tb_pastnet.serve.views.violations import listed
 
@@ -67,7 +62,7 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
     def make() -> tuple[Answer, bool]:
         held = store.held(caller, run)
         found = run.notes + held.notes
-        total, some = listed(run, held.violations, _noting(store, caller, run, found))
+        total, some = listed(run, held.violations, marks_of(store, caller, run, found))
         body = {
             "schema": SCHEMA,
             "run": run.name,
@@ -79,28 +74,6 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
 
     key = ("violations", caller.experiment, run.name)
     return kept(store, key, run.version, make, small=True)
-
-
-def _noting(
-    store: Store, caller: Caller, run: Run, found: notes.Notes
-) -> Iterator[tuple[str, Marked]]:
-    """The marks of all variables, adding to the notes what can't be read of them.
-
-    Where an audit looked at a variable, its records bear no marks and aren't read.
-    """
-    held = store.held(caller, run)
-    known = dict.fromkeys(one for layer in run.layers for one in layer.variables)
-    variables = [one for one in known if held.commanded(one) is not None]
-    yield from ((one, UNMARKED) for one in known if held.commanded(one) is None)
-
-    def marked(name: str, series: Series) -> Marked:
-        moves = make_movement(series, run.variables[name], held.commanded(name))
-        return Marked(moves.steps, moves.marks, moves.notes)
-
-    made = store.each(caller, run, variables, marked)
-    for variable, one in zip(variables, made, strict=True):
-        found.update(one.notes)
-        yield variable, one
 
 
 def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:

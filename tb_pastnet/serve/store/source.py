@@ -1,27 +1,13 @@
-"""TensorBoard's data provider, reduced to what we ask of it: which series there are, their bytes.
-
-Both loaders answer through the same two calls, `list_tensors` and `read_tensors`. One call reads
-many series, so one series that TensorBoard can't convert would fail them all: a call that fails is
-split until the series at fault stands alone.
-"""
+"""What the store asks of whatever holds our series, such as a data provider of TensorBoard."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import Any, NamedTuple
-
-import numpy as np
-from tensorboard import errors
-from tensorboard.data import provider as tb_provider
-
-from tb_pastnet.core.names import PLUGIN
-from tb_pastnet.serve.store.rescue import rescue
 
 ALL = 1 << 30
 """A number of events that no series reaches: read all of them."""
-
-logger = logging.getLogger(__name__)
 
 
 class Caller(NamedTuple):
@@ -68,21 +54,17 @@ Listing = dict[str, dict[str, Stamp]]
 Readings = dict[tuple[str, str], list[Message]]
 
 
-class Source:
-    """Reads our series from a data provider.
+class Source(ABC):
+    """Which series of ours there are, and their bytes.
 
-    Args:
-        provider: TensorBoard's, of either loader.
+    Where something is at fault, the answers say so and hold the rest.
     """
 
-    def __init__(self, provider: tb_provider.DataProvider) -> None:
-        self._provider = provider
-
+    @abstractmethod
     def runs(self, caller: Caller) -> list[str]:
-        """All runs that TensorBoard knows, ours or not."""
-        found = self._provider.list_runs(caller.context, experiment_id=caller.experiment)
-        return [run.run_name for run in found]
+        """All of TensorBoard's runs, ours or not."""
 
+    @abstractmethod
     def listing(
         self, caller: Caller, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
@@ -93,27 +75,10 @@ class Source:
             only: names of runs; None: all.
 
         Returns:
-            Stamps by run and tag, and the runs that TensorBoard could not list: one series with
-            metadata and without any value makes its slow loader fail for a whole run.
-
-        Raises:
-            PublicError: TensorBoard refuses, for example an unknown experiment.
+            Stamps by run and tag, and the runs that could not be listed.
         """
-        try:
-            return self._list(caller, only, None), []
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard, see above
-            logger.debug("list_tensors failed; asking run by run", exc_info=True)
-        listing: Listing = {}
-        failed: list[str] = []
-        for run in self.runs(caller) if only is None else only:
-            try:
-                listing.update(self._list(caller, [run], None))
-            except Exception:
-                failed.append(run)
-        return listing, failed
 
+    @abstractmethod
     def glance(self, caller: Caller, tags: Collection[str]) -> Listing | None:
         """Lists some tags of all runs: much quicker than all of them. None where that fails.
 
@@ -121,47 +86,18 @@ class Source:
             caller: on whose behalf.
             tags: names of tags.
         """
-        try:
-            return self._list(caller, None, tags)
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard, as above
-            logger.debug("list_tensors failed; listing everything", exc_info=True)
-            return None
 
+    @abstractmethod
     def probe(self, caller: Caller, run: str, tags: Collection[str]) -> dict[str, Stamp]:
-        """Lists those of the tags that TensorBoard can list, one by one.
+        """Lists those of the tags that can be listed, one by one.
 
         Args:
             caller: on whose behalf.
             run: a run that `listing` could not list.
             tags: tags to look for.
         """
-        found: dict[str, Stamp] = {}
-        for tag in tags:
-            try:
-                found.update(self._list(caller, [run], [tag]).get(run, {}))
-            except Exception:
-                logger.debug("list_tensors failed for one series", exc_info=True)
-        return found
 
-    def _list(
-        self, caller: Caller, runs: Collection[str] | None, tags: Collection[str] | None
-    ) -> Listing:
-        found = self._provider.list_tensors(
-            caller.context,
-            experiment_id=caller.experiment,
-            plugin_name=PLUGIN,
-            run_tag_filter=tb_provider.RunTagFilter(runs, tags),
-        )
-        return {
-            run: {
-                tag: Stamp(series.max_step or 0, repr(series.max_wall_time), series.plugin_content)
-                for tag, series in by_tag.items()
-            }
-            for run, by_tag in found.items()
-        }
-
+    @abstractmethod
     def read(
         self,
         caller: Caller,
@@ -175,58 +111,9 @@ class Source:
             caller: on whose behalf.
             runs: names of runs.
             tags: names of tags.
-            most: events a series; of a longer series a random choice that holds the last.
+            most: events a series, if the source can't hand out more; the last is among them.
 
         Returns:
-            The events by run and tag, as TensorBoard orders them, and the series that it could
-            not hand out. What doesn't exist is in neither.
+            The events by run and tag, oldest first, and the series that could not be handed out.
+            What doesn't exist is in neither.
         """
-        readings: Readings = {}
-        failed: list[tuple[str, str]] = []
-        for call in self._calls(caller, sorted(set(runs)), sorted(set(tags)), most):
-            if isinstance(call, tuple):
-                found = rescue(self._provider, caller.experiment, *call, most)
-                if found is None:
-                    failed.append(call)
-                else:
-                    readings[call] = [Message(*event) for event in found]
-                continue
-            for run, by_tag in call.items():
-                for tag, events in by_tag.items():
-                    readings[run, tag] = [_message(event) for event in events]
-        return readings, failed
-
-    def _calls(
-        self, caller: Caller, runs: list[str], tags: list[str], most: int
-    ) -> Iterator[Mapping[str, Mapping[str, list[Any]]] | tuple[str, str]]:
-        if not runs or not tags:
-            return
-        try:
-            yield self._provider.read_tensors(
-                caller.context,
-                experiment_id=caller.experiment,
-                plugin_name=PLUGIN,
-                downsample=most,
-                run_tag_filter=tb_provider.RunTagFilter(runs, tags),
-            )
-            return
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard: a tensor that it can't convert, or a call too large
-            logger.debug("read_tensors failed; splitting the call", exc_info=True)
-        if len(tags) > 1:
-            half = len(tags) // 2
-            yield from self._calls(caller, runs, tags[:half], most)
-            yield from self._calls(caller, runs, tags[half:], most)
-        elif len(runs) > 1:
-            half = len(runs) // 2
-            yield from self._calls(caller, runs[:half], tags, most)
-            yield from self._calls(caller, runs[half:], tags, most)
-        else:
-            yield runs[0], tags[0]
-
-
-def _message(event: tb_provider.TensorDatum) -> Message:
-    array = event.numpy
-    is_bytes = isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1
-    return Message(int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None)

@@ -16,6 +16,7 @@ from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_
 from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
 from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, events, make_movement
+from tb_pastnet.serve.store.provided import ProvidedSource
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Series, make_series
 from tb_pastnet.serve.store.shelf import MOST_CELLS
@@ -41,21 +42,21 @@ _WIDE = 256
 
 
 class Store:
-    """Reads and keeps what the data provider has of us. Safe to use from many threads.
+    """Reads and keeps what a source has of us. Safe to use from many threads.
 
     Args:
-        provider: TensorBoard's data provider, of either loader.
+        data: TensorBoard's data provider, of either loader, or another source.
         ceiling: bytes to keep.
         fresh_for: seconds for which one listing serves all requests.
     """
 
     def __init__(
         self,
-        provider: tb_provider.DataProvider,
+        data: tb_provider.DataProvider | Source,
         ceiling: int = CEILING,
         fresh_for: float = FRESH_FOR,
     ) -> None:
-        self._source = Source(provider)
+        self._source = data if isinstance(data, Source) else ProvidedSource(data)
         self._librarian = Librarian(self._source, fresh_for)
         small = int(ceiling * _SMALL)
         self._cache = Cache(ceiling - small)

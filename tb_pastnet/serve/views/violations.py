@@ -18,7 +18,7 @@ from tb_pastnet.serve.store.runs import Run
 Entry = dict[str, Any]
 
 MOST = 4096
-"""Violations that are listed; all are counted."""
+"""Violations that a route lists; all are counted."""
 
 _UNKNOWN = "unknown"
 
@@ -51,6 +51,7 @@ def entries(
     audited: Sequence[Violation],
     moves: Movement | Marked,
     first_channel: int = 0,
+    most: int | None = MOST,
 ) -> tuple[int, list[Entry]]:
     """The violations of one variable, as JSON values.
 
@@ -60,19 +61,20 @@ def entries(
         audited: what the audit found of it.
         moves: its records. Marked channels of which the audit says nothing are listed from these.
         first_channel: the number of the first channel of these records.
+        most: of either kind at most; None: all.
 
     Returns:
-        The number of all, and the first `MOST` of either kind, by first step and channel.
+        The number of all, and the first of them, by first step and channel.
     """
     by_place = sorted(audited, key=lambda one: (one.first_step, one.channel))
     marks = moves.marks
     channels = marks.channels + first_channel
     fresh = np.flatnonzero(~np.isin(channels, [one.channel for one in audited]))
     fresh = fresh[np.lexsort((channels[fresh], marks.first[fresh]))]
-    told = [{"layer": layer, **vars(one), "text": one.text} for one in by_place[:MOST]]
+    told = [{"layer": layer, **vars(one), "text": one.text} for one in by_place[:most]]
     told += [
         {"layer": layer, **_from_mark(variable, moves, at, int(channels[at]))}
-        for at in fresh[:MOST].tolist()
+        for at in fresh[:most].tolist()
     ]
     return len(audited) + len(fresh), told
 
@@ -98,7 +100,10 @@ def _from_mark(variable: Variable, moves: Movement | Marked, at: int, channel: i
 
 
 def listed(
-    run: Run, audited: Mapping[str, Sequence[Violation]], marked: Iterable[tuple[str, Marked]]
+    run: Run,
+    audited: Mapping[str, Sequence[Violation]],
+    marked: Iterable[tuple[str, Marked]],
+    most: int | None = MOST,
 ) -> tuple[int, list[Entry]]:
     """The violations of a run: how many, and the first of them.
 
@@ -106,10 +111,11 @@ def listed(
         run: the run.
         audited: what the audit found, by variable.
         marked: the marks of each variable's records.
+        most: how many are wanted at most; None: all.
 
     Returns:
-        The number of all, and `MOST` at most: by first step, then in the order of layers, of their
-        variables and of channels.
+        The number of all, and the first of them: by first step, then in the order of layers, of
+        their variables and of channels.
     """
     layers = {one: layer.id for layer in run.layers for one in layer.variables}
     ranks = {one: rank for rank, one in enumerate(layers)}
@@ -120,9 +126,10 @@ def listed(
     total = 0
     found: list[Entry] = []
     for name, moves in marked:
-        count, some = entries(run.variables[name], layers[name], audited.get(name, ()), moves)
+        known = audited.get(name, ())
+        count, some = entries(run.variables[name], layers[name], known, moves, most=most)
         total += count
         found += some
-        if len(found) > 4 * MOST:
-            found = sorted(found, key=place)[:MOST]
-    return total, sorted(found, key=place)[:MOST]
+        if most is not None and len(found) > 4 * most:
+            found = sorted(found, key=place)[:most]
+    return total, sorted(found, key=place)[:most]

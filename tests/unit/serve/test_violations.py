@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import quantize, quantize_share
@@ -15,7 +14,6 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.serve.store.movement import Movement
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views import violations
 from tb_pastnet.serve.views.violations import entries, listed, mark
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -123,11 +121,12 @@ def test_the_order_is_by_first_step_then_layer_then_channel() -> None:
     ]
 
 
-def test_all_are_counted_and_the_first_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(violations, "MOST", 3)
+def test_all_are_counted_and_the_first_are_listed() -> None:
     run, moves = run_of(leaking((0, 1, 2, 3)))
     later = [replace(FIRST, variable="conv1/bias", channel=channel) for channel in range(4)]
     movements = [(W.id, moves), ("conv1/bias", run_of(files.codes(range(1, 11), 4))[1])] * 4
-    total, found = listed(run, {"conv1/bias": later}, movements)
+    total, found = listed(run, {"conv1/bias": later}, movements, most=3)
     assert total == 32
+    assert found == listed(run, {"conv1/bias": later}, movements, most=None)[1][:3]
+    assert len(listed(run, {"conv1/bias": later}, movements, most=None)[1]) == 32
     assert [(one["variable"], one["channel"]) for one in found] == [(W.id, 0)] * 3
