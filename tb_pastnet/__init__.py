@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
+    from tb_pastnet.log.log import read as read
     from tb_pastnet.train import summary as summary
     from tb_pastnet.train.callback import PastNetCallback as PastNetCallback
     from tb_pastnet.train.clones.clone import clone_network as clone_network
@@ -52,10 +53,11 @@ _HOMES = {
     "clone_network": "tb_pastnet.train.clones.clone",
     "errors": "tb_pastnet.errors",
     "load_model": "tb_pastnet.train.masks.load",
+    "read": "tb_pastnet.log.log",
     "summary": "tb_pastnet.train.summary",
     "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "v1"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "v1"}
 
 __all__ = [
     "Masked",
@@ -73,6 +75,7 @@ __all__ = [
     "clone_network",
     "errors",
     "load_model",
+    "read",
     "summary",
     "v1",
 ]

@@ -166,12 +166,16 @@ def _free(base: str, used: set[str]) -> str:
     return f"{base}_{number}"
 
 
-def resolve(name: str, identities: Iterable[str]) -> str:
+def resolve(
+    name: str, identities: Iterable[str], kind: str = "variable", root: str = "the model"
+) -> str:
     """Finds the one variable that a name means.
 
     Args:
         name: an identity, or a suffix of whole path elements that fits just one.
         identities: all there are.
+        kind: what it is that they name, for the error.
+        root: what their paths begin below, for the error.
 
     Returns:
         The identity.
@@ -193,12 +197,12 @@ def resolve(name: str, identities: Iterable[str]) -> str:
     shown = ", ".join(candidates[:8]) + (", …" if len(candidates) > 8 else "")
     if fits:
         raise UnknownName(
-            f"Could not find variable {name!r}: expected a name that fits one variable, got "
+            f"Could not find {kind} {name!r}: expected a name that fits one {kind}, got "
             f"{len(fits)} that end so: {shown}. Write more of its path."
         )
     raise UnknownName(
-        f"Could not find variable {name!r}: expected one of {shown or 'none at all'}, got no "
-        f"match. Use a variable's path below the model, or the end of it."
+        f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
+        f"match. Use a {kind}'s path below {root}, or the end of it."
     )
 
 

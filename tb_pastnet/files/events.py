@@ -77,11 +77,12 @@ class Event(NamedTuple):
     values: tuple[Value, ...]
 
 
-def read_events(stream: BinaryIO) -> Iterator[Event | Rest]:
+def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
     """Reads the events of a file; its bytes are untrusted.
 
     Args:
         stream: of a file, or of bytes in memory.
+        start: where a frame begins.
 
     Yields:
         Each event in order, and at last the rest of the file where that can't be read.
@@ -95,7 +96,7 @@ def read_events(stream: BinaryIO) -> Iterator[Event | Rest]:
         >>> event.step, rest.why.name, rest.offset
         (7, 'EVENT', 18)
     """
-    for frame in read_frames(stream):
+    for frame in read_frames(stream, start):
         found = frame if isinstance(frame, Rest) else decode_event(frame)
         yield found
         if isinstance(found, Rest):

@@ -43,6 +43,7 @@ def test_the_public_surface_is_all():
         "clone_network",
         "errors",
         "load_model",
+        "read",
         "summary",
         "v1",
     ]
