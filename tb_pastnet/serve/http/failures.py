@@ -42,6 +42,14 @@ def not_found(message: str) -> Failure:
     return Failure(404, "not_found", message)
 
 
+def vanished(run: str) -> Failure:
+    """A run that was there when the answer began."""
+    return not_found(
+        f"Could not read the run {shown(run)}: expected what TensorBoard had listed of it, got "
+        "nothing. It was deleted or replaced meanwhile: ask again."
+    )
+
+
 def not_allowed(method: str) -> Failure:
     """Any method but GET: no route changes anything."""
     return Failure(

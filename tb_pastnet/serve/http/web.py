@@ -16,8 +16,15 @@ from tensorboard import errors
 from tensorboard.backend import http_util
 from werkzeug import wrappers
 
-from tb_pastnet.serve.http.failures import Failure, from_tensorboard, internal, not_allowed
+from tb_pastnet.serve.http.failures import (
+    Failure,
+    from_tensorboard,
+    internal,
+    not_allowed,
+    vanished,
+)
 from tb_pastnet.serve.http.packing import gzipped
+from tb_pastnet.serve.store.vanished import Vanished
 
 JSON = "application/json"
 BINARY = "application/octet-stream"
@@ -116,6 +123,8 @@ def _respond(request: wrappers.Request, route: Route) -> Any:
         return _success(request, route(request))
     except Failure as failure:
         return _failure(request, failure)
+    except Vanished as gone:
+        return _failure(request, vanished(str(gone)))
     except errors.PublicError as error:
         return _failure(request, from_tensorboard(error.http_code))
     except Exception as error:  # TensorBoard must not see it

@@ -21,6 +21,7 @@ from tb_pastnet.serve.store import notes, summaries
 from tb_pastnet.serve.store.lineages import Lineage, make_lineage
 from tb_pastnet.serve.store.runs import Run, join
 from tb_pastnet.serve.store.source import Caller, Listing, Source, Stamp
+from tb_pastnet.serve.store.vanished import gone
 from tb_pastnet.serve.threads import both
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE)
@@ -136,9 +137,11 @@ class Librarian:
         stale = [run for run in names if run not in now]
         for at in range(0, len(stale), _RUNS_A_CALL):
             some = stale[at : at + _RUNS_A_CALL]
-            readings, withheld = self._source.read(caller, some, _HEAD)
-            for run in some:
-                now[run] = make_lineage(run, names[run], listing[run], readings, withheld)
+            reading = self._source.read(caller, some, _HEAD)
+            for run in gone(self._source, caller, some, reading):
+                del names[run]
+            for run in names.keys() & some:
+                now[run] = make_lineage(run, names[run], listing[run], *reading)
         # What TensorBoard withheld is asked for again the next time.
         kept = {run: one for run, one in now.items() if notes.WITHHELD not in one.notes}
         self._lineages[caller.experiment] = kept
@@ -168,8 +171,9 @@ class Librarian:
             described = summaries.describe(tb_run, stamps)
             if described is not None:
                 tag = described.thinnest
-                readings, withheld = self._source.read(caller, [tb_run], [tag])
-                now[tb_run] = summaries.date(described, readings, withheld)
+                reading = self._source.read(caller, [tb_run], [tag])
+                if not gone(self._source, caller, [tb_run], reading):
+                    now[tb_run] = summaries.date(described, *reading)
         self._summaries[caller.experiment] = now
         return list(now.values())
 

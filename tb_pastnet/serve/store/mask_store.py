@@ -18,6 +18,7 @@ from tb_pastnet.core.names import (
     mask_tag,
 )
 from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.serve.store import vanished
 from tb_pastnet.serve.store.audit import Audit, read_audit
 from tb_pastnet.serve.store.cache import Cache
 from tb_pastnet.serve.store.held import Held, LineageHeld, join
@@ -76,7 +77,7 @@ class MaskStore:
         told = [one for one in run.lineages if any(tag in one.stamps for tag in _TAGS)]
         known = frozenset(run.variables)
         new = [one.tb_run for one in told if not self._fresh(caller, one, known)]
-        reading: Reading = self._source.read(caller, new, _TAGS)
+        reading = vanished.read(self._source, caller, new, _TAGS)
         parts = {one.tb_run: self._part(caller, one, known, reading) for one in told}
         for one in run.lineages:
             if one.tb_run not in parts:
@@ -92,7 +93,9 @@ class MaskStore:
         def make() -> tuple[LineageHeld, int]:
             # Not read: it was held a moment ago and had to make room since.
             was_read = any(run == lineage.tb_run for run, _ in (*reading[0], *reading[1]))
-            found = reading if was_read else self._source.read(caller, [lineage.tb_run], _TAGS)
+            found = reading
+            if not was_read:
+                found = vanished.read(self._source, caller, [lineage.tb_run], _TAGS)
             part = _decode(lineage, known, found)
             return part, _NEVER_FITS if part.withheld else part.size
 
@@ -133,7 +136,7 @@ class MaskStore:
             return bool(holes == 0), None
         tag = mask_tag(mask, variable)
         number = log.number(variable, mask, step)
-        readings, _ = self._source.read(caller, [lineage.tb_run], [tag])
+        readings, _ = vanished.read(self._source, caller, [lineage.tb_run], [tag])
         messages = readings.get((lineage.tb_run, tag), ())
         bits = _find(messages, number, tag, lineage.name.lineage, elements)
         if bits is None or bits.elements != elements or elements > MOST_ELEMENTS:

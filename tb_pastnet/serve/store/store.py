@@ -9,7 +9,7 @@ from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core.block import ROWS, Rows
 from tb_pastnet.core.names import TAG_FUNCTION
-from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store import notes, vanished
 from tb_pastnet.serve.store.cache import Cache
 from tb_pastnet.serve.store.catalog import Catalog, Librarian
 from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_events
@@ -97,7 +97,7 @@ class Store:
         told = [one.tb_run for one in run.lineages if TAG_FUNCTION in one.stamps]
         records = sum(len(one.timeline.steps) for one in run.lineages)
         most = most_events(records, len(run.layers) + 1)
-        readings, _ = self._source.read(caller, told, [TAG_FUNCTION], most or ALL)
+        readings, _ = vanished.read(self._source, caller, told, [TAG_FUNCTION], most or ALL)
         return make_function(
             run.lineages,
             readings,
@@ -194,8 +194,8 @@ class Store:
     def read(
         self, caller: Caller, tb_runs: Sequence[str], tags: Sequence[str]
     ) -> tuple[Readings, list[tuple[str, str]]]:
-        """Events as TensorBoard hands them out, and what it doesn't. See `Source.read`."""
-        return self._source.read(caller, tb_runs, tags)
+        """Events as TensorBoard hands them out, and what it doesn't. See `vanished.read`."""
+        return vanished.read(self._source, caller, tb_runs, tags)
 
     def _read_one(self, caller: Caller, run: Run, variable: str, rows: Rows) -> Series:
         """The records of one variable; of a wide one by all threads."""
@@ -211,9 +211,16 @@ class Store:
         rows: Rows,
         each: Each = in_turn,
     ) -> Iterator[tuple[str, Series]]:
-        tags = [place.tag for one in variables for place in run.places[one]]
+        places = [place for one in variables for place in run.places[one]]
+        tags = [place.tag for place in places]
         most = max((_most_events(run, one) for one in variables), default=ALL)
-        readings, withheld = self._source.read(caller, run.tb_runs, tags, most)
+        reading = self._source.read(caller, run.tb_runs, tags, most)
+        listed = {
+            one.tb_run for one in places if one.lineage is None or one.tag in one.lineage.stamps
+        }
+        if vanished.gone(self._source, caller, listed, reading):
+            raise vanished.Vanished(run.name)
+        readings, withheld = reading
         for one in variables:
             yield (
                 one,
