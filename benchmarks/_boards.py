@@ -50,7 +50,7 @@ class Board:
 
     def __init__(self, server: subprocess.Popen[bytes], port: int) -> None:
         self._server = server
-        self._port = port
+        self.port = port
 
     def get(self, route: str, known: str = "", **query: object) -> Reply:
         """Asks a route of the plugin as a browser would.
@@ -63,7 +63,7 @@ class Board:
         given = {name: str(value) for name, value in query.items() if value is not None}
         path = f"{_ROUTES}{route}?{urllib.parse.urlencode(given)}"
         headers = {"Accept-Encoding": "gzip", **({"If-None-Match": known} if known else {})}
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=600)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         start = time.perf_counter()
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
