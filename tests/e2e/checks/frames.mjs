@@ -1,6 +1,6 @@
-// The page in frames as notebooks have them, and below a path prefix.
+// The page in frames as notebooks have them.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { hashOf, text } from "../visit.mjs";
+import { hashOf } from "../visit.mjs";
 
 /** Each view in a small frame. */
 export async function small({ base, newPage }, { layer, sizes }) {
@@ -38,18 +38,4 @@ export async function small({ base, newPage }, { layer, sizes }) {
     }
   }
   return found;
-}
-
-/** All addresses that the page asks for. */
-export async function prefixed({ base, newPage }, { layer }) {
-  const page = await newPage();
-  const asked = [];
-  page.on("request", (request) => asked.push(request.url()));
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer }) });
-  const alerts = await text(frame, "[role=alert]");
-  return {
-    asked: asked.filter((url) => url.includes("pastnet")),
-    alerts,
-    link: await page.evaluate(() => location.href),
-  };
 }
