@@ -12,6 +12,8 @@ import pytest
 
 from tests import event_files as files
 
+pytestmark = pytest.mark.promise("absent_parts")
+
 _SCRIPT = """
 import importlib.abc, json, sys
 

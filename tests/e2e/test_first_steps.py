@@ -35,6 +35,7 @@ def test_without_the_plugin_there_is_no_tab_and_the_docs_say_why(tmp_path: Path)
         assert words in row
 
 
+@pytest.mark.promise("absent_parts")
 @pytest.mark.parametrize(
     ("first", "words"),
     [

@@ -12,6 +12,8 @@ from tests.e2e import hostile as log
 from tests.e2e.browser import clean
 from tests.e2e.conftest import known, tensorboard, wait
 
+pytestmark = pytest.mark.promise("hostile_names")
+
 Found = dict[str, Any]
 
 

@@ -16,6 +16,8 @@ from tb_pastnet.serve.store.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 
+pytestmark = pytest.mark.promise("hostile_names")
+
 LAYERS = [
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",
