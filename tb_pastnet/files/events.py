@@ -11,6 +11,9 @@ import math
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto import event_pb2
+
 from tb_pastnet.files.frames import AROUND, Frame, Rest, Why, read_frames
 
 _DT_UINT8 = 4
@@ -61,20 +64,31 @@ class Event(NamedTuple):
     """One event.
 
     Attributes:
-        offset: where its frame begins in the file.
-        size: bytes of the frame.
-        intact: whether its payload has the checksum of the frame.
+        frame: what it was read from.
         step: its step.
         wall_time: seconds since 1970.
         values: its values, none in an event of another kind than a summary.
     """
 
-    offset: int
-    size: int
-    intact: bool
+    frame: Frame
     step: int
     wall_time: float
     values: tuple[Value, ...]
+
+    @property
+    def offset(self) -> int:
+        """Where its frame begins in the file."""
+        return self.frame.offset
+
+    @property
+    def size(self) -> int:
+        """Bytes of its frame."""
+        return AROUND + len(self.frame.payload)
+
+    @property
+    def intact(self) -> bool:
+        """Whether its payload has the checksum of the frame."""
+        return self.frame.intact
 
 
 def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
@@ -109,20 +123,11 @@ def decode_event(frame: Frame) -> Event | Rest:
     Args:
         frame: of an event file.
     """
-    from google.protobuf.message import DecodeError
-    from tensorboard.compat.proto import event_pb2
-
     try:
         event = event_pb2.Event.FromString(frame.payload)
     except DecodeError:
         return Rest(frame.offset, Why.EVENT)
     if math.isnan(event.wall_time):
         return Rest(frame.offset, Why.WALL_TIME)
-    return Event(
-        frame.offset,
-        AROUND + len(frame.payload),
-        frame.intact,
-        event.step,
-        event.wall_time,
-        tuple(Value(value.tag, value) for value in event.summary.value),
-    )
+    values = [Value(value.tag, value) for value in event.summary.value]
+    return Event(frame, event.step, event.wall_time, tuple(values))

@@ -121,8 +121,13 @@ class Run:
 
     @property
     def sparsity(self) -> Floats:
-        """float64, for each step of the overview, the share of prunable weights that are pruned."""
-        return self.overview().sparsity
+        """float64 (records,), the share of prunable weights that kept masks hold at zero.
+
+        NaN where that isn't known, and where no weight can be pruned. Reads all layers.
+        """
+        made = self.overview()
+        # Where a timeline is lost the records know more steps.
+        return made.sparsity[np.isin(made.steps, self.steps)]
 
     @cached_property
     def function(self) -> Function:
