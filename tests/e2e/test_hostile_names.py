@@ -17,7 +17,7 @@ pytestmark = pytest.mark.promise("hostile_names")
 Found = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=["fast", "slow"])
+@pytest.fixture(scope="module", params=["fast", pytest.param("slow", marks=pytest.mark.prove)])
 def found(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Found]:

@@ -213,7 +213,7 @@ def test_logs_of_masks_and_violations_dont_add_up_without_bound(
     assert {said.MASKS_TOO_MANY, said.VIOLATIONS_TOO_MANY} <= found
 
 
-@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("loader", ["fast", pytest.param("slow", marks=pytest.mark.prove)])
 def test_records_of_a_probe_dont_add_up_without_bound(tmp_path: Path, loader: str) -> None:
     """Each message takes 16 MiB once decoded: 24 of them would take 384 MiB, and more as one."""
     writer = files.LineageWriter(tmp_path)

@@ -46,6 +46,7 @@ def test_a_row_of_an_embedding_that_is_not_looked_up_does_not_move(tmp_path):
     assert ((delta > 0) == used).all()
 
 
+@pytest.mark.prove
 def test_numbers_of_mobilenet(tmp_path):
     saved = train(tmp_path, *mobilenet(), steps=2)
     log = read_one(tmp_path)

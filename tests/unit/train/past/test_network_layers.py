@@ -100,19 +100,22 @@ def test_every_family_of_layers(name, way):
     check(*MODELS[name], WAYS[way])
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", MORE)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        (name, way)
+        if way == "eager" or name == "nested"
+        else pytest.param(name, way, marks=pytest.mark.prove)
+        for name in MORE
+        for way in WAYS
+    ],
+)
 def test_networks_that_are_built_otherwise(name, way):
     check(*MORE[name], WAYS[way])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == "MobileNetV2" else pytest.param(name, marks=pytest.mark.prove)
-        for name in APPLICATIONS
-    ],
-)
+@pytest.mark.prove
+@pytest.mark.parametrize("name", APPLICATIONS)
 def test_networks_of_keras_applications(name):
     size = APPLICATIONS[name]
     make = getattr(keras.applications, name)
