@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -76,6 +76,24 @@ class Cache:
             with self._lock:
                 self._making.pop(key, None)
 
+    def forget(self, names: Collection[Hashable]) -> None:
+        """Lets go of all values whose keys hold one of some names.
+
+        Args:
+            names: what is no more.
+
+        Example:
+            >>> cache = Cache(ceiling=100)
+            >>> cache.get(("layer", ("a", "b")), version=1, make=lambda: ("first", 10))
+            'first'
+            >>> cache.forget({"b"})
+            >>> cache.held
+            0
+        """
+        with self._lock:
+            for key in [key for key in self._values if _holds(key, names)]:
+                self._held -= self._values.pop(key)[2]
+
     def _put(self, key: Hashable, version: Hashable, value: object, size: int) -> None:
         old = self._values.pop(key, None)
         if old is not None:
@@ -87,3 +105,8 @@ class Cache:
         while self._held > self._ceiling:
             _, (_, _, freed) = self._values.popitem(last=False)
             self._held -= freed
+
+
+def _holds(key: Hashable, names: Collection[Hashable]) -> bool:
+    parts = key if isinstance(key, tuple) else ()
+    return key in names or any(_holds(part, names) for part in parts)

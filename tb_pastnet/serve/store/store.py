@@ -62,10 +62,20 @@ class Store:
         self._cache = Cache(ceiling - small)
         self._small = Cache(small)
         self._masks = MaskStore(self._source, self._small)
+        self._latest: dict[str, Catalog] = {}
 
     def catalog(self, caller: Caller) -> Catalog:
-        """All runs as of now. Two quick provider calls at once where nothing is new."""
-        return self._librarian.catalog(caller)
+        """All runs as of now. Two quick provider calls at once where nothing is new.
+
+        What was kept of runs that are there no more is let go.
+        """
+        found = self._librarian.catalog(caller)
+        before = self._latest.get(caller.experiment, found)
+        self._latest[caller.experiment] = found
+        if before is not found and (gone := _names(before) - _names(found)):
+            self._cache.forget(gone)
+            self._small.forget(gone)
+        return found
 
     def held(self, caller: Caller, run: Run) -> Held:
         """What a run tells of its masks and of held weights that moved. See `MaskStore.held`."""
@@ -234,6 +244,11 @@ class Store:
                     each=each,
                 ),
             )
+
+
+def _names(catalog: Catalog) -> set[str]:
+    """All that keys may name a run by."""
+    return {name for run in catalog.runs.values() for name in (run.name, *run.tb_runs)}
 
 
 def _key(kind: str, caller: Caller, run: Run, variable: str) -> Hashable:

@@ -116,3 +116,17 @@ def test_a_run_without_records_yet_is_no_run_that_vanished(provider: MemoryProvi
     here = Store(provider)
     run = here.catalog(CALLER).runs["a"]
     assert len(here.movement(CALLER, run, KERNEL).steps) == 0
+
+
+def test_what_was_kept_of_a_run_goes_with_it(provider: MemoryProvider) -> None:
+    writer = masked(provider)
+    here = Store(provider, fresh_for=0)
+    for route in ROUTES:
+        assert ask(here, route).status_code == 200
+    caches = (here._cache, here._small)
+    provider.tree.pop(writer.tb_run)
+    here.catalog(CALLER)
+    assert [key for one in caches for key in one._values if "a" in str(key).split("'")] == []
+    assert sum(one.held for one in caches) == sum(
+        size for one in caches for _, _, size in one._values.values()
+    )
