@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -41,6 +42,17 @@ def another_python():
 
 def program_of(name):
     return "\n".join(FENCED.findall((ROOT / "docs" / name).read_text("utf-8")))
+
+
+def test_the_python_that_reads_logs_runs(python, tmp_path):
+    python.run("import os; os.chdir(folder)", folder=str(tmp_path))
+    pandas = importlib.util.find_spec("pandas") is not None
+    blocks = FENCED.findall((ROOT / "docs" / "reading_logs.md").read_text("utf-8"))
+    said = python.run("\n".join(one for one in blocks if pandas or "dataframe" not in one))
+    assert "Run('ticket', 12 records, steps 4 to 48, 2 layers)" in said
+    assert "50% of the weights are pruned" in said
+    assert "overlap: 0.50" in said
+    assert not pandas or "ticket     0.5  0.5" in said
 
 
 @pytest.mark.parametrize("name", SAID)
