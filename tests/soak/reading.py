@@ -25,7 +25,7 @@ from tests.event_files import CREATED, codes
 from tests.soak.writing import LAYERS, LIFE
 from tests.tensorboards import strict_json
 
-THINKS = 0.03
+THINKS = 0.1
 """Seconds between two requests of one reader."""
 
 BLOCK = 16
@@ -200,7 +200,7 @@ class Reader:
                 if not self.runs or self.choose.random() < 0.2:
                     self.index()
                 else:
-                    (ask,) = self.choose.choices(asks, (6, 6, 4, 1))
+                    (ask,) = self.choose.choices(asks, (6, 6, 4, 0.5))
                     ask(self.choose.choice(list(self.runs)))
             except Exception as error:
                 self.torn.append(f"{type(error).__name__}: {error}"[:400])

@@ -23,10 +23,10 @@ LAYERS = {"conv1": 16, "block/conv2": 48}
 LIVE = 8
 """Runs that are there at a time."""
 
-LIFE = 200
+LIFE = 60
 """Blocks of 16 records after which a run is complete, and goes as soon as another one comes."""
 
-PAUSE = 0.02
+PAUSE = 0.25
 """Seconds between two blocks."""
 
 
