@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from tests.both_loaders import ROUTES, everything, in_both, the_run
 from tests.tensorboards import LOADERS, Board, board, flags_for
 
 
+@pytest.mark.promise("default_flags")
 @pytest.mark.parametrize("loader", LOADERS)
-def test_all_of_1000_steps_are_known(tmp_path: Path, loader: str) -> None:
+def test_all_of_1000_steps_are_known(
+    tmp_path: Path, loader: str, figure: Callable[..., None]
+) -> None:
     files.write_run(tmp_path, steps=range(1, 1001))
     with board(tmp_path, loader) as here:
         run = the_run(here)
@@ -27,8 +31,10 @@ def test_all_of_1000_steps_are_known(tmp_path: Path, loader: str) -> None:
         assert header["account"]["shown"] == 1000
         _, pooled = here.arrays("/overview", run="a")
         assert pooled["counts"].shape == (2, 256, 6)
+    figure(f"{loader} loader: {run['records']:,} of 1,000 records known")
 
 
+@pytest.mark.promise("default_flags")
 def test_without_our_flag_tensorboard_would_forget_most(tmp_path: Path) -> None:
     """The trap is real: this test fails if TensorBoard no longer samples, and fix_flags can go."""
     files.write_run(tmp_path, steps=range(1, 1001), block=1)
@@ -36,6 +42,7 @@ def test_without_our_flag_tensorboard_would_forget_most(tmp_path: Path) -> None:
         assert here.json("/index")["runs"][0]["records"] <= 10
 
 
+@pytest.mark.promise("default_flags")
 def test_a_users_own_flag_is_respected(tmp_path: Path) -> None:
     assert flags_for(tmp_path).samples_per_plugin == {"pastnet": 0}
     flags = flags_for(tmp_path, "--samples_per_plugin", "pastnet=7,scalars=3")
@@ -67,6 +74,7 @@ def test_what_the_writer_gave_up_and_left_out_is_shown(tmp_path: Path) -> None:
     assert run["closed"]
 
 
+@pytest.mark.promise("foreign_and_future")
 @pytest.mark.parametrize(
     ("bytes_", "note"),
     [
@@ -97,6 +105,7 @@ def test_garbage_under_our_name_is_counted_and_the_rest_is_shown(
         assert note in notes[0]["text"]
 
 
+@pytest.mark.promise("foreign_and_future")
 def test_a_series_without_any_value_fails_nobody(tmp_path: Path) -> None:
     """TensorBoard's slow loader raises KeyError for all runs when it lists such a series."""
     files.write_run(tmp_path, "good", lineage=1)
@@ -114,6 +123,7 @@ def test_a_series_without_any_value_fails_nobody(tmp_path: Path) -> None:
     assert runs == [("bad", 16), ("good", 40)]
 
 
+@pytest.mark.promise("foreign_and_future")
 def test_a_tensor_that_tensorboard_cant_convert_costs_itself_alone(tmp_path: Path) -> None:
     from tensorboard.compat.proto import tensor_pb2
 

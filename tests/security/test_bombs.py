@@ -33,6 +33,8 @@ from tests import probed
 from tests.providers import CALLER, MemoryProvider, memory_run
 from tests.tensorboards import LOADERS, Board, board
 
+pytestmark = pytest.mark.promise("fuzz")
+
 MEBIBYTE = 1 << 20
 TAG = channels_tag("conv1/kernel")
 BITS = mask_tag("kept", "conv1/kernel")
