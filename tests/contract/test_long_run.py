@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import pytest
 from tb_pastnet.core.states import FROZEN, STATE
 from tb_pastnet.core.thinning import CAPACITY
 from tests.tensorboards import LOADERS, board
+
+pytestmark = [pytest.mark.promise("long_runs"), pytest.mark.prove]
 
 STEPS = 100_000
 CHANNELS = 64
@@ -21,12 +25,29 @@ CEILING = CAPACITY * (1 + math.log2(1 + STEPS / CAPACITY))
 BYTES_A_CELL = 5
 
 
+MEMORY = 64
+"""MiB that recording and showing may take at most, beside what TensorFlow and TensorBoard take."""
+
+
+class Long(NamedTuple):
+    """A run of 100,000 recorded steps.
+
+    Attributes:
+        folder: its log directory.
+        grown: MiB that the training process grew by, from the first hundredth to the end.
+    """
+
+    folder: Path
+    grown: float
+
+
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of 100,000 recorded steps."""
+def long(tmp_path_factory: pytest.TempPathFactory) -> Long:
+    """Records it."""
     import keras
 
     import tb_pastnet as pastnet
+    from benchmarks.long_run import resident
 
     folder = tmp_path_factory.mktemp("long")
     layer = keras.layers.Dense(CHANNELS, use_bias=False)
@@ -40,19 +61,42 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
             recorder.record(step)
             if not step % 1000:
                 recorder.flush()
-    return folder
+            if step == STEPS // 100:
+                before = resident()
+    return Long(folder, resident() - before)
 
 
-@pytest.mark.prove
-def test_the_file_stays_under_the_ceiling(log: Path) -> None:
+@pytest.fixture
+def log(long: Long) -> Path:
+    return long.folder
+
+
+def test_memory_stays_under_the_ceiling(
+    long: Long, tmp_path: Path, figure: Callable[..., None]
+) -> None:
+    from benchmarks.long_run import serving
+
+    routes = ("/index", "/overview?run=a", "/layer?run=a&layer=dense")
+    served = serving(long.folder, routes) - serving(tmp_path, ["/index"])
+    figure(
+        f"{STEPS:,} steps × {CHANNELS} channels: {long.grown:.0f} MiB more where it is recorded, "
+        f"{served:.0f} MiB where it is shown; ceiling {MEMORY}",
+        met=max(long.grown, served) <= MEMORY,
+    )
+    assert long.grown <= 2 * MEMORY
+    assert served <= 2 * MEMORY or math.isnan(served)
+
+
+def test_the_file_stays_under_the_ceiling(log: Path, figure: Callable[..., None]) -> None:
     size = sum(path.stat().st_size for path in log.rglob("*") if path.is_file())
-    assert size <= CEILING * CHANNELS * BYTES_A_CELL
+    ceiling = CEILING * CHANNELS * BYTES_A_CELL
+    assert size <= ceiling
+    figure(f"{size / 2**20:.1f} MiB on disk; ceiling {ceiling / 2**20:.1f}")
 
 
-@pytest.mark.prove
 @pytest.mark.parametrize("loader", LOADERS)
 def test_first_last_and_every_mask_change_are_shown_and_the_rest_is_counted(
-    log: Path, loader: str
+    log: Path, loader: str, figure: Callable[..., None]
 ) -> None:
     with board(log, loader) as here:
         (run,) = here.json("/index")["runs"]
@@ -70,3 +114,7 @@ def test_first_last_and_every_mask_change_are_shown_and_the_rest_is_counted(
     assert frozen.max() < HELD.stop
     changes = [event["step"] for event in header["events"] if event["kind"] == "trainable"]
     assert changes == [HELD.start, HELD.stop]
+    figure(
+        f"{loader} loader: {account['shown']:,} records shown, {account['thinned']:,} counted as "
+        f"thinned; first, last and {len(changes)} changes of masks there"
+    )
