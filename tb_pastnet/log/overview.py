@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED
 from tb_pastnet.log.tables import labels, table
 from tb_pastnet.serve.views import overview as views
@@ -53,6 +54,7 @@ class Overview:
             where that isn't known.
         prunable_weights: int64 (layers,), weights that can be pruned: of kernels, and of every
             variable that ever was. A variable that two layers share counts in the first.
+        accounts: of each layer, what became of the records of the variable that it is drawn by.
     """
 
     def __init__(self, made: views.Overview) -> None:
@@ -60,6 +62,7 @@ class Overview:
         self.layers = tuple(layer.id for layer in run.layers)
         self.threshold = made.threshold
         self.steps: Integers = made.digest.steps.copy()
+        self.accounts: tuple[Account, ...] = made.digest.accounts
         self.channels = np.array([run.variables[one.main].channels for one in run.layers], np.int64)
         self.moving = self._counts([row.counts[:, MOVING] for row in rows])
         self.reactivated = self._counts([row.counts[:, REACTIVATED] for row in rows])

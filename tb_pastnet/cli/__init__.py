@@ -1,0 +1,1 @@
+"""The command line: logs checked, reported and exported. No TensorFlow, no TensorBoard running."""

@@ -1,0 +1,179 @@
+"""Every event file of a log directory, byte by byte: what in it is ours, and what can't be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tb_pastnet.core.block import decode_block
+from tb_pastnet.core.description import Description, decode_description
+from tb_pastnet.core.envelope import unseal
+from tb_pastnet.core.function_change import decode_function_change
+from tb_pastnet.core.mask_bits import decode_mask
+from tb_pastnet.core.mask_log import decode_mask_log
+from tb_pastnet.core.names import (
+    PLUGIN,
+    TAG_DESCRIPTION,
+    TAG_FUNCTION,
+    TAG_MASKS,
+    TAG_TIMELINE,
+    TAG_VIOLATIONS,
+    RunName,
+    mask_of,
+    parse_run,
+    variable_of,
+)
+from tb_pastnet.core.timeline import Timeline, decode_timeline
+from tb_pastnet.core.violation import decode_violations
+from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
+from tb_pastnet.files.events import Event, Value, read_events
+from tb_pastnet.files.folder import find_runs
+from tb_pastnet.files.frames import Rest, Why
+
+_BUFFER = 1 << 20
+_DECODERS: dict[str, Callable[..., Any]] = {
+    TAG_DESCRIPTION: decode_description,
+    TAG_TIMELINE: decode_timeline,
+    TAG_MASKS: decode_mask_log,
+    TAG_VIOLATIONS: decode_violations,
+    TAG_FUNCTION: decode_function_change,
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something in a file that isn't whole.
+
+    Attributes:
+        offset: of the frame that it is in, or where the unreadable rest begins; None where it is
+            the file as a whole.
+        kind: `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (a message
+            of ours that can't be used); `frame` (one that can, in a frame that was altered).
+        tag: of the message, "" where there is none.
+        step: of its event, None where there is none.
+        text: what it is.
+    """
+
+    offset: int | None
+    kind: str
+    tag: str
+    step: int | None
+    text: str
+
+
+@dataclass
+class Inspected:
+    """One file.
+
+    Attributes:
+        path: below the log directory.
+        run: TensorBoard's name of its run.
+        lineage: what that name says where it is a lineage of ours.
+        size: bytes.
+        messages: of ours, readable ones and others.
+        readable: those that can be used.
+        faults: what isn't whole, in the order of offsets.
+        recorded: offset and steps of each readable part of the timeline.
+        first_step: that of the lineage as a readable description tells it, None without one.
+    """
+
+    path: str
+    run: str
+    lineage: RunName | None
+    size: int = 0
+    messages: int = 0
+    readable: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    recorded: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    first_step: int | None = None
+
+
+def inspect(logdir: str | os.PathLike[str]) -> Iterator[Inspected]:
+    """Inspects all files that hold anything of ours, and those that can't be read.
+
+    Args:
+        logdir: the log directory.
+
+    Raises:
+        UnreadableLog: it is no directory.
+    """
+    for run, paths in find_runs(logdir).items():
+        ours: dict[str, bool] = {}
+        for path in paths:
+            name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
+            file = Inspected(name, run, parse_run(run))
+            _inspect(path, file, ours)
+            if file.messages or file.faults:
+                yield file
+
+
+def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
+    try:
+        with path.open("rb", buffering=_BUFFER) as stream:
+            for event in read_events(stream):
+                if isinstance(event, Rest):
+                    kind = "torn" if event.why is Why.TORN else "rest"
+                    file.faults.append(Fault(event.offset, kind, "", None, event.why.value))
+                    break
+                _look(file, event, ours)
+            file.size = stream.seek(0, os.SEEK_END)
+    except OSError as error:
+        text = f"it can't be opened: {error.strerror or error}"
+        file.faults.append(Fault(None, "unopened", "", None, text))
+
+
+def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
+    before = file.messages
+    for value in event.values:
+        # What the first value of a tag says holds for all; in our own directories all are ours.
+        if ours.setdefault(value.tag, value.metadata.plugin == PLUGIN) or file.lineage:
+            _take(file, event, value)
+    if file.lineage and not event.intact and file.messages == before:
+        text = "it was altered beyond recognition"
+        file.faults.append(Fault(event.offset, "damaged", "", None, text))
+
+
+def _take(file: Inspected, event: Event, value: Value) -> None:
+    file.messages += 1
+    try:
+        found = _decoded(file, value, event.step)
+    except UnreadableRecord as error:
+        file.faults.append(Fault(event.offset, *_kind(error, value.tag, event.step)))
+        return
+    file.readable += 1
+    if isinstance(found, Timeline):
+        file.recorded.append((event.offset, tuple(found.steps.tolist())))
+    elif isinstance(found, Description):
+        file.first_step = found.first_step
+    if not event.intact:
+        text = "the frame around it was altered; the message itself is whole"
+        file.faults.append(Fault(event.offset, "frame", value.tag, event.step, text))
+
+
+def _kind(error: UnreadableRecord, tag: str, step: int) -> tuple[str, str, int, str]:
+    if isinstance(error, ForeignRecord):
+        return "foreign", tag, step, "tb_pastnet did not write it"
+    if isinstance(error, UnknownVersion):
+        return "version", tag, step, "a newer tb_pastnet wrote it; update this one"
+    return "damaged", tag, step, "its bytes were changed after they were written, or cut off"
+
+
+def _decoded(file: Inspected, value: Value, step: int) -> Any:
+    data, tag = value.data, value.tag
+    if data is None:
+        raise ForeignRecord("it holds something else than bytes")
+    if file.lineage is None:
+        return decode_block(data, tag=tag, step=step, lineage=0)
+    decode = _DECODERS.get(tag)
+    if variable_of(tag) is not None:
+        decode = decode_block
+    elif mask_of(tag) is not None:
+        decode = decode_mask
+    if decode is None:
+        # A later version may add tags and kinds; the seal is the same.
+        kind: Any = data[5] if len(data) > 5 else 0
+        return unseal(data, kind, tag=tag, step=step, lineage=file.lineage.lineage)
+    return decode(data, tag=tag, step=step, lineage=file.lineage.lineage)

@@ -1,0 +1,196 @@
+"""Arguments, exit codes, and what is said when something can't be done."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Sequence
+from typing import TextIO
+
+from tb_pastnet.cli.text import printable
+from tb_pastnet.errors import PastNetError
+
+WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: all is well, something was found, the command can't be carried out, Ctrl-C."""
+
+FAILURES = ("violations", "unreadable", "dropped", "nonfinite", "unfinished")
+"""What `report --fail-on` knows."""
+
+TABLES = ("runs", "layers", "violations", "function", "channels")
+FORMATS = ("csv", "parquet", "npz")
+
+_CODES = "Exit codes: 0 all is well, 1 {found}, 2 the command can't be carried out."
+
+
+def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
+    """Carries out a command.
+
+    Args:
+        arguments: those after `python -m tb_pastnet`.
+        out: what is found is written there.
+        error: what goes wrong is said there.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: from the parser, after it has said what is wrong (2) or shown help (0).
+    """
+    options = _parser().parse_args(arguments)
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign shows its number
+    try:
+        code = int(options.command(options, out, error))
+        out.flush()
+    except PastNetError as problem:
+        error.write(f"{printable(str(problem))}\n")
+        return UNUSABLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Who reads, such as `head`, has enough. Python would complain when it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        return FOUND
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tb_pastnet",
+        description="Checks, reports and exports logs of tb_pastnet; without TensorFlow.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_check(commands)
+    _add_report(commands)
+    _add_export(commands)
+    return parser
+
+
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = commands.add_parser(
+        "check",
+        help="what is readable, damaged, superseded, by file and offset",
+        description="Reads every byte and says what can't be used, by file and offset.",
+        epilog=_CODES.format(found="something isn't whole"),
+    )
+    check.set_defaults(command=_check)
+    _add_common(check)
+
+
+def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    report = commands.add_parser(
+        "report",
+        help="states per layer, violations, sparsity, account, size on disk",
+        description="Says of each run what its layers do at the last record, and what went wrong.",
+        epilog=_CODES.format(found="something of --fail-on was found, or there is no run at all"),
+    )
+    report.set_defaults(command=_report)
+    _add_common(report)
+    _add_runs(report)
+    report.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        type=_words(FAILURES),
+        help=f"end with exit code 1 if there are any: {', '.join(FAILURES)}; several with commas",
+    )
+
+
+def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    export = commands.add_parser(
+        "export",
+        help="tables of runs, layers, channels, violations and the probe as files",
+        description="Writes tables into a new directory; manifest.json there says what they are.",
+        epilog="Exit codes: 0 all is written, 2 nothing is.",
+    )
+    export.set_defaults(command=_export)
+    export.add_argument("logdir", metavar="LOGDIR", help="what training wrote to, or above it")
+    export.add_argument("out", metavar="OUT", help="a directory that isn't there yet, or is empty")
+    export.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="by default csv")
+    export.add_argument(
+        "--tables",
+        type=_words(TABLES),
+        default=list(TABLES[:-1]),
+        metavar="NAMES",
+        help=f"some of {', '.join(TABLES)}, with commas; by default all but channels",
+    )
+    export.add_argument(
+        "--layer",
+        action="append",
+        metavar="ID",
+        help="channels of this layer only; may be repeated",
+    )
+    _add_runs(export)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("logdir", metavar="LOGDIR", help="what training wrote to, or above it")
+    parser.add_argument("--json", action="store_true", help="for programs, all of it")
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--run", action="append", metavar="NAME", help="only this one; repeatable")
+    parser.add_argument(
+        "--threshold",
+        type=_threshold,
+        metavar="DELTA",
+        help="the relative delta under which a channel is quiet, by default 1e-4",
+    )
+
+
+def _threshold(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, got {text!r}")
+    return value
+
+
+class _words:  # noqa: N801 - argparse shows its name as that of a type
+    """Words with commas between them, each one of some."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def __call__(self, text: str) -> list[str]:
+        found = text.split(",")
+        for word in found:
+            if word not in self._known:
+                raise argparse.ArgumentTypeError(
+                    f"expected some of {', '.join(self._known)}, got {word!r}"
+                )
+        return found
+
+
+# What a command needs is imported when it is called: help comes at once.
+
+
+def _check(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    del error
+    from tb_pastnet.cli.check import check
+
+    return check(options.logdir, out, as_json=options.json)
+
+
+def _report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    from tb_pastnet.cli.report import report
+
+    fail_on = [word for words in options.fail_on for word in words]
+    return report(
+        options.logdir, out, error, runs=options.run, threshold=options.threshold,
+        fail_on=fail_on, as_json=options.json,
+    )  # fmt: skip
+
+
+def _export(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    del error
+    from tb_pastnet.cli.export import export
+
+    return export(
+        options.logdir, options.out, out, form=options.format, tables=options.tables,
+        runs=options.run, layers=options.layer, threshold=options.threshold,
+    )  # fmt: skip

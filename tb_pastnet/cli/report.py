@@ -1,0 +1,227 @@
+"""`report`: what a run did, for a terminal and for scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from tb_pastnet.cli.chosen import chosen_runs
+from tb_pastnet.cli.text import counted, fit, printable, size_of, table, width
+from tb_pastnet.cli.words import account_text
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.names import parse_run
+from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.files.folder import find_runs
+from tb_pastnet.log.log import Log
+from tb_pastnet.log.runs import Run
+from tb_pastnet.serve.store.runs import SINK
+
+SCHEMA = 1
+SHOWN = 10
+"""Violations of a run that are shown to people."""
+
+STATES = ("moving", "reactivated", "settled", "frozen", "pruned")
+
+
+def report(
+    logdir: str,
+    out: TextIO,
+    error: TextIO,
+    *,
+    runs: Sequence[str] | None = None,
+    threshold: float | None = None,
+    fail_on: Sequence[str] = (),
+    as_json: bool = False,
+) -> int:
+    """Reports the runs of a log directory.
+
+    Args:
+        logdir: the directory.
+        out: the report is written there.
+        error: what of `fail_on` was found is said there.
+        runs: names of runs; None: all.
+        threshold: the relative delta under which a channel is quiet.
+        fail_on: some of "violations", "unreadable", "dropped", "nonfinite", "unfinished".
+        as_json: all of it, for programs.
+
+    Returns:
+        1 where something of `fail_on` was found or there is nothing to look at, else 0.
+
+    Raises:
+        UnreadableLog: it is no directory.
+        UnknownName: there is no such run.
+    """
+    log = Log(logdir)
+    sizes = _sizes(logdir)
+    told = [
+        _told(run, sizes.get(run.name, 0), THRESHOLD if threshold is None else threshold)
+        for run in chosen_runs(log, runs)
+    ]
+    failed = _failures(told, fail_on)
+    if as_json:
+        json.dump({"schema": SCHEMA, "runs": told, "failed": failed,
+                   "warnings": list(log.warnings)}, out, indent=1, allow_nan=False)  # fmt: skip
+        out.write("\n")
+    else:
+        for line in _lines(told, log.warnings):
+            out.write(line + "\n")
+    for one in failed:
+        error.write(f"failed: {printable(one)}\n")
+    return int(bool(failed))
+
+
+def _sizes(logdir: str) -> dict[str, int]:
+    """Bytes of the event files of each run, those of its lineages' directories together."""
+    found: dict[str, int] = {}
+    for name, files in find_runs(logdir).items():
+        ours = parse_run(name)
+        run = name if ours is None else ours.run
+        if ours is None and run in found:
+            continue  # summaries of the user beside ours
+        found[run] = found.get(run, 0) + sum(map(_size, files))
+    return found
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # gone since
+        return 0
+
+
+def _failures(told: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[str]:
+    if not fail_on:
+        return []
+    if not told:
+        return ["there is no run to look at"]
+    return [
+        f"{word} in the run {run['name']!r}: {count:,}"
+        for word in dict.fromkeys(fail_on)
+        for run in told
+        if (count := _COUNTS[word](run))
+    ]
+
+
+_COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
+    "violations": lambda run: int(run["violated_channels"]),
+    "unreadable": lambda run: int(run["unreadable"]),
+    "dropped": lambda run: int(run["account"]["dropped"]),
+    "nonfinite": lambda run: sum(layer["nonfinite"] for layer in run["layers"]),
+    # Nobody knows when a user's own writer ends.
+    "unfinished": lambda run: int(run["source"] == SINK and not run["closed"]),
+}
+
+
+def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
+    """A run as JSON values."""
+    overview = run.overview(threshold)
+    steps = run.steps
+    lost = sum(account.unreadable for account in overview.accounts)
+    sparsity = overview.sparsity
+    found = run.violations
+    return {
+        "name": run.name,
+        "source": run.source,
+        "past": run.past,
+        "every": run.every,
+        "closed": run.closed,
+        "lineages": len(run.lineages),
+        "records": len(steps),
+        "first_step": int(steps[0]) if len(steps) else None,
+        "last_step": int(steps[-1]) if len(steps) else None,
+        "account": asdict(run.account),
+        "unreadable": run.account.unreadable + lost,
+        "sparsity": _finite(sparsity[-1]) if len(sparsity) else None,
+        "bytes": size,
+        "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
+        "threshold": threshold,
+        "layers": [_layer(overview, at) for at in range(len(overview.layers))],
+        "violated_channels": len({(one.variable, one.channel) for one in found}),
+        "violations": [asdict(one) | {"largest": _finite(one.largest)} for one in found],
+        "notes": dict(run.notes),
+    }
+
+
+def _layer(overview: Any, at: int) -> dict[str, Any]:
+    """A layer at the last record."""
+    last = slice(-1, None)
+
+    def count(name: str) -> int:
+        return int(getattr(overview, name)[last, at].sum())
+
+    states = {name: count(name) for name in STATES}
+    channels = int(overview.channels[at])
+    return {
+        "layer": overview.layers[at],
+        "channels": channels,
+        **states,
+        "no_data": channels - sum(states.values()),
+        "violated": count("violated"),
+        "nonfinite": count("nonfinite"),
+        "mean_delta": _finite(np.append(np.nan, overview.mean_delta[last, at])[-1]),
+        "pruned_weights": _finite(np.append(np.nan, overview.pruned_weights[last, at])[-1]),
+        "prunable_weights": int(overview.prunable_weights[at]),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _lines(told: Sequence[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
+    columns = width()
+    if not told:
+        yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
+    for number, run in enumerate(told):
+        if number:
+            yield ""
+        yield f"run {fit(run['name'], columns - 4)}"
+        yield from (f"  {line}" for line in _of_run(run, columns - 2))
+    yield from (f"warning: {printable(one)}" for one in warnings)
+
+
+def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
+    span = f", steps {run['first_step']} to {run['last_step']}" if run["records"] else ""
+    ended = "ended in order" if run["closed"] else "did not end in order, or still runs"
+    writers = f"{counted(run['lineages'], 'writer')}; {ended}"
+    if run["source"] != SINK:
+        writers = "written by tf.summary"
+    yield f"{counted(run['records'], 'record')}{span}; {writers}"
+    yield account_text(Account(**run["account"]))
+    each = f", {size_of(run['bytes_per_record'])} a record" if run["bytes_per_record"] else ""
+    yield f"{size_of(run['bytes'])} on disk{each}"
+    if run["sparsity"] is not None:
+        yield f"sparsity {run['sparsity']:.1%}"
+    if run["layers"]:
+        yield ""
+        yield from _table(run["layers"], columns)
+    if run["violations"]:
+        yield ""
+        yield f"{counted(run['violated_channels'], 'channel')} moved although held:"
+        yield from (f"  {printable(one['text'])}" for one in run["violations"][:SHOWN])
+        if len(run["violations"]) > SHOWN:
+            yield f"  and {len(run['violations']) - SHOWN:,} more; --json tells all"
+    for text, count in run["notes"].items():
+        yield f"{printable(text)} ({count:,})"
+
+
+def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:
+    """The layers at the last record; what no layer has takes no column."""
+    counts = ("no_data", *STATES, "violated", "nonfinite")
+    names = ["channels", *(name for name in counts if any(layer[name] for layer in layers))]
+    titles = [{"no_data": "no record", "nonfinite": "NaN/Inf"}.get(name, name) for name in names]
+    head = ("at the last record", *titles, "sparsity")
+    return table(head, [_row(layer, names) for layer in layers], columns)
+
+
+def _row(layer: dict[str, Any], names: Sequence[str]) -> list[str]:
+    weights = layer["pruned_weights"]
+    share = "?" if weights is None else f"{weights / max(layer['prunable_weights'], 1):.1%}"
+    counts = [layer[name] for name in names]
+    return [layer["layer"], *(f"{count:,}" if count else "·" for count in counts), share]

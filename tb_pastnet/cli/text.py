@@ -1,0 +1,110 @@
+"""Text for a terminal: names that can do nothing to it, columns, sizes."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Sequence
+
+NARROWEST, WIDEST = 60, 120
+
+
+def printable(text: str) -> str:
+    r"""A text whose control characters are written out: none reaches the terminal.
+
+    Line ends between sentences of ours stay out of it, too: a name can't begin a line.
+
+    Example:
+        >>> printable("a\x1b[31m\nb\u202e")
+        'a\\x1b[31m\\nb\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
+    )
+
+
+def width() -> int:
+    """Columns of the terminal, within reason."""
+    return min(max(shutil.get_terminal_size((WIDEST, 24)).columns, NARROWEST), WIDEST)
+
+
+def columns_of(text: str) -> int:
+    """Columns that a printable text takes.
+
+    Example:
+        >>> columns_of("abc"), columns_of("層"), columns_of("e\u0301")
+        (3, 2, 1)
+    """
+    return sum(
+        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
+        for one in text
+    )
+
+
+def fit(text: str, columns: int) -> str:
+    """A name as printable text of some columns at most; of a longer one the ends are shown.
+
+    Example:
+        >>> fit("block/conv1", 20), fit("block_one/conv1/kernel", 12)
+        ('block/conv1', 'block…kernel')
+    """
+    # Of a very long name only the ends are looked at.
+    text = printable(text if len(text) <= 2 * WIDEST else f"{text[:WIDEST]}…{text[-WIDEST:]}")
+    if columns_of(text) <= columns:
+        return text
+    begin, end = text[: columns // 2], text[-(columns // 2) :]
+    while columns_of(begin) + columns_of(end) + 1 > columns:
+        if columns_of(begin) >= columns_of(end):
+            begin = begin[:-1]
+        else:
+            end = end[1:]
+    return f"{begin}…{end}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
+    """Lines of a table: names to the left, in what numbers leave them, and numbers to the right.
+
+    Args:
+        head: titles; the first is that of names.
+        rows: cells, as many each.
+        columns: of the terminal.
+
+    Example:
+        >>> table(["layer", "pruned"], [["conv1", "7"]], 80)
+        ['layer  pruned', 'conv1       7']
+    """
+    sizes = [max(map(columns_of, cells)) for cells in zip(head, *rows, strict=True)]
+    left = max(columns - sum(size + 2 for size in sizes[1:]), 12)
+    names = [fit(row[0], left) for row in (head, *rows)]
+    first = max(map(columns_of, names))
+    lines = []
+    for name, row in zip(names, (head, *rows), strict=True):
+        cells = [f"  {cell:>{size}}" for cell, size in zip(row[1:], sizes[1:], strict=True)]
+        lines.append((name + " " * (first - columns_of(name)) + "".join(cells)).rstrip())
+    return lines
+
+
+def size_of(count: float) -> str:
+    """Bytes for people.
+
+    Example:
+        >>> size_of(999), size_of(1234), size_of(5_600_000)
+        ('999 B', '1.2 kB', '5.6 MB')
+    """
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> counted(1, "record"), counted(2000, "record"), counted(0, "entry", "entries")
+        ('1 record', '2,000 records', '0 entries')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,161 @@
+"""`report` says what the routes say, and fails for a script where it is asked to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import event_files as files
+from tests.commands import command
+from tests.contract.test_http_api import sample_log
+from tests.tensorboards import LOADERS, board
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    logdir = tmp_path / "log"
+    sample_log(logdir)
+    return logdir
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_its_numbers_are_those_of_the_routes(sample: Path, loader: str) -> None:
+    writer = files.write_run(sample, "more", range(1, 81), lineage=3)
+    data = bytearray(writer.path.read_bytes())
+    if loader == "fast":  # the slow one ends a file where the checksum of a frame fails
+        data[len(data) // 2] ^= 1
+    writer.path.write_bytes(data)
+    told = {run["name"]: run for run in command("report", sample, "--json").json["runs"]}
+    with board(sample, loader) as here:
+        index = {run["name"]: run for run in here.json("/index")["runs"]}
+        assert list(told) == list(index)
+        for name, run in told.items():
+            for key in ("records", "first_step", "last_step", "account", "closed", "every", "past"):
+                assert run[key] == index[name][key]
+            header, arrays = here.arrays("/overview", run=name, cols=4096)
+            assert [layer["layer"] for layer in run["layers"]] == header["layers"]
+            lost = sum(account["unreadable"] for account in header["accounts"])
+            assert run["unreadable"] == lost + run["account"]["unreadable"]
+            for at, layer in enumerate(run["layers"]):
+                counts = arrays["counts"][at, -1]
+                states = ("no_data", "moving", "reactivated", "settled", "frozen", "pruned")
+                assert [layer[state] for state in states] == counts.tolist()
+                assert layer["violated"] == arrays["violated"][at, -1]
+                assert layer["pruned_weights"] == arrays["pruned"][at, -1]
+                assert layer["prunable_weights"] == header["prunable"][at]
+            sparsity = arrays["pruned"][:, -1].sum() / sum(header["prunable"])
+            assert run["sparsity"] == pytest.approx(sparsity, rel=1e-12)
+            assert run["violated_channels"] == header["violated_channels"]
+            found = here.json("/violations", run=name)["violations"]
+            assert run["violations"] == found
+            size = sum(p.stat().st_size for p in (sample / name).rglob("*tfevents*"))
+            assert run["bytes"] == size
+            assert run["bytes_per_record"] == round(size / run["records"], 1)
+
+
+@pytest.mark.parametrize(
+    ("what", "run", "code", "said"),
+    [
+        ("violations", "dense", 1, "failed: violations in the run 'dense': 1\n"),
+        ("violations", "ticket", 0, ""),
+        ("unfinished", "ticket", 1, "failed: unfinished in the run 'ticket': 1\n"),
+        ("unfinished", "dense", 0, ""),
+        ("unreadable,dropped,nonfinite", "dense", 0, ""),
+        ("violations", None, 1, "failed: violations in the run 'dense': 1\n"),
+    ],
+)
+def test_a_script_can_rely_on_its_exit_code(
+    sample: Path, what: str, run: str | None, code: int, said: str
+) -> None:
+    done = command("report", sample, *(["--run", run] if run else []), "--fail-on", what)
+    assert (done.code, done.error) == (code, said)
+
+
+def test_each_failure_is_found(tmp_path: Path) -> None:
+    writer = files.LineageWriter(tmp_path, layers={"conv1": 2})
+    writer.describe(0)
+    codes = files.poison(files.codes(range(1, 4), 2), slice(2, 3), slice(1, 2))
+    writer.records(range(1, 4), {"conv1/kernel": codes}, dropped=3)
+    words = "nonfinite,dropped", "unfinished,unreadable"
+    done = command("report", tmp_path, "--fail-on", words[0], "--fail-on", words[1])
+    assert done.code == 1
+    assert [line.split(":")[1:] for line in done.error.splitlines()] == [
+        [" nonfinite in the run 'a'", " 1"],
+        [" dropped in the run 'a'", " 3"],
+        [" unfinished in the run 'a'", " 1"],
+    ]
+    data = bytearray(writer.path.read_bytes())
+    data[data.index(b"channels/conv1/kernel") + 60] ^= 1
+    writer.path.write_bytes(data)
+    done = command("report", tmp_path, "--fail-on", "unreadable")
+    assert (done.code, done.error) == (1, "failed: unreadable in the run 'a': 3\n")
+
+
+def test_where_there_is_nothing_to_look_at_a_check_fails(tmp_path: Path) -> None:
+    assert command("report", tmp_path).code == 0
+    done = command("report", tmp_path, "--fail-on", "violations")
+    assert (done.code, done.error) == (1, "failed: there is no run to look at\n")
+    assert command("report", tmp_path, "--fail-on", "violations", "--json").json == {
+        "schema": 1,
+        "runs": [],
+        "failed": ["there is no run to look at"],
+        "warnings": [],
+    }
+
+
+def test_people_read_states_violations_and_notes(sample: Path) -> None:
+    out = command("report", sample, "--run", "dense").out
+    assert "6 records, steps 1 to 6; 1 writer; ended in order" in out
+    assert "sparsity 22.2%" in out
+    assert "1 channel moved although held:" in out
+    assert "1 of 4 held weights moved at step 6, by at most 0.00125" in out
+    assert "The queue was full (1)" in out
+    head = next(line for line in out.splitlines() if "at the last record" in line)
+    row = next(line for line in out.splitlines() if line.startswith("  conv1 "))
+    cells = dict(zip(head.split()[4:], row.split()[1:], strict=False))
+    assert (cells["channels"], cells["moving"], cells["frozen"]) == ("2", "1", "1")
+
+
+def test_a_layer_that_lacks_the_last_record_says_so(tmp_path: Path) -> None:
+    writer = files.write_run(tmp_path, layers={"conv1": 2, "conv2": 3}, steps=range(1, 17))
+    data = bytearray(writer.path.read_bytes())
+    data[data.index(b"channels/conv1/kernel") + 60] ^= 1
+    writer.path.write_bytes(data)
+    [run] = command("report", tmp_path, "--json").json["runs"]
+    assert [(layer["no_data"], layer["moving"]) for layer in run["layers"]] == [(2, 0), (0, 3)]
+    assert "no record" in command("report", tmp_path).out
+
+
+def test_a_run_that_isnt_there_is_named(sample: Path) -> None:
+    done = command("report", sample, "--run", "dens")
+    assert (done.code, done.out) == (2, "")
+    assert "'dens'" in done.error
+    assert "dense" in done.error
+
+
+def test_a_threshold_changes_what_is_settled(tmp_path: Path) -> None:
+    files.write_run(tmp_path, layers={"conv1": 2})
+    moving = command("report", tmp_path, "--json").json["runs"][0]["layers"][0]
+    settled = command("report", tmp_path, "--json", "--threshold", "10").json["runs"][0]
+    assert (moving["moving"], moving["settled"]) == (2, 0)
+    assert (settled["layers"][0]["settled"], settled["threshold"]) == (2, 10.0)
+
+
+def test_a_log_of_summary_calls_is_reported(tmp_path: Path) -> None:
+    from tb_pastnet.core.block import Block, encode_block
+
+    content = json.dumps({"v": 1, "shape": [2, 3], "axis": "-1", "channels": 3}).encode()
+    path = tmp_path / "own" / "events.out.tfevents.1700000000.host"
+    path.parent.mkdir()
+    for step in range(3):
+        steps = np.array([step])
+        block = Block(steps, steps, steps - 1, files.codes(steps, 3))
+        message = encode_block(block, tag="dense/kernel", lineage=0)
+        with path.open("ab") as file:
+            file.write(files.frame(files.event("dense/kernel", step, message, content=content)))
+    done = command("report", tmp_path, "--fail-on", "unfinished")
+    assert (done.code, done.error) == (0, "")
+    assert "3 records, steps 0 to 2; written by tf.summary" in done.out
