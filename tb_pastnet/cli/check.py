@@ -142,7 +142,7 @@ def _lines(
 def _of_file(file: Inspected, told: dict[str, Any], columns: int) -> Iterator[str]:
     state = "whole" if not file.faults else counted(len(file.faults), "fault")
     messages = f"{file.readable:,} of {counted(file.messages, 'message')} readable"
-    yield f"{state}: {size_of(file.size)}, {messages}"
+    yield f"{size_of(file.size)}, {messages}; {state}"
     found = told["superseded"]
     if found:
         records = counted(found["records"], "record")

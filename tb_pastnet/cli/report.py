@@ -182,7 +182,7 @@ def _lines(told: Sequence[dict[str, Any]], warnings: Sequence[str]) -> Iterator[
         if number:
             yield ""
         yield f"run {fit(run['name'], columns - 4)}"
-        yield from (f"  {line}" for line in _of_run(run, columns - 2))
+        yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
     yield from (f"warning: {printable(one)}" for one in warnings)
 
 

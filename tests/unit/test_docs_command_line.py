@@ -1,0 +1,81 @@
+"""What the guide of the command line shows is what the commands say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import event_files as files
+from tests.commands import command
+from tests.contract.test_http_api import sample_log
+from tools.steps import ROOT
+
+GUIDE = (ROOT / "docs" / "command_line.md").read_text("utf-8")
+SHOWN = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+CALL = "python -m tb_pastnet "
+
+
+def logs(folder: Path) -> None:
+    """The logs of the guide: two runs in `runs`, and one in `damaged` that was restarted."""
+    sample_log(folder / "runs")
+    layers = {"conv1": 4, "block/conv2": 6}
+    first = files.write_run(folder / "damaged", "a", range(1, 81), layers=layers)
+    files.write_run(folder / "damaged", "a", range(50, 121), ordinal=2, lineage=77, layers=layers)
+    data = bytearray(first.path.read_bytes())
+    data[data.index(b"channels/block/conv2/bias") + 80] ^= 4
+    first.path.write_bytes(data[:-9])
+
+
+def told() -> list[tuple[str, str]]:
+    """Each command of the guide and what is shown below it."""
+    parts = [
+        part for block in SHOWN.findall(GUIDE) for part in re.split(r"^\$ ", block, flags=re.M)
+    ]
+    return [tuple(part.split("\n", 1)) for part in parts if part]  # type: ignore[misc]
+
+
+def test_every_command_says_what_is_shown(tmp_path, monkeypatch):
+    logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    done, calls = None, set()
+    for call, shown in told():
+        if call == "echo $?":
+            assert shown == f"{done.code}\n"
+            continue
+        assert call.startswith(CALL)
+        done = command(*shlex.split(call.removeprefix(CALL)))
+        calls.add(shlex.split(call)[3])
+        assert done.out + done.error == shown, call
+    assert calls == {"check", "report", "export"}
+
+
+def test_it_names_every_option_and_word():
+    from tb_pastnet.cli import main
+
+    for word in (*main.FAILURES, *main.TABLES, *main.FORMATS):
+        assert f"`{word}`" in GUIDE
+    for kind in ("damaged", "foreign", "version", "frame", "torn", "rest", "unopened"):
+        assert f"`{kind}`" in GUIDE
+
+
+def test_its_options_are_those_of_help(capsys):
+    for name in ("check", "report", "export"):
+        with pytest.raises(SystemExit):
+            command(name, "--help")
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    assert options == set(re.findall(r"`(--[a-z-]+)[` ]", GUIDE))
+
+
+def test_the_program_reads_the_numbers(tmp_path, monkeypatch, capsys):
+    logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert command("export", "runs", "tables", "--format", "npz", "--tables", "layers").code == 0
+    [program] = PROGRAM.findall(GUIDE)
+    exec(compile(program, "command_line.md", "exec"), {})
+    assert np.isfinite(float(capsys.readouterr().out.split()[-1]))
