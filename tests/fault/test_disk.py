@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.train.log import segments
-from tb_pastnet.train.log import sink as sink_module
+from tb_pastnet.train.log import writer as writer_module
 from tests.fault.sinking import make_sink, offer
 from tests.recorded import read_one
 
@@ -27,7 +27,7 @@ class Failing:
         self.fails = fails
         self._open = segments.open_file
         monkeypatch.setattr(segments, "open_file", self.open_file)
-        monkeypatch.setattr(sink_module, "_RETRY_SECONDS", (0.001, 0.001))
+        monkeypatch.setattr(writer_module, "_RETRY_SECONDS", (0.001, 0.001))
 
     def fail(self):
         self.count += 1
@@ -125,7 +125,7 @@ def test_full_for_ever(tmp_path, monkeypatch):
 LIMITED = """
 import resource, sys
 from tests.fault.sinking import make_sink, offer
-from tb_pastnet.train.log import sink as module
+from tb_pastnet.train.log import writer as module
 from tests.patience import be_patient
 be_patient()
 module._RETRY_SECONDS = (0.001, 0.001)

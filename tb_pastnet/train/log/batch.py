@@ -101,7 +101,7 @@ class Batch:
     Attributes:
         changes: what is no record; they are written with the records, or alone.
         thinned: records left out by the thinning rule so far.
-        packed: records handed out by `take` and not given up.
+        packed: records that were packed and are written.
     """
 
     def __init__(
@@ -162,10 +162,10 @@ class Batch:
             self._left_out = None
             self.thinned -= 1
 
-    def take(
+    def pack(
         self, *, offered: int = 0, closed: bool = False, notes: Mapping[str, int] | None = None
     ) -> Group:
-        """Packs what waits, and begins anew.
+        """Packs what waits, which it goes on doing until `done`.
 
         Args:
             offered: records offered in all, where that is more than this batch has seen.
@@ -176,20 +176,31 @@ class Batch:
             A message a variable, the probe's, the changes, and the timeline, which comes last: it
             stands for all records. Changes alone need none.
         """
-        records, self._pending = self._pending, []
+        records = self._pending
         messages = self._blocks(records) if records else []
         if self._functions is not None:
             messages += self._functions.pack([r.offer for r in records], self._lineage)
-        messages += self.changes.take()
-        self.packed += len(records)
-        if messages and not records and not closed:
-            return Group(tuple(messages), 0)
-        timeline = self._timeline(records, offered, closed=closed, notes=notes or {})
-        return Group((*messages, timeline), len(records))
+        messages += self.changes.pack()
+        if closed or records or not messages:
+            messages.append(self._timeline(records, offered, closed=closed, notes=notes or {}))
+        return Group(tuple(messages), len(records))
 
-    def give_up(self, group: Group) -> None:
-        """Counts the records of a group that could not be stored as dropped."""
-        self.packed -= group.records
+    def done(self, group: Group) -> None:
+        """Begins anew: what was packed is written.
+
+        Args:
+            group: all that waits.
+        """
+        self.changes.done()
+        if group.messages[-1].tag == TAG_TIMELINE:
+            self._timeline_step = group.messages[-1].step
+        self.packed += group.records
+        self._pending = []
+
+    def drop(self) -> None:
+        """Gives up what waits: these records then count as dropped."""
+        self.changes.drop()
+        self._pending = []
 
     def _timeline(
         self,
@@ -207,13 +218,13 @@ class Batch:
             np.array([r.offer.learning_rate for r in records], np.float64),
             offered=offered,
             thinned=self.thinned,
-            dropped=offered - self.packed - self.thinned,
+            dropped=offered - self.packed - len(records) - self.thinned,
             closed=closed,
             notes=dict(notes),
         )
         # The steps of a tag must increase, also behind a closing timeline that was not the last.
         last = records[-1].offer.step if records else -1
-        self._timeline_step = step = max(last, self._timeline_step + 1)
+        step = max(last, self._timeline_step + 1)
         sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self._lineage)
         return Message(TAG_TIMELINE, step, sealed)
 

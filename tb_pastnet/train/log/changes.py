@@ -5,7 +5,7 @@ They are written beside the records, but never thinned, and also before the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +24,6 @@ GROUP_BYTES = 16 << 20
 
 _ENTRY_BYTES = 256
 _PIECE = 4096
-
-_Waiting = dict[tuple[str, str, int], tuple[int, "MaskOffer"]]
 
 
 class MaskOffer(NamedTuple):
@@ -78,13 +76,14 @@ class Changes:
 
     def __init__(self, lineage: int) -> None:
         self._lineage = lineage
-        self._masks: _Waiting = {}
+        self._masks: dict[tuple[str, str, int], tuple[int, MaskOffer]] = {}
         self._violations: dict[tuple[str, int, int], Violation] = {}
         self._violation_step = 0
         self._bytes = 0
         self._lost = 0
         self._packed = 0
         self._last_steps: dict[str, int] = {}
+        self._packing: dict[str, int] = {}
 
     @property
     def empty(self) -> bool:
@@ -97,7 +96,7 @@ class Changes:
         return len(self._masks) >= GROUP_CHANGES or self._bytes >= GROUP_BYTES
 
     def add(self, change: Change) -> None:
-        """Takes a change.
+        """Takes a change; where that raises it may be given again.
 
         A mask replaces an earlier one of the same step, and a violation an earlier one of the same
         channel and beginning, where that waits still.
@@ -105,55 +104,69 @@ class Changes:
         Args:
             change: its step is not smaller than that before.
         """
-        step = max(change.step, 0)
-        self._lost += change.lost
-        self._bytes += change.nbytes
+        step, lost = max(change.step, 0), self._lost + change.lost
         for offer in change.masks:
             key = (offer.variable, offer.mask, step)
             self._masks.pop(key, None)
-            self._masks[key] = (self._lost, offer)
+            self._masks[key] = (lost, offer)
         for violation in change.violations:
             place = (violation.variable, violation.channel, violation.first_step)
             self._violations[place] = violation
             self._violation_step = step
+        self._bytes += change.nbytes
+        self._lost = lost
 
-    def take(self) -> list[Message]:
-        """Packs what waits, and begins anew.
+    def lose(self, change: Change) -> None:
+        """Counts a change that couldn't be taken: the numbers of its masks will be missing."""
+        self._lost += len(change.masks) + change.lost
+
+    def pack(self) -> list[Message]:
+        """Packs what waits, which it goes on doing until `done`.
 
         Returns:
             A message a mask, one of the log of changes, and those of the violations.
         """
-        masks, self._masks = self._masks, {}
-        violations, self._violations = self._violations, {}
-        self._bytes = 0
-        return [*self._pack_masks(masks), *self._pack_violations(list(violations.values()))]
+        self._packing = dict(self._last_steps)
+        return [*self._pack_masks(self._packing), *self._pack_violations(self._packing)]
 
-    def _pack_masks(self, masks: _Waiting) -> Iterator[Message]:
+    def done(self) -> None:
+        """Begins anew: what was packed is written."""
+        self._last_steps = self._packing
+        self.drop()
+
+    def drop(self) -> None:
+        """Begins anew. Numbers of masks that are missing then tell the reader of those lost."""
+        self._packed += len(self._masks)
+        self._masks, self._violations, self._bytes = {}, {}, 0
+
+    def _pack_masks(self, steps: dict[str, int]) -> Iterator[Message]:
         log = []
-        for (variable, mask, step), (lost, offer) in masks.items():
+        waiting = enumerate(self._masks.items(), start=self._packed)
+        for packed, ((variable, mask, step), (lost, offer)) in waiting:
             # A number that is missing tells the reader of a change that was lost.
-            number = self._packed + lost
-            self._packed += 1
+            number = packed + lost
             tag = mask_tag(mask, variable)
             bits = MaskBits(number, step, offer.elements, offer.packed)
-            at = self._event_step(tag, step)
+            at = _event_step(steps, tag, step)
             yield Message(tag, at, encode_mask(bits, tag=tag, step=at, lineage=self._lineage))
             log.append(MaskChange(number, step, variable, mask, offer.through, offer.elements))
             breathe()
         if log:
-            at = self._event_step(TAG_MASKS, log[-1].step)
+            at = _event_step(steps, TAG_MASKS, log[-1].step)
             sealed = encode_mask_log(log, tag=TAG_MASKS, step=at, lineage=self._lineage)
             yield Message(TAG_MASKS, at, sealed)
 
-    def _pack_violations(self, violations: Sequence[Violation]) -> Iterator[Message]:
+    def _pack_violations(self, steps: dict[str, int]) -> Iterator[Message]:
+        violations = list(self._violations.values())
         for start in range(0, len(violations), _PIECE):
             piece = violations[start : start + _PIECE]
-            at = self._event_step(TAG_VIOLATIONS, self._violation_step)
+            at = _event_step(steps, TAG_VIOLATIONS, self._violation_step)
             sealed = encode_violations(piece, tag=TAG_VIOLATIONS, step=at, lineage=self._lineage)
             yield Message(TAG_VIOLATIONS, at, sealed)
             breathe()
 
-    def _event_step(self, tag: str, step: int) -> int:
-        # The steps of a tag must increase, or TensorBoard's fast loader drops events.
-        self._last_steps[tag] = at = max(step, self._last_steps.get(tag, -1) + 1)
-        return at
+
+def _event_step(steps: dict[str, int], tag: str, step: int) -> int:
+    # The steps of a tag must increase, or TensorBoard's fast loader drops events.
+    steps[tag] = at = max(step, steps.get(tag, -1) + 1)
+    return at

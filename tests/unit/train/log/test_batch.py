@@ -24,6 +24,13 @@ def offer(sequence, step=None, **rows):
     return Offer(sequence, sequence + 1 if step is None else step, sequence, 5.0, 0.1, values)
 
 
+def take(batch, **told):
+    """What waits, as if it were written."""
+    group = batch.pack(**told)
+    batch.done(group)
+    return group
+
+
 def decode(group):
     *blocks, timeline = group.messages
     decoded = [decode_block(m.payload, tag=m.tag, step=m.step, lineage=7) for m in blocks]
@@ -35,7 +42,7 @@ def test_a_block_a_variable_and_their_timeline():
     batch = Batch(SPANS, 7)
     for sequence in range(3):
         batch.add(offer(sequence, norm=[1, 2, 4, 8]))
-    group = batch.take(notes={"slow": 2})
+    group = take(batch, notes={"slow": 2})
     blocks, timeline = decode(group)
     assert group.records == 3
     assert list(blocks) == ["channels/a/kernel", "channels/a/bias"]
@@ -50,32 +57,53 @@ def test_a_block_a_variable_and_their_timeline():
     assert batch.empty
 
 
+def test_what_cannot_be_packed_or_written_waits(monkeypatch):
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0))
+    batch.changes.add(Change(1, masks=(MaskOffer("a/bias", "kept", np.zeros(1, np.uint8), 1, 0),)))
+    monkeypatch.setattr(module, "encode_timeline", broken)
+    with pytest.raises(MemoryError):
+        batch.pack()
+    monkeypatch.undo()
+    first, again = batch.pack(), batch.pack()
+    assert first == again
+    assert [message.tag for message in first.messages][-3:] == ["kept/a/bias", "masks", "timeline"]
+    assert batch.packed == 0
+    batch.done(again)
+    assert (batch.packed, batch.empty) == (1, True)
+
+
+def broken(*args, **kwargs):
+    raise MemoryError
+
+
 def test_missing_sequence_numbers_are_dropped_records():
     batch = Batch(SPANS, 7)
     for sequence in (0, 1, 5):
         batch.add(offer(sequence))
-    _, timeline = decode(batch.take())
+    _, timeline = decode(take(batch))
     assert (timeline.offered, timeline.dropped) == (6, 3)
-    _, end = decode(batch.take(offered=8, closed=True))
+    _, end = decode(take(batch, offered=8, closed=True))
     assert (end.offered, end.dropped, end.closed, len(end.steps)) == (8, 5, True, 0)
 
 
 def test_a_group_that_was_given_up_is_dropped():
     batch = Batch(SPANS, 7)
     batch.add(offer(0))
-    batch.give_up(batch.take())
+    batch.pack()
+    batch.drop()
     batch.add(offer(1))
-    _, timeline = decode(batch.take())
+    _, timeline = decode(take(batch))
     assert (timeline.offered, timeline.dropped) == (2, 1)
 
 
 def test_steps_of_the_timeline_increase_also_behind_an_end():
     batch = Batch(SPANS, 7)
     batch.add(offer(0))
-    steps = [batch.take().messages[-1].step]
-    steps.append(batch.take(closed=True).messages[-1].step)
+    steps = [take(batch).messages[-1].step]
+    steps.append(take(batch, closed=True).messages[-1].step)
     batch.add(offer(1, step=2))
-    group = batch.take()
+    group = take(batch)
     steps.append(group.messages[-1].step)
     assert steps == [1, 2, 3]
     assert decode(group)[1].steps.tolist() == [2]
@@ -100,9 +128,9 @@ def stored(batch, offers):
     for one in offers:
         batch.add(one)
         if batch.full:
-            steps += decode(batch.take())[1].steps.tolist()
+            steps += decode(take(batch))[1].steps.tolist()
     batch.restore_last()
-    _, timeline = decode(batch.take(closed=True))
+    _, timeline = decode(take(batch, closed=True))
     return steps + timeline.steps.tolist(), timeline
 
 
@@ -140,7 +168,7 @@ def test_many_channels_are_quantised_in_pieces(monkeypatch):
     monkeypatch.setattr(module, "_PIECE", 3)
     batch = Batch(SPANS, 7)
     batch.add(offer(0, norm=[1, 2, 4, 8]))
-    blocks, _ = decode(batch.take())
+    blocks, _ = decode(take(batch))
     assert dequantize(blocks["channels/a/bias"].codes[NORM, 0]).tolist() == [8]
 
 
@@ -149,17 +177,17 @@ def test_changes_are_written_with_records_or_alone():
     change = Change(1, masks=(MaskOffer("a/kernel", "kept", np.zeros(1, np.uint8), 6, 0),))
     batch.changes.add(change)
     assert not batch.empty
-    alone = batch.take()
+    alone = take(batch)
     assert [m.tag for m in alone.messages] == ["kept/a/kernel", "masks"]
     assert alone.records == 0
     assert batch.empty
     batch.changes.add(change._replace(step=2))
     batch.add(offer(0))
-    together = [message.tag for message in batch.take().messages]
+    together = [message.tag for message in take(batch).messages]
     blocks = ["channels/a/kernel", "channels/a/bias"]
     assert together == [*blocks, "kept/a/kernel", "masks", "timeline"]
     batch.changes.add(change._replace(step=3))
-    end = batch.take(closed=True).messages
+    end = take(batch, closed=True).messages
     assert [m.tag for m in end] == ["kept/a/kernel", "masks", "timeline"]
 
 

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.description import Description, encode_description
-from tb_pastnet.train.log import sink as module
+from tb_pastnet.train.log import sink as sinks
+from tb_pastnet.train.log import writer as module
 from tb_pastnet.train.log.batch import Batch, Offer, Span
 from tb_pastnet.train.log.events import Message
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments
 from tb_pastnet.train.log.sink import Sink
+from tb_pastnet.train.log.writer import Mark
 from tests.recorded import read_one
 
 NAME = "pastnet.0001.00000007"
@@ -49,14 +51,14 @@ class Gate:
     def __init__(self, sink, monkeypatch):
         self.reached = threading.Event()
         self.through = threading.Event()
-        write = sink._segments.write
+        write = sink._writer._segments.write
 
         def held(head, body):
             self.reached.set()
             assert self.through.wait(20)
             write(head, body)
 
-        monkeypatch.setattr(sink._segments, "write", held)
+        monkeypatch.setattr(sink._writer._segments, "write", held)
 
 
 def test_flushed_records_can_be_read_at_once(make, tmp_path):
@@ -94,8 +96,10 @@ def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch)
     monkeypatch.setattr(module, "BLOCK_SECONDS", 0.01)
     sink = make()
     written = threading.Event()
-    write = sink._segments.write
-    monkeypatch.setattr(sink._segments, "write", lambda *data: (write(*data), written.set())[0])
+    write = sink._writer._segments.write
+    monkeypatch.setattr(
+        sink._writer._segments, "write", lambda *data: (write(*data), written.set())[0]
+    )
     sink.offer(offer(1))
     assert written.wait(20)
     assert read_one(tmp_path).record_steps() == [1]
@@ -159,14 +163,14 @@ def test_a_blocked_disk_blocks_neither_offers_nor_the_end(make, monkeypatch):
 def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
     sink = make()
-    write, failures = sink._segments.write, [OSError(28, "No space left on device")] * 3
+    write, failures = sink._writer._segments.write, [OSError(28, "No space left on device")] * 3
 
     def failing(head, body):
         if failures:
             raise failures.pop()
         write(head, body)
 
-    monkeypatch.setattr(sink._segments, "write", failing)
+    monkeypatch.setattr(sink._writer._segments, "write", failing)
     sink.offer(offer(1))
     assert not sink.flush()
     assert any(sink.flush() for _ in range(5))
@@ -184,12 +188,12 @@ def test_a_dead_disk_costs_records_not_the_end(make, monkeypatch):
     def dead(head, body):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(sink._segments, "write", dead)
+    monkeypatch.setattr(sink._writer._segments, "write", dead)
     for step in range(1, 100):
         sink.offer(offer(step))
     assert not sink.close(timeout=0.2)
-    sink._thread.join(20)
-    assert not sink._thread.is_alive()
+    sink._writer.thread.join(20)
+    assert not sink._writer.thread.is_alive()
 
 
 def test_a_record_that_cannot_be_packed_is_dropped(make, tmp_path):
@@ -232,3 +236,45 @@ def test_another_process_leaves_it_alone(make, tmp_path, monkeypatch):
     monkeypatch.undo()
     assert sink.close()
     assert read_one(tmp_path).last.offered == 1
+
+
+def test_a_record_that_could_not_be_made_is_counted(make, tmp_path):
+    sink = make()
+    sink.drop()
+    assert sink.offer(offer(2))
+    assert not sink.flush()
+    assert sink.flush()
+    assert sink.close()
+    assert (read_one(tmp_path).last.offered, read_one(tmp_path).last.dropped) == (2, 1)
+    sink.drop()
+
+
+def test_closed_without_waiting_the_end_of_the_program_waits(make, tmp_path, monkeypatch):
+    sink = make()
+    gate = Gate(sink, monkeypatch)
+    sink.offer(offer(1))
+    assert not sink.close(timeout=0.002)
+    assert sink in sinks._OPEN
+    gate.through.set()
+    sinks._close_all()
+    assert sink not in sinks._OPEN
+    assert read_one(tmp_path).record_steps() == [1]
+
+
+def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
+    monkeypatch.setattr(sinks, "CLOSE_SECONDS", 0.3)
+    gates = [Gate(sink, monkeypatch) for sink in (make(), make(), make())]
+    for sink in list(sinks._OPEN):
+        sink.offer(offer(1))
+    begun = time.monotonic()
+    sinks._close_all()
+    assert time.monotonic() - begun < 0.8
+    for gate in gates:
+        gate.through.set()
+
+
+def test_a_thread_that_has_ended_keeps_nobody_waiting(make, monkeypatch):
+    sink = make()
+    sink._writer.queue.put(Mark(0, closed=False, last=True))
+    sink._writer.thread.join(20)
+    assert not sink.flush()

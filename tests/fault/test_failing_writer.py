@@ -1,0 +1,94 @@
+"""Any exception at any internal call of the thread that writes: nothing is lost without a count."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import pytest
+
+from tb_pastnet.train.log import writer
+from tests.fault.injected import Injector, Point
+from tests.fault.sinking import change, make_sink, offer
+from tests.fault.test_disk import probed
+from tests.recorded import read_one
+
+pytestmark = pytest.mark.promise("failing_internals")
+
+STEPS = 40
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(writer, "_RETRY_SECONDS", (0.001, 0.001))
+
+
+def write(logdir, injector):
+    """Writes while something fails on the sink's thread alone, and says what was acknowledged."""
+    acknowledged: list[int] = []
+    injector.armed = False
+    with injector.everywhere():
+        sink, notes = make_sink(str(logdir))
+    injector.armed = True
+    for step in range(1, STEPS + 1):
+        change(sink, step)
+        offer(sink, step)
+        if step % 10 == 0 and sink.flush():
+            acknowledged += range(step - 9, step + 1)
+    sink.close()
+    sink._writer.thread.join(20)
+    return acknowledged, notes
+
+
+def points_of(logdir):
+    counter = Injector()
+    write(logdir, counter)
+    return [
+        Point(name, event, nth)
+        for name, count in sorted(counter.counts.items())
+        for event in ("call", "return")
+        for nth in sorted({1, (count + 1) // 2, max(1, count - 2)})
+    ]
+
+
+def fail_at(logdir, point, caplog):
+    caplog.clear()
+    injector = Injector()
+    injector.aim(point, random.Random(repr(point)).choice([RuntimeError, MemoryError, OSError]))
+    with caplog.at_level(logging.WARNING, "tb_pastnet"):
+        acknowledged, notes = write(logdir, injector)
+    log = read_one(logdir)
+    steps = log.record_steps()
+    assert set(acknowledged) <= set(steps)
+    assert abs(log.values("a/bias")[:, 0, 0] / steps - 1).max() < 0.022
+    assert probed(log) == set(steps)
+    assert log.last.closed
+    assert log.last.offered == STEPS
+    assert len(steps) + log.last.thinned + log.last.dropped == STEPS
+    assert [entry.step for _, entry in sorted(log.changes.items())] == list(range(1, STEPS + 1))
+    assert len(caplog.records) == injector.raised
+    assert sum(notes.counts().values()) == injector.raised
+    return injector.raised
+
+
+def fail_at_all(tmp_path, points, caplog):
+    failed = 0
+    for number, point in enumerate(points):
+        try:
+            failed += fail_at(tmp_path / str(number), point, caplog)
+        except AssertionError as error:
+            raise AssertionError(f"{point}: {error}") from error
+    return failed
+
+
+def test_some_calls_of_the_writer_fail(tmp_path, caplog):
+    points = random.Random(4).sample(points_of(tmp_path / "counted"), 40)
+    assert fail_at_all(tmp_path, points, caplog) > 30
+
+
+@pytest.mark.prove
+def test_every_call_of_the_writer_fails(tmp_path, caplog, figure):
+    points = points_of(tmp_path / "counted")
+    failed = fail_at_all(tmp_path, points, caplog)
+    assert failed > 0.8 * len(points)
+    figure(f"{failed:,} calls of the writing thread failed: each record shown or counted")
