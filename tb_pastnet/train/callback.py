@@ -8,7 +8,8 @@ from typing import Any
 
 import keras
 
-from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.errors import PastNetError
+from tb_pastnet.train.log.notes import Notes, noted
 from tb_pastnet.train.measure.schedule import check
 from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.train.recorder import Recorder
@@ -80,10 +81,12 @@ class PastNetCallback(keras.callbacks.Callback):
         self._recorded: Any = None
         self._count = BatchCount()
         self._begin = 0
-        self._notes = Notes()
+        self._uncounted = 0
+        self._early = Notes()
 
-    def on_train_begin(self, logs: Any = None) -> None:
-        """Begins a log, or goes on with that of the `fit` before."""
+    @noted("Could not begin to record")
+    def _begin_fit(self) -> PastNetError | None:
+        """Begins; what is wrong with the settings is for the user."""
         if self.recorder is not None and self._recorded is not self.model:
             self.close()
         moved = self._count.begin(self.model, going_on=self.recorder is not None)
@@ -92,47 +95,67 @@ class PastNetCallback(keras.callbacks.Callback):
                 self.recorder.restart(self._count.step)
         # A subclassed model may only be built by its first batch.
         elif self.model.built and self.model.weights:
-            self._start()
+            try:
+                self._start()
+            except PastNetError as error:
+                return error
+        return None
 
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begins a log, or goes on with that of the `fit` before."""
+        wrong = self._begin_fit()
+        if wrong is not None:
+            raise wrong
+
+    @noted("Could not see what is held")
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Remembers where an execution of several steps begins, and sees what is held."""
         self._begin = batch
         if self.recorder is not None:
             self.recorder.observe()
 
+    @noted("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Counts the steps made, and records where that is due."""
-        step = self._count.advance(self.model, batch - self._begin + 1)
+        # Those that couldn't be counted are counted with the next ones.
+        self._uncounted += batch - self._begin + 1
+        step = self._count.advance(self.model, self._uncounted)
+        self._uncounted = 0
         if self.recorder is None:
             self._start_late()
         else:
             self.recorder.record(step)
 
+    @noted("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Copies the past values where they are those of an epoch."""
         if self.recorder is not None and self._settings["past"] == "epoch":
             self.recorder.sync()
 
+    @noted("Could not write records")
     def on_train_end(self, logs: Any = None) -> None:
         """Writes what waits; another `fit` may go on."""
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
 
+    @noted("Could not close the log")
     def close(self) -> None:
         """Closes the log. It also closes when the program ends."""
-        if self.recorder is not None:
-            self.recorder.close()
-            self.recorder = None
+        recorder, self.recorder = self.recorder, None
+        if recorder is not None:
+            recorder.close()
+
+    @property
+    def _notes(self) -> Notes:
+        """What went wrong is shown in the tab, where there is a log."""
+        return self._early if self.recorder is None else self.recorder.notes
 
     def _start(self) -> None:
         self._recorded = self.model
         self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
 
+    @noted("Could not record the model")
     def _start_late(self) -> None:
         # Training runs, so that nothing may raise any more.
-        if self._recorded is self.model:
-            return
-        try:
+        if self._recorded is not self.model:
             self._start()
-        except Exception as error:
-            self._notes.add("Could not record the model", error)

@@ -48,12 +48,15 @@ class Feed:
         self._notes = notes
         self._noted = 0
         self._told_of: dict[tuple[str, int, int], Violation] = {}
+        self._missed = False
+        self._earlier: set[tuple[str, int, int]] = set()
         self._owned = [
             (record, record.found.variable)
             for record in self._records
             if isinstance(record.found.variable, MaskedWeight)
         ]
         self._version: tuple[int, ...] | None = None
+        self._seen: tuple[int, ...] | None = None
         self._told: dict[tuple[str, str], bytes] = {}
         starts = np.cumsum([0, *(record.axis.channels for record in self._records)])
         self._spans = [slice(a, b) for a, b in pairwise(starts.tolist())]
@@ -76,8 +79,10 @@ class Feed:
         self._version = None
         self._told.clear()
         self._told_of.clear()
+        self._missed = False
         if self._audit is not None:
             self._audit.restart()
+            self._earlier = {_key(one) for one in self._audit.violations}
 
     def observe(self) -> None:
         """Sees what is held before the next update moves it. Quick."""
@@ -88,7 +93,7 @@ class Feed:
             self._notes.add("Could not see what is held", error)
 
     def violations(self, step: int) -> list[Violation]:
-        """Held weights that moved, as far as that is new.
+        """Held weights that moved, as far as that is new; `told` says that they were handed on.
 
         Args:
             step: of the record.
@@ -99,21 +104,34 @@ class Feed:
             found = self._audit.check(step)
         except Exception as error:
             self._notes.add("Could not audit held weights", error)
+            self._missed = True
             return []
+        if self._missed:
+            # Also what a check that failed had found.
+            found, self._missed = self._of_this_lineage(), False
         for text in self._audit.notes[self._noted :]:
             self._notes.add(text)
         self._noted = len(self._audit.notes)
         return [one for one in found if self._worth_telling(one)]
 
     def late_violations(self) -> list[Violation]:
-        """Those that have grown since they were told."""
-        found = [] if self._audit is None else self._audit.violations
-        late = [one for one in found if self._told_of.get(_key(one), one) != one]
-        self._told_of.update({_key(one): one for one in late})
-        return late
+        """Those that have grown since they were told, or couldn't be told."""
+        return [one for one in self._of_this_lineage() if self._told_of.get(_key(one)) != one]
+
+    def told(self, masks: Sequence[MaskOffer] = (), violations: Sequence[Violation] = ()) -> None:
+        """Takes note of what was handed on; anything else is told again.
+
+        Args:
+            masks: all that `changes` gave.
+            violations: of those that `violations` or `late_violations` gave.
+        """
+        self._told.update({(one.variable, one.mask): one.packed.tobytes() for one in masks})
+        self._told_of.update({_key(one): one for one in violations})
+        if masks:
+            self._version = self._seen
 
     def changes(self, *, due: bool = False) -> list[MaskOffer]:
-        """The masks that changed since the last call; quick where none did.
+        """The masks that changed since they were told; quick where none did.
 
         Args:
             due: whether to look also for those that came by loading weights into layers that own
@@ -124,7 +142,6 @@ class Feed:
         version = (*known, *(masked.version for _, masked in self._owned))
         if version == self._version and not (due and self._owned):
             return []
-        self._version = version
         if state is not None:
             state.origin = state.origin or self._own_origin()
         offers = []
@@ -132,11 +149,19 @@ class Feed:
             masks = _masks_of(record, state)
             if masks is not None:
                 offers += self._follow(record, span, *masks)
+        self._seen = version
+        if not offers:
+            self._version = version
         return offers
 
     def shares(self) -> tuple[Floats, Floats]:
         """Share of each channel that is kept, and that masks let an update change."""
         return self._kept, self._through
+
+    def _of_this_lineage(self) -> list[Violation]:
+        found = [] if self._audit is None else self._audit.violations
+        earlier = self._earlier - self._told_of.keys()
+        return [one for one in found if _key(one) not in earlier]
 
     def _worth_telling(self, violation: Violation) -> bool:
         """One that goes on is told again when it is twice as long, or twice as far."""
@@ -144,9 +169,7 @@ class Feed:
         if told is not None:
             longer = _duration(violation) >= 2 * _duration(told)
             farther = violation.largest >= 2 * told.largest
-            if not (longer or farther or violation.cause != told.cause):
-                return False
-        self._told_of[_key(violation)] = violation
+            return longer or farther or violation.cause != told.cause
         return True
 
     def _follow(
@@ -163,7 +186,6 @@ class Feed:
             if before is None and mask.all():
                 continue
             if before != offer.packed.tobytes():
-                self._told[name, word] = offer.packed.tobytes()
                 offers.append(offer)
         return offers
 

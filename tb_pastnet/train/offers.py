@@ -70,7 +70,7 @@ class Offers:
         Args:
             sequence: its number.
             step: the step that it shows.
-            action: what the schedule says of it.
+            action: what the schedule says of it; its past step is known.
         """
         # Before the past values are replaced.
         function = self._function(action.compare)
@@ -79,7 +79,8 @@ class Offers:
         values[KEPT], through = self._feed.shares()
         values[TRAINABLE] = through * np.repeat(flags, self._widths)
         rate = self._learning_rate(step)
-        return Offer(sequence, step, action.past_step, time.time(), rate, values, function)
+        past_step = step if action.past_step is None else action.past_step
+        return Offer(sequence, step, past_step, time.time(), rate, values, function)
 
     def _function(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:

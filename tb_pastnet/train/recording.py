@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from tb_pastnet.core.names import RunName, lineage_directory
 from tb_pastnet.train.feed import Feed
-from tb_pastnet.train.log.batch import Batch
+from tb_pastnet.train.log.batch import Batch, Offer
 from tb_pastnet.train.log.functions import Functions
 from tb_pastnet.train.log.lineage import Describer
-from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.log.notes import Notes, noted
 from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.measure.schedule import Action, Schedule
@@ -73,6 +73,11 @@ class Recording:
                 raise unwritable(os.fspath(logdir), error) from error
 
     @property
+    def notes(self) -> Notes:
+        """What went wrong so far, and how often."""
+        return self._notes
+
+    @property
     def last_step(self) -> int | None:
         """The last step that was seen; None before the first."""
         return self._schedule.last
@@ -82,6 +87,7 @@ class Recording:
         """Whether nothing is left to do, or it is that of another process."""
         return self._closed or not self._writes or os.getpid() != self._pid
 
+    @noted("Could not make a record")
     def record(self, step: int) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
@@ -92,10 +98,10 @@ class Recording:
             return
         try:
             self._advance(int(step))
-        except Exception as error:
-            self._notes.add("Could not make a record", error)
-        self._feed.observe()
+        finally:
+            self._feed.observe()
 
+    @noted("Could not see what is held")
     def observe(self) -> None:
         """Sees what is `trainable` before an update, where that was changed since the last one.
 
@@ -105,28 +111,23 @@ class Recording:
         if not self._idle:
             self._feed.observe()
 
+    @noted("Could not copy the past values")
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
-        if self._idle:
-            return
-        try:
-            self._offers.copy(self._schedule.sync())
-        except Exception as error:
-            self._notes.add("Could not copy the past values", error)
+        if not self._idle:
+            self._copy(self._schedule.sync())
 
+    @noted("Could not begin a new lineage")
     def restart(self, initial_step: int) -> None:
         """Begins a new lineage because training begins anew, or goes back to a checkpoint.
 
         Args:
             initial_step: the step of the values now.
         """
-        if self._idle:
-            return
-        try:
+        if not self._idle:
             self._restart(initial_step)
-        except Exception as error:
-            self._notes.add("Could not begin a new lineage", error)
 
+    @noted("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
         """Waits until all records so far are written.
 
@@ -144,6 +145,7 @@ class Recording:
         self._tell_late()
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
+    @noted("Could not close the log")
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
 
@@ -179,25 +181,51 @@ class Recording:
             start = self._schedule.last
             self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
         action = self._schedule.advance(step)
-        self._tell_masks(self._sink, step, due=action.record)
-        if action.record:
-            self._offer(self._sink, step, action)
-        elif action.copy is not None:
-            self._offers.copy(action.copy)
+        try:
+            if action.record:
+                self._offer(self._sink, step, action)
+            else:
+                self._tell_masks(self._sink, step)
+        finally:
+            # Also where no record could be made, so that the next one has its past.
+            if action.copy is not None and not self._schedule.knows(action.copy):
+                self._copy(action.copy)
 
     def _offer(self, sink: Sink, step: int, action: Action) -> None:
-        if not sink.offer(lambda sequence: self._offers.make(sequence, step, action)):
-            self._notes.add("Could not keep up with the records: the queue was full")
-        if action.copy is not None and action.copy != action.compare:
-            self._offers.copy(action.copy)
+        if action.past_step is None:
+            self._tell_masks(sink, step)
+            sink.drop()
+            self._notes.add("Could not make a record: its past values are unknown")
+            return
+        try:
+            if not sink.offer(lambda sequence: self._make(sink, sequence, step, action)):
+                self._notes.add("Could not keep up with the records: the queue was full")
+        finally:
+            self._tell_violations(sink, step)
+
+    def _make(self, sink: Sink, sequence: int, step: int, action: Action) -> Offer:
+        # Before the record that they are in force in, and which can't be right without them.
+        self._tell_masks(sink, step, due=True)
+        made = self._offers.make(sequence, step, action)
+        if action.copy == action.compare:
+            self._schedule.copied(action.compare)
+        return made
+
+    def _copy(self, number: int) -> None:
+        self._offers.copy(number)
+        self._schedule.copied(number)
+
+    def _tell_violations(self, sink: Sink, step: int) -> None:
         violations = self._feed.violations(step)
         if violations:
             sink.violations(step, violations)
+            self._feed.told(violations=violations)
 
-    def _tell_masks(self, sink: Sink, step: int, *, due: bool = True) -> None:
+    def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
         offers = self._feed.changes(due=due)
         if offers:
             sink.masks(step, offers)
+            self._feed.told(masks=offers)
 
     def _tell_late(self) -> None:
         """What else is known: masks that changed after the last step are in force from the next."""
@@ -208,7 +236,8 @@ class Recording:
             late = self._feed.late_violations()
             if late:
                 self._sink.violations(step, late)
-            self._tell_masks(self._sink, step + 1)
+                self._feed.told(violations=late)
+            self._tell_masks(self._sink, step + 1, due=True)
         except Exception as error:
             self._notes.add("Could not record masks", error)
 
@@ -222,7 +251,7 @@ class Recording:
             self._feed.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
-            self._offers.copy(copy)
+            self._copy(copy)
 
     def _new_segments(self) -> Segments:
         name = lineage_directory(self._run.ordinal, self._run.lineage)

@@ -147,7 +147,7 @@ class Recorder(Recording):
         super()._restart(step)
         if self._site.current is not self._session():
             self._schedule = Schedule(self._schedule.every, self._schedule.past, step)
-            self._offers.copy(0)
+            self._copy(0)
             self._session = weakref.ref(self._site.current)
         self._origin()
 

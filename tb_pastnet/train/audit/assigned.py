@@ -6,6 +6,7 @@ What a compiled step does isn't counted, nor what an optimizer of Keras does eag
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
@@ -22,9 +23,11 @@ class _Counted:
         self.count = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        caller = str(sys._getframe(1).f_globals.get("__name__"))
-        if tf.executing_eagerly() and not caller.startswith(_OPTIMIZERS):
-            self.count += 1
+        # Whatever fails here, it isn't the user's assignment.
+        with suppress(Exception):
+            caller = str(sys._getframe(1).f_globals.get("__name__"))
+            if tf.executing_eagerly() and not caller.startswith(_OPTIMIZERS):
+                self.count += 1
         return self._method(*args, **kwargs)
 
 

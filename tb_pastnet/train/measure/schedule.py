@@ -17,13 +17,13 @@ class Action(NamedTuple):
     Attributes:
         record: whether a record is due.
         compare: the copy that it is compared with.
-        past_step: the step of that copy.
-        copy: the copy to take after it, None for none.
+        past_step: the step of that copy; None where it isn't known, because it couldn't be taken.
+        copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
     """
 
     record: bool
     compare: int
-    past_step: int
+    past_step: int | None
     copy: int | None
 
 
@@ -47,9 +47,12 @@ class Schedule:
 
     Example:
         >>> schedule = Schedule(every=10, past="previous", start=0)
-        >>> actions = {step: schedule.advance(step) for step in range(1, 11)}
-        >>> actions[9].copy, actions[10].record, actions[10].past_step
-        (0, True, 9)
+        >>> actions = {step: schedule.advance(step) for step in range(1, 10)}
+        >>> actions[9].copy
+        0
+        >>> schedule.copied(0)
+        >>> schedule.advance(10)[:3]
+        (True, 0, 9)
     """
 
     def __init__(self, every: int, past: str | int, start: int | None = 0) -> None:
@@ -73,6 +76,18 @@ class Schedule:
         """Whether a step isn't later than the last one."""
         return self._last is not None and step <= self._last
 
+    def knows(self, copy: int) -> bool:
+        """Whether a copy holds the values of a known step."""
+        return self._steps[copy] is not None
+
+    def copied(self, copy: int) -> None:
+        """Takes note that a copy was taken at the last step seen.
+
+        Args:
+            copy: which.
+        """
+        self._steps[copy] = self._last
+
     def restart(self, step: int | None) -> int | None:
         """Begins anew at a step, after training went back.
 
@@ -86,7 +101,7 @@ class Schedule:
         self._unknown = step is None
         if self.past == "initial":
             return None
-        self._steps = [step, *[None] * (self.copies - 1)]
+        self._steps = [None] * self.copies
         return 0
 
     def sync(self) -> int:
@@ -95,7 +110,7 @@ class Schedule:
         Returns:
             The copy to take now.
         """
-        self._steps[0] = self._last
+        self._steps[0] = None
         return 0
 
     def advance(self, step: int) -> Action:
@@ -109,7 +124,7 @@ class Schedule:
         """
         if self._unknown:
             self._last, self._unknown = step - 1, False
-            self._steps[0] = step - 1 if self._steps[0] is None else self._steps[0]
+            self._steps[0] = step - 1
         previous = step - 1 if self._last is None else self._last
         self._last = step
         record = step // self.every > previous // self.every
@@ -117,8 +132,8 @@ class Schedule:
         past_step = self._steps[compare]
         copy = self._copy(step, step - previous, record)
         if copy is not None:
-            self._steps[copy] = step
-        return Action(record, compare, step - 1 if past_step is None else past_step, copy)
+            self._steps[copy] = None
+        return Action(record, compare, past_step, copy)
 
     def _compare(self, step: int) -> int:
         taken = [(at, copy) for copy, at in enumerate(self._steps) if at is not None]

@@ -170,7 +170,7 @@ def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, cap
         recorder.sync()
         recorder.restart(1)
         recorder.record("a step")
-    train(recorder, weight, [4])
+    train(recorder, weight, [4, 5])
     recorder.close()
     logs = read_lineages(tmp_path)
     notes = logs[-1].last.notes

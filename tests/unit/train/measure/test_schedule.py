@@ -16,6 +16,7 @@ def run(schedule, steps):
             records.append((step, action.past_step, held[action.compare]))
         if action.copy is not None:
             held[action.copy] = step
+            schedule.copied(action.copy)
     return records
 
 
@@ -66,6 +67,7 @@ def test_epoch_follows_sync():
     schedule = Schedule(2, "epoch")
     assert run(schedule, range(1, 5)) == [(2, 0, 0), (4, 0, 0)]
     assert schedule.sync() == 0
+    schedule.copied(0)
     assert schedule.advance(5) == Action(False, 0, 4, None)
     assert schedule.advance(6) == Action(True, 0, 4, None)
 
@@ -97,7 +99,37 @@ def test_steps_that_go_back_begin_anew():
     assert schedule.goes_back(10)
     assert not schedule.goes_back(11)
     assert schedule.restart(5) == 0
+    schedule.copied(0)
     assert schedule.advance(6) == Action(True, 0, 5, 0)
+
+
+@pytest.mark.parametrize("past", ["previous", "record", 1])
+def test_a_copy_that_could_not_be_taken_is_of_no_known_step(past):
+    schedule = Schedule(1, past)
+    assert schedule.advance(1) == Action(True, 0, 0, 0)
+    assert not schedule.knows(0)
+    assert schedule.advance(2) == Action(True, 0, None, 0)
+    schedule.copied(0)
+    assert schedule.advance(3) == Action(True, 0, 2, 0)
+
+
+def test_of_several_copies_an_older_one_stands_in():
+    schedule = Schedule(1, 2)
+    for step in (1, 2, 3):
+        schedule.copied(schedule.advance(step).copy)
+    unknown = schedule.advance(4).copy
+    assert not schedule.knows(unknown)
+    assert schedule.advance(5).past_step == 3
+    # That of step 4, which step 6 was to be compared with.
+    assert schedule.advance(6).past_step == 3
+
+
+def test_neither_a_restart_nor_sync_is_believed_before_it_has_copied():
+    schedule = Schedule(1, "epoch", 3)
+    assert schedule.sync() == 0
+    assert schedule.advance(4).past_step is None
+    assert schedule.restart(1) == 0
+    assert schedule.advance(2).past_step is None
 
 
 def test_the_initial_copy_survives_a_restart():

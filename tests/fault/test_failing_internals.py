@@ -1,0 +1,89 @@
+"""Any exception at any internal call: training goes on as if nobody observed it."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core.statistics import NORM
+from tests.fault.injected import Injector, Point
+from tests.fault.observed import STEPS, eagerly, train
+from tests.recorded import read_one
+
+pytestmark = [
+    pytest.mark.promise("failing_internals"),
+    pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning"),  # of tf.data
+]
+
+SETTINGS = ({"every": 1}, {"every": 2, "past": 3}, {"every": 3, "past": "epoch"})
+A_RUN = STEPS // 2
+
+
+@pytest.fixture(scope="module")
+def unobserved():
+    with eagerly():
+        yield train(None)
+
+
+def points_of(logdir, settings):
+    """Both ends of every call that the training thread makes in us."""
+    counter = Injector()
+    train(logdir, injector=counter, **settings)
+    return [Point(name, event) for name in sorted(counter.counts) for event in ("call", "return")]
+
+
+def check(logdir, whole, trained, caplog):
+    """What is in the log is right, and what isn't is counted."""
+    log, expected = read_one(logdir), read_one(whole)
+    last = log.last
+    assert last.closed
+    assert len(log.record_steps()) + last.thinned + last.dropped == last.offered
+    # Nobody can count a record that nobody knew to be due.
+    assert expected.last.offered - last.offered <= len(trained.raised)
+    number = {step: key for key, step in expected.steps.items()}
+    for key, step in log.steps.items():
+        other = number[step]
+        for variable, codes in log.codes.items():
+            good = expected.codes[variable][other]
+            rows = (
+                slice(None) if log.past_steps[key] == expected.past_steps[other] else [NORM, -2, -1]
+            )
+            np.testing.assert_array_equal(codes[key][rows], good[rows], f"{variable} at {step}")
+    final = {
+        (entry.variable, entry.mask): entry.through for _, entry in sorted(log.changes.items())
+    }
+    assert final == {
+        (entry.variable, entry.mask): entry.through for _, entry in sorted(expected.changes.items())
+    }
+    assert sum(last.notes.values()) >= len(trained.raised) - trained.silent
+    said = [record.getMessage() for record in caplog.records if record.name == "tb_pastnet"]
+    assert len(said) == len(set(said))
+    assert {text.split(". Training")[0] for text in said} == set(last.notes)
+
+
+def fail_at(tmp_path, caplog, unobserved, points, settings):
+    """How many of the points failed."""
+    raised = 0
+    for first in range(0, len(points), A_RUN):
+        logdir = tmp_path / str(first)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "tb_pastnet"):
+            trained = train(logdir, points[first : first + A_RUN], **settings)
+        assert trained.losses == unobserved.losses
+        assert trained.weights == unobserved.weights
+        check(logdir, tmp_path / "whole", trained, caplog)
+        raised += len(trained.raised)
+    return raised
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("settings", SETTINGS, ids=["previous", "k", "epoch"])
+def test_every_call_fails(tmp_path, caplog, unobserved, settings, figure):
+    points = points_of(tmp_path / "whole", settings)
+    random.Random(3).shuffle(points)
+    raised = fail_at(tmp_path, caplog, unobserved, points, settings)
+    assert raised > 0.8 * len(points)
+    figure(f"{raised:,} internal calls failed: 0 changed a loss or a weight")
