@@ -23,7 +23,7 @@ KERNEL = "conv1/kernel"
 def test_what_is_known_of_a_run(tmp_path: Path) -> None:
     first = files.LineageWriter(tmp_path, lineage=0xA, past="epoch", every=2)
     first.describe(0)
-    first.records(range(1, 11), notes={"slow disk": 2})
+    first.records(range(1, 11), notes={"slow disk": 2, "full": 3})
     files.write_run(tmp_path, steps=range(6, 16), ordinal=2, lineage=0xB, past="7")
     run = pastnet.read(tmp_path).runs["a"]
     assert (run.name, run.source, run.origin, run.past, run.every) == ("a", "sink", "9c1e", "7", 1)
@@ -36,7 +36,7 @@ def test_what_is_known_of_a_run(tmp_path: Path) -> None:
     assert run.wall_times.tolist() == [files.CREATED + step for step in run.steps]
     assert run.learning_rates.tolist() == [0.1] * 15
     assert (run.account.offered, run.account.shown, run.account.superseded) == (20, 15, 5)
-    assert run.notes == {"slow disk": 2}
+    assert list(run.notes.items()) == [("full", 3), ("slow disk", 2)]
     assert run.skipped == {"count": "dtype int32"}
     assert list(run.layers) == ["conv1", "block/conv2"]
     assert list(run.variables)[:2] == ["conv1/kernel", "conv1/bias"]
@@ -62,7 +62,7 @@ def test_the_overview_counts_channels(tmp_path: Path) -> None:
         assert (found.dtype, found.shape) == (np.int64, (30, 2))
         np.testing.assert_array_equal(found[:, 0], (states == name).sum(axis=1), name)
     assert made.moving[:, 1].tolist() == [6] * 30
-    assert made.nonfinite[:, 0].tolist() == [0, 0, 1, 1] + [0] * 26
+    assert made.nonfinite[:, 0].tolist() == [0, 0, 1, 1] + [0] * 16 + [1, 1] + [0] * 8
     delta = np.minimum(run.layers["conv1"].relative_delta, 1)
     right = [row[names == "moving"].mean() for row, names in zip(delta, states, strict=True)]
     np.testing.assert_allclose(made.mean_delta[:, 0], right, rtol=1e-6)

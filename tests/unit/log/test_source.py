@@ -24,6 +24,9 @@ def source(tmp_path: Path) -> FileSource:
     other = tmp_path / "other" / "events.out.tfevents.1"
     other.parent.mkdir()
     other.write_bytes(files.frame(files.scalar_event("loss", 1, 0.5)))
+    begun = tmp_path / "not begun" / "events.out.tfevents.1"
+    begun.parent.mkdir()
+    begun.touch()
     return FileSource(tmp_path)
 
 

@@ -17,6 +17,7 @@ from tests import event_files as files
 from tests import probed
 from tests.contract.test_http_api import sample_log
 from tests.tensorboards import board
+from tests.unit.log.test_records import CODES, STEPS
 
 FRAMES: dict[str, Callable[[Log], Any]] = {
     "log": lambda log: log.to_dataframe(),
@@ -79,6 +80,14 @@ def test_a_layer_has_a_row_for_each_record_and_channel(tmp_path: Path, pandas: A
     states = found["state"].to_numpy().reshape(30, 4)
     np.testing.assert_array_equal(states, layer.states(threshold=1e9))
     assert layer.to_dataframe()["state"].eq("moving").all()
+
+
+def test_numbers_of_weights_are_whole(tmp_path: Path, pandas: Any) -> None:
+    writer = files.LineageWriter(tmp_path)
+    writer.describe(0)
+    writer.records(STEPS, {"conv1/kernel": CODES})
+    layer = pastnet.read(tmp_path).runs["a"].layers["conv1"]
+    assert sorted(layer.to_dataframe()["nonfinite"].unique()) == [0, 2, 3]
 
 
 def test_a_log_tells_its_runs_apart(tmp_path: Path, pandas: Any) -> None:
