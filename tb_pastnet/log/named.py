@@ -38,7 +38,9 @@ class Named(Mapping[str, Thing]):
         self._root = root
 
     def __getitem__(self, name: str) -> Thing:
-        return self._things[resolve(name, self._things, self._kind, self._root)]
+        if name not in self._things:
+            name = resolve(name, self._things, self._kind, self._root)
+        return self._things[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._things

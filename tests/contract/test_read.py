@@ -120,6 +120,7 @@ def compare(logdir: Path, loader: str, story: Callable[[Path], None]) -> None:
 
 
 @pytest.mark.prove
+@pytest.mark.promise("hostile_names")
 @pytest.mark.parametrize("loader", LOADERS)
 def test_all_hostile_names_are_read_back_verbatim(tmp_path: Path, loader: str) -> None:
     hostile(tmp_path)
