@@ -79,8 +79,14 @@ def same(found: list[Any], expected: Any, form: str) -> bool:
     return np.array_equal(np.asarray(found, expected.dtype), expected, equal_nan=expected.dtype.kind == "f")  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("log", [sample_log, hostile.hostile], ids=["sample", "hostile"])
+@pytest.mark.parametrize(
+    ("log", "form"),
+    [
+        *((sample_log, form) for form in FORMATS),
+        (hostile.hostile, "csv"),
+        *(pytest.param(hostile.hostile, form, marks=pytest.mark.prove) for form in FORMATS[1:]),
+    ],
+)
 def test_what_is_exported_is_what_is_read(tmp_path: Path, form: str, log: Any) -> None:
     logdir = tmp_path / "log"
     log(logdir)
@@ -132,9 +138,13 @@ def test_the_columns_are_those_of_a_dataframe(tmp_path: Path) -> None:
 @pytest.mark.promise("hostile_names")
 def test_no_name_of_the_log_is_a_path(tmp_path: Path) -> None:
     hostile.hostile(tmp_path / "log")
-    exported(tmp_path / "log", tmp_path / "out", "npz", "--tables", ALL)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "out"]
-    for path in (tmp_path / "out").rglob("*"):
+    exported(tmp_path / "log", tmp_path / "out", "csv", "--tables", "layers")
+    tables = "--tables", "channels"
+    exported(tmp_path / "log", tmp_path / "more", "csv", *tables, "--run", "__proto__")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "more", "out"]
+    paths = [*(tmp_path / "out").rglob("*"), *(tmp_path / "more").rglob("*")]
+    assert len(paths) > 2 * (len(hostile.RUNS) + len(hostile.LAYERS))
+    for path in paths:
         assert path.name.replace(".", "").replace("-", "").replace("_", "").isalnum()
         assert path.name.isascii()
         assert len(path.name) <= 60
