@@ -117,6 +117,21 @@ def test_what_is_exported_is_what_is_read(tmp_path: Path, form: str, log: Any) -
                 assert same(found[column], getattr(variable, column).ravel(), form), column
 
 
+def test_numbers_of_a_csv_are_exact(tmp_path: Path) -> None:
+    from tb_pastnet.cli.formats import write_csv
+
+    double = [0.1, 1e-10, 1e20, 5e-324, -0.0, 1 / 3, 20.0, np.inf, np.nan]
+    single = np.array(double, np.float32)
+    write_csv(tmp_path / "x.csv", {"d": np.array(double), "s": single})
+    found = from_csv(tmp_path / "x.csv", {})
+    assert same(found["d"], double, "csv")
+    assert same(found["s"], single, "csv")
+    assert found["s"][0] == "0.1"
+    assert found["d"][-1] == ""
+    back = [float(cell or "nan") for cell in found["d"]]
+    assert np.signbit(back).tolist() == np.signbit(double).tolist()
+
+
 def test_the_columns_are_those_of_a_dataframe(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas isn't installed: an extra of its own")
     sample_log(tmp_path / "log")
