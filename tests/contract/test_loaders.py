@@ -178,6 +178,7 @@ def test_an_empty_log_directory_is_an_empty_index(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.promise("changed_layers")
 def test_a_layer_with_a_new_shape_starts_a_new_series(tmp_path: Path) -> None:
     files.write_run(tmp_path, steps=range(20), ordinal=1, layers={"conv1": 4, "gone": 2})
     files.write_run(tmp_path, steps=range(20, 40), ordinal=2, layers={"conv1": 8, "new": 3})

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests import event_files as files
 from tests.both_loaders import in_both, the_run
 from tests.tensorboards import Board
+
+pytestmark = pytest.mark.promise("back_in_time")
 
 
 def test_a_restart_that_goes_back_gives_one_picture(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ class Injector:
         point = self._point
         if point is None or (name, self.counts[name]) != (point.function, point.nth):
             return None
-        self.silent = any(one in ("cause", "begin") for one in _stack(frame, "evidence.py"))
+        self.silent = bool({"cause", "begin"} & {*_stack(frame, "evidence.py")})
+        self.silent |= any(_stack(frame, "reading.py"))
         if point.event == "call":
             self._raise()
         frame.f_trace_lines = False

@@ -29,6 +29,7 @@ def check(log, steps):
         assert list(dict.fromkeys(log.tags[tag])) == sorted(set(log.tags[tag]))
 
 
+@pytest.mark.promise("full_disk")
 @pytest.mark.parametrize("nth", range(1, OPERATIONS + 1))
 def test_the_nth_operation_fails(tmp_path, monkeypatch, nth):
     Failing(monkeypatch, lambda count: count == nth)
@@ -47,6 +48,7 @@ def test_the_nth_operation_fails(tmp_path, monkeypatch, nth):
     assert log.record_steps() == list(range(10, 31))
 
 
+@pytest.mark.promise("full_disk")
 @pytest.mark.parametrize("nth", range(1, OPERATIONS + 1, 5))
 def test_full_for_a_while_then_freed(tmp_path, monkeypatch, nth):
     Failing(monkeypatch, lambda count: nth <= count < nth + 12)
@@ -66,6 +68,7 @@ def test_full_for_a_while_then_freed(tmp_path, monkeypatch, nth):
     assert len(log.record_steps()) + log.last.dropped == 60
 
 
+@pytest.mark.promise("kill_9")
 def test_kill_9_loses_no_acknowledged_change(tmp_path):
     random.seed(7)
     last = 0
@@ -88,6 +91,7 @@ def test_kill_9_loses_no_acknowledged_change(tmp_path):
         assert probed(log) >= set(range(first, last + 1))
 
 
+@pytest.mark.promise("ends")
 def test_a_forked_child_changes_nothing(tmp_path):
     process = start(tmp_path, "fork")
     _, err, code = finish(process)

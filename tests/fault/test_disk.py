@@ -15,6 +15,8 @@ from tb_pastnet.train.log import writer as writer_module
 from tests.fault.sinking import make_sink, offer
 from tests.recorded import read_one
 
+pytestmark = pytest.mark.promise("full_disk")
+
 ROOT = Path(__file__).parents[2]
 OPERATIONS = 24
 

@@ -27,6 +27,7 @@ def finish(process):
     return [int(line) for line in out.split()], err, process.returncode
 
 
+@pytest.mark.promise("kill_9")
 def test_kill_9_at_random_points_loses_no_acknowledged_record(tmp_path):
     random.seed(5)
     last = 0
@@ -54,6 +55,7 @@ def test_kill_9_at_random_points_loses_no_acknowledged_record(tmp_path):
     assert set(acknowledged) <= known
 
 
+@pytest.mark.promise("ends")
 @pytest.mark.parametrize(
     ("end", "code", "text"),
     [
@@ -75,6 +77,7 @@ def test_every_end(tmp_path, end, code, text):
     assert (log.record_steps() == list(range(1, 41))) or not in_order
 
 
+@pytest.mark.promise("failing_internals")
 def test_an_interrupt_in_the_middle_of_a_write(tmp_path):
     acknowledged, errors, returned = finish(start(tmp_path, "interrupt"))
     assert returned != 0
@@ -85,6 +88,7 @@ def test_an_interrupt_in_the_middle_of_a_write(tmp_path):
     assert len(log.record_steps()) + log.last.dropped == log.last.offered
 
 
+@pytest.mark.promise("failing_internals")
 def test_a_blocked_disk_does_not_keep_the_program(tmp_path):
     process = start(tmp_path, "blocked")
     begun = time.monotonic()
@@ -93,6 +97,7 @@ def test_a_blocked_disk_does_not_keep_the_program(tmp_path):
     assert time.monotonic() - begun < 20  # the sink's 2 s, and a start on a busy machine; not 60
 
 
+@pytest.mark.promise("ends")
 def test_a_forked_child_leaves_the_files_alone(tmp_path):
     _, errors, returned = finish(start(tmp_path, "fork"))
     assert returned == 0, errors

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 TRAINING = """
@@ -62,6 +64,7 @@ def train(backup: Path, kill_at: int) -> list[dict[str, object]]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.promise("kill_9")
 def test_a_killed_training_goes_on_with_its_masks(tmp_path):
     """Killed within epochs 2, 4 and 5, of four batches each; a whole one beside it."""
     whole = train(tmp_path / "whole", 0)[1:]

@@ -17,6 +17,8 @@ import pytest
 from tests.recorded import read_lineages
 from tests.tensorboards import LOADERS, board
 
+pytestmark = pytest.mark.promise("kill_9")
+
 ROOT = Path(__file__).parents[2]
 KILLS = 20
 

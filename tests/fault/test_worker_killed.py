@@ -42,6 +42,7 @@ print(json.dumps([step, flushed, time.monotonic() - begin]))
 """
 
 
+@pytest.mark.promise("kill_9")
 def test_the_chief_keeps_what_it_has(tmp_path: Path):
     given = {"logdir": str(tmp_path), "dies": DIES}
     chief, other = Workers().started()

@@ -156,6 +156,7 @@ def test_a_deleted_directory_costs_what_was_in_it(tmp_path, model, weight):
     recorder.close()
 
 
+@pytest.mark.promise("failing_internals")
 def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, caplog):
     recorder = Recorder(tmp_path, model, every=1, initial_step=0, learning_rate=lambda: 1 / 0)
     train(recorder, weight, [1])
