@@ -5,103 +5,135 @@ The same picture is that of a training that nobody killed: the same states and d
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from tests.recorded import read_lineages
+from tests.recorded import Recorded, read_lineages
 from tests.tensorboards import LOADERS, board
 
-pytestmark = pytest.mark.promise("kill_9")
-
 ROOT = Path(__file__).parents[2]
-KILLS = 20
-
-TRAINING = """
-import os, sys
-import keras, numpy as np
-import tb_pastnet as pastnet
-
-logdir, saved = sys.argv[1], sys.argv[2]
-if saved and os.path.exists(saved):
-    model = keras.models.load_model(saved)
-else:
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8), keras.layers.Dense(1)])
-    model.compile(keras.optimizers.Adam(0.01), "mse")
-x = np.random.default_rng(0).normal(size=(40, 6))
-y = x.sum(axis=1)
-
-class Save(keras.callbacks.Callback):
-    # Not BackupAndRestore: killed while it saves, it can't be restored.
-    def on_train_batch_end(self, batch, logs=None):
-        if callback.recorder.flush():
-            print(callback.recorder.last_step, flush=True)
-        if callback.recorder.last_step % 5 == 0:
-            self.model.save(saved + ".new.keras")
-            os.replace(saved + ".new.keras", saved)
-
-callback = pastnet.PastNetCallback(logdir, every=1)
-# Unshuffled, and one batch an epoch: resumed at any step, the next batch is the same.
-saving = [Save()] if saved else []
-epochs = int(sys.argv[3]) - int(model.optimizer.iterations)
-model.fit(x[:4], y[:4], epochs=epochs, batch_size=4, shuffle=False, verbose=0,
-          callbacks=[callback, *saving])
-"""
+KILLS = 200
 
 
-def command(logdir: Path, saved: str, steps: int) -> list[str]:
-    return [sys.executable, "-c", TRAINING, str(logdir), saved, str(steps)]
+class Ended(NamedTuple):
+    """What came of a training: acknowledged steps, its exit code (negative: a signal), its errors."""
+
+    acknowledged: list[int]
+    code: int
+    seconds: float
+
+
+class Trainings:
+    """Trainings one after the other, each in a process forked from one that has imported Keras."""
+
+    def __init__(self, errors: Path) -> None:
+        self.errors = errors
+        self._stderr = errors.open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fault.training"],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+    def train(
+        self, logdir: Path, saved: Path | str = "", steps: int = 30, end: str = "", kill: int = 0
+    ) -> Ended:
+        """Trains, and kills it some time after so many lines that acknowledge a step."""
+        assert self._process.stdin is not None
+        order = [str(logdir), str(saved), steps, end]
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        pid = self._told()["pid"]
+        acknowledged: list[int] = []
+        last = time.monotonic()
+        while not isinstance(told := self._told(), dict):
+            acknowledged.append(told)
+            last = time.monotonic()
+            if len(acknowledged) == kill:
+                time.sleep(random.uniform(0, 0.02))
+                os.kill(pid, signal.SIGKILL)
+        return Ended(acknowledged, told["status"], time.monotonic() - last)
+
+    def _told(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, self.errors.read_text()[-3000:]
+        return json.loads(line)
+
+    def close(self) -> None:
+        self._process.communicate()
+        self._stderr.close()
+
+
+@pytest.fixture(scope="module")
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trainings]:
+    made = Trainings(tmp_path_factory.mktemp("errors") / "errors.txt")
+    yield made
+    made.close()
 
 
 @pytest.mark.prove
-def test_kill_9_while_keras_trains(tmp_path):
+@pytest.mark.promise("kill_9")
+def test_kill_9_while_keras_trains(tmp_path: Path, trainings: Trainings, figure: Any) -> None:
     random.seed(7)
-    acknowledged: list[int] = []
-    for _ in range(KILLS):
-        process = subprocess.Popen(
-            command(tmp_path / "killed", str(tmp_path / "saved.keras"), 2000),
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        for _ in range(random.randint(5, 40)):
-            line = process.stdout.readline()
-            assert line, process.communicate()[1]
-            acknowledged.append(int(line))
-        time.sleep(random.uniform(0, 0.01))
-        process.kill()
-        out, _ = process.communicate(timeout=60)
-        acknowledged += [int(line) for line in out.split()]
-    lineages = read_lineages(tmp_path / "killed")
-    assert len(lineages) == KILLS
+    kills = KILLS
+    acknowledged: set[int] = set()
+    opened = 0
+    for number in range(kills):
+        ended = trainings.train(
+            tmp_path / "killed", tmp_path / "saved.keras", 100_000, kill=random.randint(3, 30)
+        )
+        assert ended.code == -signal.SIGKILL
+        acknowledged |= set(ended.acknowledged)
+        for loader in LOADERS:
+            with board(tmp_path, loader) as here:
+                (run,) = here.json("/index")["runs"]
+                assert len(run["lineages"]) == number + 1
+                assert run["last_step"] >= max(acknowledged)
+                assert run["account"]["unreadable"] == run["account"]["dropped"] == 0
+                opened += 1
+    known = check(read_lineages(tmp_path / "killed"), kills)
+    assert acknowledged <= known
+    assert known == set(range(1, max(known) + 1))
+    same_picture(tmp_path, trainings, max(known), kills)
+    assert opened == 2 * kills
+    figure(
+        f"{kills} kills of a Keras training: 0 of {len(acknowledged):,} acknowledged steps lost, "
+        f"{opened} of {2 * kills} opened in both loaders, resumed {kills} of {kills} times into the "
+        f"picture of one that nobody killed"
+    )
+
+
+def check(lineages: list[Recorded], kills: int) -> set[int]:
+    """All steps that are there. Resumed, each lineage goes on where one before it was."""
+    assert len(lineages) == kills
     assert len({log.description.origin for log in lineages}) == 1
     for log in lineages:
         steps = log.record_steps()
         assert steps == list(range(steps[0], steps[0] + len(steps)))
         assert log.record_past_steps() == [step - 1 for step in steps]
-    known = {step for log in lineages for step in log.record_steps()}
-    assert set(acknowledged) <= known
-    # Resumed at a checkpoint of five steps, each goes on where one before it was, without a gap.
-    assert known == set(range(1, max(known) + 1))
-    assert max(known) > KILLS
-    same_picture(tmp_path, max(known))
+    return {step for log in lineages for step in log.record_steps()}
 
 
-def same_picture(logdir: Path, steps: int) -> None:
+def same_picture(logdir: Path, trainings: Trainings, steps: int, kills: int) -> None:
     """What the tab shows is what it shows of the same training, never killed."""
-    done = subprocess.run(
-        command(logdir / "whole", "", steps), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    assert trainings.train(logdir / "whole", "", steps).code == 0
     for loader in LOADERS:
         with board(logdir, loader) as here:
             runs = {run["name"]: run for run in here.json("/index")["runs"]}
             assert set(runs) == {"killed", "whole"}
-            assert len(runs["killed"]["lineages"]) == KILLS
+            assert len(runs["killed"]["lineages"]) == kills
             assert runs["killed"]["records"] == steps
             assert runs["killed"]["origin"] == runs["whole"]["origin"]
             for layer in ("dense", "dense_1"):
@@ -110,3 +142,33 @@ def same_picture(logdir: Path, steps: int) -> None:
                 assert header["account"]["unreadable"] == 0
                 for name in ("steps", "past_steps", "state", "delta"):
                     np.testing.assert_array_equal(killed[name], whole[name])
+
+
+@pytest.mark.prove
+@pytest.mark.promise("ends")
+@pytest.mark.parametrize(
+    ("end", "code", "closed"),
+    [
+        ("", 0, True),
+        ("raise", 1, True),
+        ("exit", 3, True),
+        ("_exit", 4, False),
+        ("sigterm", -15, False),
+        ("interrupt", -2, True),
+        ("fork", 0, True),
+        ("thread", 0, True),
+    ],
+)
+def test_every_end_of_a_keras_training(
+    tmp_path: Path, trainings: Trainings, figure: Any, end: str, code: int, *, closed: bool
+) -> None:
+    ended = trainings.train(tmp_path / "run", "", 20, end)
+    assert ended.code == code
+    (log,) = read_lineages(tmp_path / "run")
+    assert set(ended.acknowledged) <= set(log.record_steps())
+    assert set(log.record_steps()) <= set(range(1, 21))
+    assert log.last.closed == closed
+    assert log.last.dropped == 0
+    figure(
+        f"ends by {end or 'return'}: {ended.acknowledged[-1]} of {log.record_steps()[-1]} acknowledged, 0 lost"
+    )
