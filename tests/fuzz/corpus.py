@@ -12,7 +12,8 @@ from pathlib import Path
 from tb_pastnet.core import planes, varint
 from tb_pastnet.core.block import ROWS, Block, encode_block
 from tb_pastnet.core.envelope import Kind
-from tests.fuzz.decoders import WAYS
+from tests import event_files
+from tests.fuzz.decoders import OTHERS, WAYS, read_event, read_file
 from tests.golden import contents
 
 KEPT = Path(__file__).with_name("corpus.txt")
@@ -39,6 +40,10 @@ def golden() -> Iterator[bytes]:
             head, data = payload[:5], zlib.decompress(payload[5:])
             yield _AT["mask, sealed bits"] + bytes([len(head)]) + head + data
     yield _AT["channels, sealed planes"] + _block()
+    for path in sorted(contents.folder().iterdir())[:3]:
+        event = event_files.event("t", 1000, path.read_bytes())
+        yield bytes([len(WAYS) + OTHERS.index(read_event)]) + event
+        yield bytes([len(WAYS) + OTHERS.index(read_file)]) + 2 * event_files.frame(event)
 
 
 def _text(payload: bytes) -> bytes:

@@ -8,6 +8,7 @@ that lies behind.
 from __future__ import annotations
 
 import contextlib
+import io
 import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ from tb_pastnet.core.mask_log import decode_mask_log
 from tb_pastnet.core.timeline import decode_timeline
 from tb_pastnet.core.violation import decode_violations
 from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.files.events import read_events
+from tb_pastnet.files.frames import Rest, frame
 
 PLACE: dict[str, Any] = {"tag": "t", "step": 1000, "lineage": 1}
 
@@ -60,19 +63,16 @@ def check(data: bytes) -> None:
     """
     if not data:
         return
-    at, rest = data[0] % (len(WAYS) + 2), data[1:]
+    at, rest = data[0] % (len(WAYS) + len(OTHERS)), data[1:]
     with contextlib.suppress(UnreadableRecord):
-        if at < len(WAYS):
-            way = WAYS[at]
-            message = way.message(rest)
-            PROOFS[way.kind](DECODERS[way.kind](message, **PLACE))
-            if way.kind == Kind.CHANNELS:
-                _the_same_in_part(message)
-        elif at == len(WAYS):
-            series = decode_series(rest)
-            assert 0 <= series.channels <= limits.MAX_CHANNELS
-        else:
-            _names(rest.decode("utf-8", "surrogateescape"))
+        if at >= len(WAYS):
+            OTHERS[at - len(WAYS)](rest)
+            return
+        way = WAYS[at]
+        message = way.message(rest)
+        PROOFS[way.kind](DECODERS[way.kind](message, **PLACE))
+        if way.kind == Kind.CHANNELS:
+            _the_same_in_part(message)
 
 
 def _sealed(kind: Kind) -> Callable[[bytes], bytes]:
@@ -200,3 +200,34 @@ def _names(text: str) -> None:
     names.mask_of(text)
     found = names.parse_run(text)
     assert found is None or 0 <= found.lineage < 1 << 32
+
+
+def _series(content: bytes) -> None:
+    assert 0 <= decode_series(content).channels <= limits.MAX_CHANNELS
+
+
+def _as_names(data: bytes) -> None:
+    _names(data.decode("utf-8", "surrogateescape"))
+
+
+def read_file(data: bytes) -> None:
+    """An event file: frames follow one another, and what can't be read is at its end."""
+    end = 0
+    for found in read_events(io.BytesIO(data)):
+        assert found.offset == end
+        if isinstance(found, Rest):
+            return
+        end += found.size
+        for value in found.values:
+            assert isinstance(value.tag, str)
+            assert isinstance(value.metadata.plugin, str)
+            assert value.data is None or isinstance(value.data, bytes)
+    assert end == len(data)
+
+
+def read_event(data: bytes) -> None:
+    read_file(frame(data))
+
+
+OTHERS: tuple[Callable[[bytes], None], ...] = (_series, _as_names, read_file, read_event)
+"""What else reads bytes of a log."""
