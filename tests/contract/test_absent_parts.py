@@ -78,6 +78,12 @@ def test_without_tensorflow_everything_is_there(tmp_path: Path, loader: str) -> 
     assert json.loads(found["index"][1])["runs"][0]["records"] == 40
 
 
+def test_without_a_library_of_training_everything_is_there(tmp_path: Path) -> None:
+    """Of the dependencies that TensorBoard doesn't share, the tab needs none."""
+    found = tensorboard_without(tmp_path, "fast", ("google_crc32c", "pandas", "pyarrow", "h5py"))
+    assert found["index"][0] == found["overview"] == 200
+
+
 def test_without_the_page_the_tab_says_so_and_the_data_are_there(tmp_path: Path) -> None:
     gone = """
 import pathlib, tb_pastnet.serve.plugin as plugin
