@@ -8,10 +8,10 @@ an event all the same is taken: our messages carry a checksum of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from tensorboard.compat.proto import event_pb2
 
 from tb_pastnet.files.frames import AROUND, Frame, Rest, Why, read_frames
@@ -127,7 +127,35 @@ def decode_event(frame: Frame) -> Event | Rest:
         event = event_pb2.Event.FromString(frame.payload)
     except DecodeError:
         return Rest(frame.offset, Why.EVENT)
+    if not frame.intact and _holds_misfits(event):
+        return Rest(frame.offset, Why.EVENT)
     if math.isnan(event.wall_time):
         return Rest(frame.offset, Why.WALL_TIME)
     values = [Value(value.tag, value) for value in event.summary.value]
     return Event(frame, event.step, event.wall_time, tuple(values))
+
+
+def _holds_misfits(message: Message) -> bool:
+    """Whether a field has bytes of another type than its own.
+
+    Python takes these for a field that it doesn't know, TensorBoard's data server for an error. A
+    flipped bit makes them; what a writer meant has none.
+    """
+    known = message.DESCRIPTOR.fields_by_number
+    if any(one.field_number in known for one in _unknown(message)):
+        return True
+    return any(
+        _holds_misfits(inner)
+        for field, value in message.ListFields()
+        if field.message_type is not None
+        for inner in ([value] if isinstance(value, Message) else value)
+    )
+
+
+def _unknown(message: Message) -> Iterable[Any]:
+    try:
+        from google.protobuf.unknown_fields import UnknownFieldSet
+    except ImportError:  # of protobuf 4.22 or before
+        found: Iterable[Any] = message.UnknownFields()
+        return found
+    return list(UnknownFieldSet(message))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import math
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 from tensorboard.util import tensor_util
 
+from tb_pastnet.files import events
 from tb_pastnet.files.events import Event, Metadata, read_events
 from tb_pastnet.files.frames import Rest, Why, frame
 from tests import event_files as files
@@ -101,9 +104,34 @@ def test_what_is_no_event_ends_the_file(payload: bytes, why: Why) -> None:
 def test_an_altered_payload_that_is_an_event_is_marked_and_goes_on() -> None:
     data = bytearray(frame(files.event("t", 1, b"abc")) + frame(files.event("t", 2, b"d")))
     data[data.index(b"abc")] ^= 1
-    events = list(read_events(io.BytesIO(bytes(data))))
-    assert [one.intact for one in events if isinstance(one, Event)] == [False, True]
-    assert [one.values[0].data for one in events if isinstance(one, Event)] == [b"`bc", b"d"]
+    found = [one for one in read_events(io.BytesIO(bytes(data))) if isinstance(one, Event)]
+    assert [one.intact for one in found] == [False, True]
+    assert [one.values[0].data for one in found] == [b"`bc", b"d"]
+
+
+def test_a_field_of_another_type_ends_the_file_only_where_bits_were_flipped() -> None:
+    """As TensorBoard's data server has it; Python's parser takes such a field for an unknown one."""
+    payload = files.event("t", 1, b"abc")
+    # The wall time, eight bytes, as the file's version; the size of a dimension as its name.
+    for at, value in ((0, 0x19), (payload.index(b"\x08\x03"), 0x10)):
+        flipped = bytearray(payload)
+        flipped[at] = value
+        data = bytearray(frame(payload) + frame(payload))
+        data[12 : 12 + len(payload)] = flipped
+        assert list(read_events(io.BytesIO(bytes(data)))) == [Rest(0, Why.EVENT)]
+        (first,) = read(bytes(flipped))
+        assert isinstance(first, Event)
+
+
+def test_older_versions_of_protobuf_tell_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.protobuf.unknown_fields", None)
+    of_old = [SimpleNamespace(field_number=3)]
+    descriptor = SimpleNamespace(fields_by_number={3: ...})
+    for known, misfits in ((of_old, True), ([], False)):
+        message = SimpleNamespace(
+            DESCRIPTOR=descriptor, UnknownFields=lambda known=known: known, ListFields=list
+        )
+        assert events._holds_misfits(message) is misfits
 
 
 def test_a_torn_tail_is_told() -> None:
