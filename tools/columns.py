@@ -48,6 +48,9 @@ class Column(NamedTuple):
 
 _PKG_RESOURCES = ("setuptools<82",)  # TensorBoard before 2.21 imports it
 
+# TensorFlow 2.20 takes any, but writes graphs as text in a way that 6 warns of and 7 refuses.
+_PROTOBUF = (*_PKG_RESOURCES, "protobuf<6")
+
 _OLDEST = (
     "google-crc32c==1.5.0",
     "h5py==3.10.0",
@@ -60,7 +63,7 @@ COLUMNS = (
     Column("2.17", "3.12", "2.17.1", "", "2.17.1", "1.26.4", "3.0.6", _PKG_RESOURCES),
     Column("2.18", "3.12", "2.18.1", "3.8.0", "2.18.0", "2.0.2", "", _PKG_RESOURCES),
     Column("2.19", "3.11", "2.19.1", "3.9.2", "2.19.0", "1.26.4", "2.3.8", _PKG_RESOURCES),
-    Column("2.20", "3.13", "2.20.0", "3.10.0", "2.20.0", "2.1.3", "3.0.6", _PKG_RESOURCES),
+    Column("2.20", "3.13", "2.20.0", "3.10.0", "2.20.0", "2.1.3", "3.0.6", _PROTOBUF),
     Column("crossed", "3.10", "2.21.0", "", "2.16.2", "1.26.4", "", _PKG_RESOURCES),
     Column("newest", "3.13"),
 )
