@@ -42,7 +42,7 @@ def test_every_file_that_it_links_to_is_there():
 
 
 def test_it_names_every_command():
-    for command in ("demo", "test", "lint", "bundle", "prove", "bench"):
+    for command in ("demo", "test", "lint", "bundle", "prove", "matrix", "bench"):
         assert f"| `python3 dev.py {command}` |" in README
 
 
