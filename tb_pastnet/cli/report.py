@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -59,18 +59,24 @@ def report(
     """
     log = Log(logdir)
     sizes = _sizes(logdir)
-    told = [
-        _told(run, sizes.get(run.name, 0), THRESHOLD if threshold is None else threshold)
-        for run in chosen_runs(log, runs)
-    ]
-    failed = _failures(told, fail_on)
+    quiet = THRESHOLD if threshold is None else threshold
+    chosen = chosen_runs(log, runs)
+    told: list[dict[str, Any]] = []
+
+    def reading() -> Iterator[dict[str, Any]]:
+        for run in chosen:
+            told.append(_told(run, sizes.get(run.name, 0), quiet))
+            yield told[-1]
+
     if as_json:
+        failed = _failures(list(reading()), fail_on)
         json.dump({"schema": SCHEMA, "runs": told, "failed": failed,
                    "warnings": list(log.warnings)}, out, indent=1, allow_nan=False)  # fmt: skip
         out.write("\n")
     else:
-        for line in _lines(told, log.warnings):
-            out.write(line + "\n")
+        # A run that is long takes seconds: people see each as soon as it is read.
+        out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
+        failed = _failures(told, fail_on)
     for one in failed:
         error.write(f"failed: {printable(one)}\n")
     return int(bool(failed))
@@ -174,15 +180,16 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _lines(told: Sequence[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
-    columns = width()
-    if not told:
-        yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
-    for number, run in enumerate(told):
-        if number:
+def _lines(told: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
+    columns, first = width(), True
+    for run in told:
+        if not first:
             yield ""
+        first = False
         yield f"run {fit(run['name'], columns - 4)}"
         yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
+    if first:
+        yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
     yield from (f"warning: {printable(one)}" for one in warnings)
 
 
