@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fault.sinking import change, flags, make_sink, offer
-from tests.fault.test_disk import OPERATIONS, Failing, probed
+from tests.fault.test_disk import OPERATIONS, Failing, each_operation, probed
 from tests.fault.test_ends import finish, start
 from tests.recorded import read_lineages, read_one
 
@@ -30,30 +30,28 @@ def check(log, steps):
 
 
 @pytest.mark.promise("full_disk")
-@pytest.mark.parametrize("nth", range(1, OPERATIONS + 1))
-def test_the_nth_operation_fails(tmp_path, monkeypatch, nth):
-    Failing(monkeypatch, lambda count: count == nth)
-    sink, _ = make_sink(str(tmp_path))
-    for step in range(1, 31):
-        change(sink, step)
-        if step % 3 == 0:
-            sink.flush()
-        if step > 9:
-            offer(sink, step)
-    sink.close()
-    log = read_one(tmp_path)
-    check(log, range(1, 31))
-    assert sorted(log.changes) == list(range(30))
-    assert log.description.first_step == 1
-    assert log.record_steps() == list(range(10, 31))
+def test_the_nth_operation_fails_for_every_n(tmp_path, monkeypatch):
+    for _, sink, _, logdir in each_operation(monkeypatch, tmp_path):
+        for step in range(1, 31):
+            change(sink, step)
+            if step % 3 == 0:
+                sink.flush()
+            if step > 9:
+                offer(sink, step)
+        sink.close()
+        log = read_one(logdir)
+        check(log, range(1, 31))
+        assert sorted(log.changes) == list(range(30))
+        assert log.description.first_step == 1
+        assert log.record_steps() == list(range(10, 31))
 
 
 @pytest.mark.promise("full_disk")
 @pytest.mark.parametrize("nth", range(1, OPERATIONS + 1, 5))
 def test_full_for_a_while_then_freed(tmp_path, monkeypatch, nth):
-    Failing(monkeypatch, lambda count: nth <= count < nth + 12)
     # Records may be dropped meanwhile; changes are not.
     sink, _ = make_sink(str(tmp_path), queue_bytes=5 * 8 * 40 * 8)
+    Failing(monkeypatch, lambda count: nth <= count < nth + 12)
     acknowledged = 0
     for step in range(1, 61):
         change(sink, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import resource
 import subprocess
 import sys
@@ -22,12 +23,18 @@ OPERATIONS = 24
 
 
 class Failing:
-    """Lets the files fail at chosen operations: opening, writing (half of it), or closing."""
+    """Lets the files fail at chosen operations.
+
+    These are making a directory, opening, asking whether a file is there, writing (half of it), and
+    closing. Nothing is renamed.
+    """
 
     def __init__(self, monkeypatch, fails):
         self.count = 0
         self.fails = fails
         self._open = segments.open_file
+        self._make = segments.make_directory
+        monkeypatch.setattr(segments, "make_directory", self.make_directory)
         monkeypatch.setattr(segments, "open_file", self.open_file)
         monkeypatch.setattr(writer_module, "_RETRY_SECONDS", (0.001, 0.001))
 
@@ -36,16 +43,36 @@ class Failing:
         if self.fails(self.count):
             raise OSError(28, "No space left on device")
 
+    def make_directory(self, path):
+        self.fail()
+        self._make(path)
+
     def open_file(self, path):
         self.fail()
         return _File(self, self._open(path))
+
+
+def each_operation(monkeypatch, tmp_path):
+    """A disk whose first operation fails, one whose second does, and so on until none is reached."""
+    for nth in itertools.count(1):
+        logdir = tmp_path / str(nth)
+        # Not one of the operations of the test.
+        sink, notes = make_sink(str(logdir))
+        with monkeypatch.context() as patch:
+            disk = Failing(patch, nth.__eq__)
+            yield disk, sink, notes, logdir
+        if disk.count < nth:
+            return
 
 
 class _File:
     def __init__(self, disk, file):
         self._disk = disk
         self._file = file
-        self.exists = file.exists
+
+    def exists(self):
+        self._disk.fail()
+        return self._file.exists()
 
     def write(self, data):
         half = len(data) // 2
@@ -93,22 +120,24 @@ def check(tmp_path, acknowledged, steps):
     return log
 
 
-@pytest.mark.parametrize("nth", range(1, OPERATIONS + 1))
-def test_the_nth_operation_fails(tmp_path, monkeypatch, nth):
-    disk = Failing(monkeypatch, lambda count: count == nth)
-    sink, notes = make_sink(str(tmp_path))
-    acknowledged = train(sink, 30)
-    sink.close()
-    log = check(tmp_path, acknowledged, 30)
-    assert log.last.dropped == 0
-    assert log.record_steps() == list(range(1, 31))
-    assert disk.count >= nth or not notes.counts()
+def test_the_nth_operation_fails_for_every_n(tmp_path, monkeypatch, figure):
+    failed = operations = 0
+    for disk, sink, notes, logdir in each_operation(monkeypatch, tmp_path):
+        acknowledged = train(sink, 30)
+        sink.close()
+        log = check(logdir, acknowledged, 30)
+        assert log.last.dropped == 0
+        assert log.record_steps() == list(range(1, 31))
+        failed += bool(notes.counts())
+        operations = disk.count
+    assert failed >= operations - 2  # closing can't cost anything
+    figure(f"{operations} operations of the disk failed, one at a time: 0 records lost or dropped")
 
 
 @pytest.mark.parametrize("nth", range(1, OPERATIONS + 1, 5))
 def test_full_for_a_while_then_freed(tmp_path, monkeypatch, nth):
-    Failing(monkeypatch, lambda count: nth <= count < nth + 12)
     sink, _ = make_sink(str(tmp_path), queue_bytes=5 * 8 * 40 * 8)
+    Failing(monkeypatch, lambda count: nth <= count < nth + 12)
     acknowledged = train(sink, 60)
     sink.close()
     log = check(tmp_path, acknowledged, 60)
