@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,30 +90,38 @@ def test_kill_9_while_keras_trains(tmp_path: Path, trainings: Trainings, figure:
     random.seed(7)
     kills = KILLS
     acknowledged: set[int] = set()
-    opened = 0
     for number in range(kills):
         ended = trainings.train(
             tmp_path / "killed", tmp_path / "saved.keras", 100_000, kill=random.randint(3, 30)
         )
         assert ended.code == -signal.SIGKILL
         acknowledged |= set(ended.acknowledged)
-        for loader in LOADERS:
-            with board(tmp_path, loader) as here:
-                (run,) = here.json("/index")["runs"]
-                assert len(run["lineages"]) == number + 1
-                assert run["last_step"] >= max(acknowledged)
-                assert run["account"]["unreadable"] == run["account"]["dropped"] == 0
-                opened += 1
+        # As each kill left it, for the tab.
+        newest = max((tmp_path / "killed").iterdir())
+        name = f"{number:03}-{max(ended.acknowledged)}"
+        shutil.copytree(newest, tmp_path / "states" / name / newest.name)
+    opened = sum(opens(tmp_path / "states", loader) for loader in LOADERS)
     known = check(read_lineages(tmp_path / "killed"), kills)
     assert acknowledged <= known
     assert known == set(range(1, max(known) + 1))
-    same_picture(tmp_path, trainings, max(known), kills)
+    same_picture(tmp_path / "both", tmp_path / "killed", trainings, max(known))
     assert opened == 2 * kills
     figure(
         f"{kills} kills of a Keras training: 0 of {len(acknowledged):,} acknowledged steps lost, "
         f"{opened} of {2 * kills} opened in both loaders, resumed {kills} of {kills} times into the "
         f"picture of one that nobody killed"
     )
+
+
+def opens(logdir: Path, loader: str) -> int:
+    """In how many of the runs, whose names say what was acknowledged, the tab shows that."""
+    with board(logdir, loader) as here:
+        runs = here.json("/index")["runs"]
+        for run in runs:
+            assert run["last_step"] >= int(run["name"].rpartition("-")[2])
+            assert run["account"]["unreadable"] == run["account"]["dropped"] == 0
+            assert here.get("/overview", run=run["name"]).status_code == 200
+    return len(runs)
 
 
 def check(lineages: list[Recorded], kills: int) -> set[int]:
@@ -126,14 +135,15 @@ def check(lineages: list[Recorded], kills: int) -> set[int]:
     return {step for log in lineages for step in log.record_steps()}
 
 
-def same_picture(logdir: Path, trainings: Trainings, steps: int, kills: int) -> None:
+def same_picture(logdir: Path, killed: Path, trainings: Trainings, steps: int) -> None:
     """What the tab shows is what it shows of the same training, never killed."""
+    shutil.copytree(killed, logdir / "killed")
     assert trainings.train(logdir / "whole", "", steps).code == 0
     for loader in LOADERS:
         with board(logdir, loader) as here:
             runs = {run["name"]: run for run in here.json("/index")["runs"]}
             assert set(runs) == {"killed", "whole"}
-            assert len(runs["killed"]["lineages"]) == kills
+            assert len(runs["killed"]["lineages"]) == KILLS
             assert runs["killed"]["records"] == steps
             assert runs["killed"]["origin"] == runs["whole"]["origin"]
             for layer in ("dense", "dense_1"):
