@@ -73,11 +73,11 @@ def end(process: subprocess.Popen[str]) -> Any:
     return json.loads(out)
 
 
-def sample(here: Board, readers: list[subprocess.Popen[str]], pause: float) -> np.ndarray:
-    """Seconds and MiB of memory, until the readers have ended."""
+def sample(here: Board, seconds: float, pause: float) -> np.ndarray:
+    """Seconds and MiB of memory, for so long."""
     begun, samples = time.monotonic(), []
-    while any(reader.poll() is None for reader in readers):
-        samples.append((time.monotonic() - begun, here.resident()))
+    while (since := time.monotonic() - begun) < seconds:
+        samples.append((since, here.resident()))
         time.sleep(pause)
     return np.array(samples).T
 
@@ -98,7 +98,7 @@ def soak(logdir: Path, loader: str, seconds: float, *flags: str) -> Soak:
             assert time.monotonic() < patience, "TensorBoard reads nothing"
             time.sleep(0.2)
         readers = [start("reading", here.port, seconds, seed) for seed in range(READERS)]
-        memory = sample(here, readers, min(2.0, seconds / 50))
+        memory = sample(here, seconds, min(2.0, seconds / 50))
         told, wrote = [end(reader) for reader in readers], end(writer)
     took: dict[str, list[float]] = {}
     for route, some in (pair for one in told for pair in one["took"].items()):
