@@ -51,8 +51,7 @@ def _layer_csv(store: Store, caller: Caller, arguments: Arguments) -> str:
     held = store.held(caller, run)
     told = make_movement(series, variable, held.commanded(variable.id)).told(threshold)
     mark(told, series.steps, held.violations.get(variable.id, ()))
-    lines = csv_export.layer_rows(series, told, records, channels)
-    return csv_export.table(csv_export.LAYER, lines)
+    return "".join(csv_export.layer_table(series, told, records, channels))
 
 
 def _function_csv(store: Store, caller: Caller, arguments: Arguments) -> str:

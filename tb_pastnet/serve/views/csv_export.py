@@ -23,6 +23,7 @@ OVERVIEW = (
 LAYER = ("step", "past_step", "channel", "state", "violated", "relative_delta", *STATISTICS)
 
 _STATES = (states.MOVING, states.REACTIVATED, states.SETTLED, states.FROZEN, states.PRUNED)
+_LINES = 1 << 14
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -49,10 +50,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    if any(mark in text for mark in ',"\r\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    if any(mark in value for mark in ',"\r\n'):
+        return '"' + value.replace('"', '""') + '"'
+    return value
 
 
 class LayerLines(NamedTuple):
@@ -96,31 +98,45 @@ def overview_rows(
             ]
 
 
-def layer_rows(
-    series: Series, told: states.States, records: Sequence[int], channels: Sequence[int]
-) -> Iterator[list[Any]]:
-    """A line for each record and channel, as in `LAYER`.
+def layer_table(
+    series: Series, told: states.States, records: range, channels: range
+) -> Iterator[str]:
+    """The lines of one variable: a head, then one for each record and channel, as in `LAYER`.
+
+    No cell needs quotes, and few numbers are different: each is written once.
 
     Args:
         series: the records.
         told: uint8 (records, channels), their states.
         records: which records.
         channels: which channels.
+
+    Yields:
+        Some lines at a time.
     """
-    for at in records:
-        values = dequantize(series.codes[:, at])
-        delta = dequantize(states.relative_delta(series.codes[:, at]))
-        for index in channels:
-            state = int(told[at, index])
-            yield [
-                int(series.steps[at]),
-                int(series.past_steps[at]),
-                index,
-                states.NAMES[state & states.STATE],
-                int(bool(state & states.VIOLATED)),
-                number(float(delta[index])),
-                *(number(float(value)) for value in values[:, index]),
-            ]
+    yield table(LAYER, [])
+    some = max(1, _LINES // max(len(channels), 1))
+    for first in records[::some]:
+        piece = slice(first, min(first + some, records.stop)), slice(channels.start, channels.stop)
+        lines = zip(*_layer_cells(series, told, *piece), strict=True)
+        yield "".join(f"{','.join(line)}\r\n" for line in lines)
+
+
+def _layer_cells(
+    series: Series, told: states.States, records: slice, channels: slice
+) -> Iterator[list[str]]:
+    """The columns of `LAYER`, record by record."""
+    width, state = channels.stop - channels.start, told[records, channels]
+    for steps in (series.steps[records], series.past_steps[records]):
+        yield [text for step in steps.tolist() for text in (str(step),) * width]
+    yield [str(channel) for channel in range(channels.start, channels.stop)] * len(state)
+    yield [states.NAMES[code] for code in (state & np.uint8(states.STATE)).ravel().tolist()]
+    yield ["1" if held else "0" for held in (state & np.uint8(states.VIOLATED)).ravel().tolist()]
+    codes = series.codes[:, records, channels]
+    for row in (states.relative_delta(codes), *codes):
+        known, which = np.unique(row, return_inverse=True)
+        texts = [number(value) for value in dequantize(known).tolist()]
+        yield [texts[at] for at in which.ravel().tolist()]
 
 
 def number(value: float, digits: int = 4) -> str:

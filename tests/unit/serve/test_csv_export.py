@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import csv
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tb_pastnet.core import states
+from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.csv_export import (
+    LAYER,
     OVERVIEW,
     LayerLines,
     harmless,
+    layer_table,
     overview_rows,
     table,
 )
@@ -54,3 +59,40 @@ def test_pruned_weights_that_arent_known_are_an_empty_cell() -> None:
     lines = LayerLines("a", 0, row, Pruned(np.array([np.nan]), 18))
     (found,) = overview_rows(np.array([9]), [lines])
     assert found[-2:] == ["", 18]
+
+
+@pytest.mark.parametrize("lines", [1, 7, 1 << 14])
+@pytest.mark.parametrize(
+    ("records", "channels"),
+    [
+        (range(9), range(3)),
+        (range(4, 9), range(1, 2)),
+        (range(9, 9), range(3)),
+        (range(9), range(0)),
+    ],
+)
+def test_every_cell_of_a_layer_is_that_of_its_code(records, channels, lines, monkeypatch) -> None:
+    monkeypatch.setattr(csv_export, "_LINES", lines)
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-200, 100, (8, 9, 3)).astype(np.int16)
+    codes[4, 2] = -32768, 32767, 32766  # 0, infinite, not a number
+    told = rng.integers(1, 6, (9, 3)).astype(np.uint8)
+    told[5] |= states.VIOLATED
+    series = SimpleNamespace(codes=codes, steps=np.arange(9) * 3, past_steps=np.arange(9) * 3 - 1)
+    text = "".join(layer_table(series, told, records, channels))
+    special = {-32768: "0", 32767: "inf", 32766: ""}
+
+    def shown(code):
+        return special[code] if code in special else f"{2 ** (code / 16):.4g}"
+
+    expected = [
+        [
+            str(at * 3), str(at * 3 - 1), str(channel),
+            states.NAMES[told[at, channel] & states.STATE], "1" if at == 5 else "0",
+            shown(int(codes[2, at, channel]) - int(codes[1, at, channel])),
+            *(shown(int(code)) for code in codes[:, at, channel]),
+        ]
+        for at in records
+        for channel in channels
+    ]  # fmt: skip
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [list(LAYER), *expected]
