@@ -180,7 +180,7 @@ def test_a_tensor_that_tensorboard_cant_convert_costs_itself_alone(
 
     def look(here: Board) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr("tb_pastnet.serve.store.source.rescue", lambda *_: None)
+            patch.setattr("tb_pastnet.serve.store.provided.rescue", lambda *_: None)
             withheld = told(here)
         # Nothing of it was kept: it is asked for again.
         assert told(here) == found

@@ -60,7 +60,7 @@ class Flushing(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         recorder = self.observer.recorder
         assert recorder is not None
-        if recorder.flush(timeout=0.2):
+        if recorder.flush(timeout=30.0):  # of a disk that fails it says so at once
             self.acknowledged.append(self.seen)
 
 
