@@ -141,9 +141,14 @@ def test_a_row_that_nobody_promised_is_refused(tmp_path):
     assert "no promise 'kill_10' in tests/promises.py" in done.stdout + done.stderr
 
 
-def test_the_names_of_rows_are_unique():
+def test_every_row_has_a_name_of_its_own_and_a_test():
     names = [promise.name for promise in PROMISES]
     assert len(set(names)) == len(names)
+    files = set((promises.ROOT / "tests").rglob("test_*.py")) - {Path(__file__)}
+    sources = "".join(path.read_text("utf-8") for path in files)
+    # Versions are tried by a command, which writes results as tests do.
+    missing = [name for name in names if f'promise("{name}")' not in sources]
+    assert missing == ["versions"]
 
 
 def test_the_page_has_both_marks():
