@@ -27,6 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 240.0
 """Seconds after which what a test waits for counts as never coming: how busy a machine is must not decide."""
 
+BROWSED = ("fast", pytest.param("slow", marks=pytest.mark.prove))
+"""Loaders behind the browser. That both give the same bytes is shown apart, and at each change."""
+
 
 @dataclass
 class Tab:

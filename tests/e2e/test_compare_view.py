@@ -26,12 +26,12 @@ from tests.e2e.compared import (
     overlap,
     settings,
 )
-from tests.e2e.conftest import Tab, known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, Tab, known, tensorboard, wait
 
 NAMES = sorted(STEPS)
 
 
-@pytest.fixture(scope="module", params=["fast", "slow"])
+@pytest.fixture(scope="module", params=BROWSED)
 def compared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Tab]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser import clean
-from tests.e2e.conftest import ROOT, known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, ROOT, known, tensorboard, wait
 from tests.e2e.stories import LAYERS, neighbour
 from tests.event_files import LineageWriter, write_run
 
@@ -115,7 +115,7 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
                 assert "reload TensorBoard" in found["main"][0]
 
 
-@pytest.mark.parametrize("loader", ["fast", "slow"])
+@pytest.mark.parametrize("loader", BROWSED)
 def test_a_killed_run_shows_all_that_it_wrote_whole(tmp_path: Path, loader: str) -> None:
     logdir = tmp_path / "logs"
     writer = LineageWriter(logdir, "killed", layers=LAYERS, created=time.time() - 9000, block=4)

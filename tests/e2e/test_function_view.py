@@ -12,7 +12,7 @@ import pytest
 
 from tests import probed
 from tests.e2e.browser import BROWSER, clean
-from tests.e2e.conftest import Tab, known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, Tab, known, tensorboard, wait
 from tests.e2e.probe_story import (
     BARE,
     FROZEN_FROM,
@@ -36,7 +36,7 @@ NAMES = [one.name if one.kind == "layer" else f"output {one.name}" for one in PL
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@pytest.fixture(scope="module", params=["fast", "slow"])
+@pytest.fixture(scope="module", params=BROWSED)
 def tab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The story of probes, in each loader."""
     logdir = tmp_path_factory.mktemp("probed") / "logs"

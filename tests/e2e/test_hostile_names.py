@@ -10,14 +10,14 @@ import pytest
 
 from tests.e2e import hostile as log
 from tests.e2e.browser import clean
-from tests.e2e.conftest import known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, known, tensorboard, wait
 
 pytestmark = pytest.mark.promise("hostile_names")
 
 Found = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=["fast", pytest.param("slow", marks=pytest.mark.prove)])
+@pytest.fixture(scope="module", params=BROWSED)
 def found(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Found]:

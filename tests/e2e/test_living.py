@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.e2e.browser import BROWSER, clean
-from tests.e2e.conftest import known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, known, tensorboard, wait
 from tests.e2e.stories import LAYERS
 from tests.event_files import LineageWriter, codes, write_run
 
@@ -20,7 +20,7 @@ STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
 COLOURS = ("#425066", "#12b5cb", "#e52592", "#f9ab00")
 
 
-@pytest.mark.parametrize("loader", ["fast", "slow"])
+@pytest.mark.parametrize("loader", BROWSED)
 def test_new_columns_appear_and_the_cursor_follows(tmp_path: Path, loader: str) -> None:
     logdir = tmp_path / "logs"
     writer = LineageWriter(logdir, "run", layers=LAYERS, created=time.time() - 10)

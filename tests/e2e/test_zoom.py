@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser import clean
-from tests.e2e.conftest import known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, known, tensorboard, wait
 from tests.event_files import LineageWriter, codes, freeze
 
 LAYER, CHANNELS, RECORDS = "conv1", 8, 6000
 FROZEN = 5  # the column of the table
 
 
-@pytest.mark.parametrize("loader", ["fast", "slow"])
+@pytest.mark.parametrize("loader", BROWSED)
 def test_numbers_are_those_of_single_records_where_it_is_zoomed_into(
     tmp_path: Path, loader: str
 ) -> None:
