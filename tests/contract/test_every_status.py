@@ -12,9 +12,8 @@ from werkzeug.test import TestResponse
 
 from tb_pastnet.serve.routes.table import ROUTES
 from tests import described
-from tests.contract.test_http_api import sample_log
 from tests.described import DOCUMENT
-from tests.tensorboards import LOADERS, PREFIX, Board, board, strict_json
+from tests.tensorboards import PREFIX, Board, board, strict_json
 
 pytestmark = pytest.mark.promise("every_status")
 
@@ -23,16 +22,6 @@ GOOD: dict[str, Any] = {
     "run": "dense", "other": "ticket", "layer": "conv1", "channel": "1",
 }  # fmt: skip
 PAGE = "/index.js"
-
-
-@pytest.fixture(scope="module", params=LOADERS)
-def here(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Board]:
-    logdir = tmp_path_factory.mktemp("log")
-    sample_log(logdir)
-    with board(logdir, request.param) as found:
-        yield found
 
 
 def good(route: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,12 @@ from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.routes.table import ROUTES
 from tb_pastnet.serve.store.overlap_sets import UNITS
 from tests import described
-from tests.contract.test_http_api import BLOCK, sample_log, sections
+from tests.contract.test_http_api import BLOCK, sections
 from tests.described import DOCUMENT, answer_faults, container_faults, faults
-from tests.tensorboards import LOADERS, PREFIX, Board, board
+from tests.tensorboards import PREFIX, Board
 
 pytestmark = pytest.mark.promise("every_status")
 HEADING = re.compile(r"^## `(/[a-z_.]+)(?:\?([^`]*))?`$", re.MULTILINE)
-
-
-@pytest.fixture(scope="module", params=LOADERS)
-def here(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Board]:
-    logdir = tmp_path_factory.mktemp("log")
-    sample_log(logdir)
-    with board(logdir, request.param) as found:
-        yield found
 
 
 def documented() -> dict[str, set[str]]:

@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, settings
 from werkzeug.datastructures import Headers
 
 from tb_pastnet.serve.routes.table import ROUTES
-from tests.contract.test_http_api import sample_log
 from tests.described import DOCUMENT, answer_faults
-from tests.tensorboards import LOADERS, PREFIX, Board, board
+from tests.tensorboards import PREFIX, Board
 
 pytestmark = [pytest.mark.prove, pytest.mark.promise("fuzz")]
 openapi = pytest.importorskip(
@@ -47,16 +46,6 @@ def document(aimed: bool) -> dict[str, Any]:
     if aimed:
         told["runs"]["schema"]["items"] = {"enum": NAMES["run"]}
     return found
-
-
-@pytest.fixture(scope="module", params=LOADERS)
-def here(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Board]:
-    logdir = tmp_path_factory.mktemp("log")
-    sample_log(logdir)
-    with board(logdir, request.param) as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)
