@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tb_pastnet.cli.chosen import chosen_runs
-from tb_pastnet.cli.formats import Columns, writer_of
+from tb_pastnet.cli.formats import writer_of
 from tb_pastnet.cli.tables import (
-    Labels,
     Table,
     channels_tables,
     function_table,
@@ -25,6 +24,7 @@ from tb_pastnet.cli.tables import (
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.log.columns import Columns, Labels
 from tb_pastnet.log.log import Log
 from tb_pastnet.log.runs import Run
 

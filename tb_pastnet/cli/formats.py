@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.cli.tables import Column, Labels
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.log.columns import Column, Columns, Labels
 from tb_pastnet.serve.views.csv_export import harmless, table
 
 _ROWS = 1 << 14
-
-Columns = Mapping[str, Column]
 
 
 def write_csv(path: Path, columns: Columns) -> None:

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_pastnet.core.function_change import MEASURES
-from tb_pastnet.core.statistics import STATISTICS
-from tb_pastnet.log.network import Variable
+from tb_pastnet.log.columns import Column, Columns, Labels, labels, occurring
 from tb_pastnet.log.runs import Run
-
-_COUNTS = (
-    "moving", "reactivated", "settled", "frozen", "pruned",
-    "violated", "nonfinite", "mean_delta", "pruned_weights",
-)  # fmt: skip
-
-
-class Labels(NamedTuple):
-    """A column of texts of which many are equal.
-
-    Attributes:
-        names: those that there are.
-        codes: int32 (rows,), the position of each row's name.
-    """
-
-    names: tuple[str, ...]
-    codes: npt.NDArray[np.int32]
-
-
-Column = npt.NDArray[Any] | Labels
 
 
 class Table(NamedTuple):
@@ -43,26 +20,14 @@ class Table(NamedTuple):
         run: whose, None in the table of all runs.
         layer: whose, None where it isn't of one.
         variable: likewise.
-        columns: by name, all of one length.
+        columns: of the table.
     """
 
     kind: str
     run: str | None
     layer: str | None
     variable: str | None
-    columns: Mapping[str, Column]
-
-
-def labels(texts: Sequence[str]) -> Labels:
-    """Makes a column of texts.
-
-    Example:
-        >>> labels(["a", "b", "a"]).codes.tolist()
-        [0, 1, 0]
-    """
-    names = tuple(dict.fromkeys(texts))
-    at = {name: number for number, name in enumerate(names)}
-    return Labels(names, np.array([at[text] for text in texts], np.int32))
+    columns: Columns
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
@@ -87,16 +52,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 def layers_table(run: Run, threshold: float) -> Table:
     """A row for each record and layer: how many channels are in which state."""
-    found = run.overview(threshold)
-    records, layers = len(found.steps), len(found.layers)
-    columns: dict[str, Column] = {
-        "step": np.repeat(found.steps, layers),
-        "layer": Labels(found.layers, np.tile(np.arange(layers, dtype=np.int32), records)),
-        "channels": np.tile(found.channels, records),
-    }
-    columns |= {name: getattr(found, name).ravel() for name in _COUNTS}
-    columns["prunable_weights"] = np.tile(found.prunable_weights, records)
-    return Table("layers", run.name, None, None, columns)
+    return Table("layers", run.name, None, None, run.overview(threshold).columns())
 
 
 def violations_table(run: Run) -> Table:
@@ -114,18 +70,7 @@ def violations_table(run: Run) -> Table:
 
 def function_table(run: Run) -> Table:
     """A row for each record of the probe and place: how far outputs moved."""
-    found = run.function
-    places, records = len(found.places), len(found.steps)
-    kind = labels([place.kind for place in found.places])
-    place = labels([place.name for place in found.places])
-    columns: dict[str, Column] = {
-        "step": np.repeat(found.steps, places),
-        "past_step": np.repeat(found.past_steps, places),
-        "kind": Labels(kind.names, np.tile(kind.codes, records)),
-        "place": Labels(place.names, np.tile(place.codes, records)),
-    }
-    columns |= {name: getattr(found, name).ravel() for name in MEASURES}
-    return Table("function", run.name, None, None, columns)
+    return Table("function", run.name, None, None, run.function.columns())
 
 
 def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
@@ -148,21 +93,13 @@ def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) ->
         for variable in run.layers[layer].variables.values():
             if variable.id not in seen:
                 seen.add(variable.id)
-                columns = _channels(variable, threshold)
+                columns = _only_occurring(variable.columns(threshold))
                 yield Table("channels", run.name, layer, variable.id, columns)
 
 
-def _channels(variable: Variable, threshold: float) -> dict[str, Column]:
-    steps = variable.steps
-    states = variable.states(threshold)
-    names, codes = np.unique(states, return_inverse=True)
-    columns: dict[str, Column] = {
-        "step": np.repeat(steps, variable.channels),
-        "past_step": np.repeat(variable.past_steps, variable.channels),
-        "channel": np.tile(np.arange(variable.channels), len(steps)),
-        "state": Labels(tuple(names.tolist()), codes.ravel().astype(np.int32)),
-        "violated": variable.violated.ravel(),
+def _only_occurring(columns: Columns) -> Columns:
+    """Of texts those that stand in the table."""
+    return {
+        name: occurring(column) if isinstance(column, Labels) else column
+        for name, column in columns.items()
     }
-    for name in ("relative_delta", *STATISTICS):
-        columns[name] = getattr(variable, name).ravel()
-    return columns

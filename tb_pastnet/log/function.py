@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.function_change import MEASURES, Input, Place
-from tb_pastnet.log.tables import labels, table
+from tb_pastnet.log.columns import Column, Columns, labels, repeated
+from tb_pastnet.log.tables import table
 from tb_pastnet.serve.store.function import FunctionSeries
 
 if TYPE_CHECKING:
@@ -80,18 +81,22 @@ class Function:
         Raises:
             ImportError: pandas isn't installed.
         """
+        return table(self.columns())
+
+    def columns(self) -> Columns:
+        """All of it by column, without pandas.
+
+        Returns:
+            The columns of `to_dataframe` as arrays, texts as `Labels`.
+        """
         places, records = len(self.places), len(self._series.steps)
-        kinds = list(dict.fromkeys(one.kind for one in self.places))
-        names = list(dict.fromkeys(one.name for one in self.places))
-        which = [(kinds.index(one.kind), names.index(one.name)) for one in self.places]
-        kind, name = np.array(which, np.int64).reshape(places, 2).T
-        columns = {
+        columns: dict[str, Column] = {
             "step": np.repeat(self._series.steps, places),
             "past_step": np.repeat(self._series.past_steps, places),
-            "kind": labels(kinds, np.tile(kind, records)),
-            "place": labels(names, np.tile(name, records)),
+            "kind": repeated(labels([one.kind for one in self.places]), records),
+            "place": repeated(labels([one.name for one in self.places]), records),
         }
-        return table(columns | {one: self._measure(one).ravel() for one in MEASURES})
+        return columns | {one: self._measure(one).ravel() for one in MEASURES}
 
     def __repr__(self) -> str:
         return f"Function({len(self._series.steps):,} records of {len(self.places):,} places)"

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED
-from tb_pastnet.log.tables import labels, table
+from tb_pastnet.log.columns import Column, Columns, Labels
+from tb_pastnet.log.tables import table
 from tb_pastnet.serve.views import overview as views
 
 if TYPE_CHECKING:
@@ -95,14 +96,23 @@ class Overview:
         Raises:
             ImportError: pandas isn't installed.
         """
+        return table(self.columns())
+
+    def columns(self) -> Columns:
+        """All of it by column, without pandas.
+
+        Returns:
+            The columns of `to_dataframe` as arrays, texts as `Labels`.
+        """
         records, layers = len(self.steps), len(self.layers)
-        columns = {
+        columns: dict[str, Column] = {
             "step": np.repeat(self.steps, layers),
-            "layer": labels(self.layers, np.tile(np.arange(layers), records)),
+            "layer": Labels(self.layers, np.tile(np.arange(layers, dtype=np.int32), records)),
             "channels": np.tile(self.channels, records),
         }
         columns |= {name: getattr(self, name).ravel() for name in _BY_RECORD}
-        return table(columns | {"prunable_weights": np.tile(self.prunable_weights, records)})
+        columns["prunable_weights"] = np.tile(self.prunable_weights, records)
+        return columns
 
     def __repr__(self) -> str:
         return f"Overview({len(self.steps):,} records of {len(self.layers):,} layers)"

@@ -14,9 +14,10 @@ from tb_pastnet.core.description import Variable
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.states import NAMES, STATE, THRESHOLD, VIOLATED, States
 from tb_pastnet.core.states import relative_delta as delta_codes
+from tb_pastnet.log.columns import Column, Columns, Labels
 from tb_pastnet.log.masks import MasksAt, masks_at
 from tb_pastnet.log.reader import CALLER, Reader
-from tb_pastnet.log.tables import labels, table
+from tb_pastnet.log.tables import table
 from tb_pastnet.log.violations import Violation
 from tb_pastnet.serve.store.series import Series
 from tb_pastnet.serve.views.violations import mark
@@ -194,20 +195,31 @@ class Records:
         Raises:
             ImportError: pandas isn't installed.
         """
+        return table(self.columns(threshold))
+
+    def columns(self, threshold: float = THRESHOLD) -> Columns:
+        """All of it by column, without pandas.
+
+        Args:
+            threshold: as for `states`.
+
+        Returns:
+            The columns of `to_dataframe` as arrays, texts as `Labels`.
+        """
         series, told = self._series(), self._told(threshold)
         records = len(series.steps)
         values = dequantize(series.codes)
-        columns = {
+        columns: dict[str, Column] = {
             "step": np.repeat(series.steps, self.channels),
             "past_step": np.repeat(series.past_steps, self.channels),
             "channel": np.tile(np.arange(self.channels), records),
-            "state": labels(NAMES, (told & np.uint8(STATE)).ravel()),
+            "state": Labels(NAMES, (told & np.uint8(STATE)).ravel()),
             "violated": ((told & np.uint8(VIOLATED)) != 0).ravel(),
             "relative_delta": dequantize(delta_codes(series.codes)).ravel(),
         }
+        values[statistics.NONFINITE] = np.rint(values[statistics.NONFINITE])
         columns |= {name: values[row].ravel() for row, name in enumerate(statistics.STATISTICS)}
-        columns["nonfinite"] = np.rint(columns["nonfinite"])
-        return table(columns)
+        return columns
 
     def _series(self) -> Series:
         return self._reader.store.series(CALLER, self._reader.run, self._variable.id)

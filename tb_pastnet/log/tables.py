@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from tb_pastnet.log.columns import Columns, Labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def table(columns: Mapping[str, Any]) -> DataFrame:
-    """Makes a DataFrame.
+def table(columns: Columns) -> DataFrame:
+    """Makes a DataFrame; texts are categorical: a byte or two a row.
 
     Args:
-        columns: by name, all of one length.
+        columns: of the table.
 
     Raises:
         ImportError: pandas isn't installed.
     """
-    return _pandas().DataFrame(dict(columns))
+    pandas = _pandas()
+    return pandas.DataFrame({name: _values(pandas, one) for name, one in columns.items()})
 
 
 def stacked(tables: Mapping[str, DataFrame], name: str) -> DataFrame:
@@ -37,21 +39,15 @@ def stacked(tables: Mapping[str, DataFrame], name: str) -> DataFrame:
     pandas = _pandas()
     lengths = [len(one) for one in tables.values()]
     joined = pandas.concat(list(tables.values()), ignore_index=True)
-    joined.insert(0, name, labels(list(tables), np.repeat(np.arange(len(tables)), lengths)))
+    which = Labels(tuple(tables), np.repeat(np.arange(len(tables)), lengths))
+    joined.insert(0, name, _values(pandas, which))
     return joined
 
 
-def labels(names: Sequence[str], which: npt.NDArray[Any]) -> Any:
-    """A column of few names that repeat: a byte or two a row.
-
-    Args:
-        names: those that there are, in their order; no two are equal.
-        which: int (rows,), the position of each row's name.
-
-    Raises:
-        ImportError: pandas isn't installed.
-    """
-    return _pandas().Categorical.from_codes(which, categories=list(names))
+def _values(pandas: Any, column: Any) -> Any:
+    if isinstance(column, Labels):
+        return pandas.Categorical.from_codes(column.codes, categories=list(column.names))
+    return column
 
 
 def _pandas() -> Any:
