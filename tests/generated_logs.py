@@ -119,7 +119,7 @@ class Damage:
         path = paths[self.file % len(paths)]
         data = bytearray(path.read_bytes())
         at = int(self.place * (len(data) - 1))
-        if self.kind == "flip":
+        if self.kind == "flip" and data:
             data[at] ^= 1 << self.bit
         elif self.kind == "cut":
             del data[at:]

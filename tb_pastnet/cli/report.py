@@ -126,7 +126,7 @@ _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
 
 def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
     """A run as JSON values."""
-    overview = run.overview(threshold)
+    overview = run.overview(threshold, latest=1)
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     sparsity = overview.sparsity

@@ -130,6 +130,7 @@ class OpenBlock(NamedTuple):
         steps: likewise.
         lags: of each record, its step less that of the past value.
         channels: number of channels.
+        rows: the statistics that are needed.
         planes: one for each statistic, see `planes.open_planes`.
     """
 
@@ -137,6 +138,7 @@ class OpenBlock(NamedTuple):
     steps: list[int]
     lags: list[int]
     channels: int
+    rows: Rows
     planes: tuple[planes.Opened, ...]
 
 
@@ -175,7 +177,7 @@ def open_block(
     if max(map(abs, (sequence[0], sequence[-1], steps[0], steps[-1]))) >= _FAR:
         raise varint.damaged("steps below 2**62", "larger ones")
     lags = numbers[2 * records :]
-    return OpenBlock(sequence, steps, lags, channels, opened)
+    return OpenBlock(sequence, steps, lags, channels, rows, opened)
 
 
 @lru_cache(maxsize=16)
@@ -195,16 +197,16 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     sizes = [len(one.steps) for one in blocks]
     words = np.empty((len(ROWS), sum(sizes), blocks[0].channels), np.uint16)
     first = 0
-    for size, some in groupby(blocks, lambda one: len(one.steps)):
+    for (size, rows), some in groupby(blocks, lambda one: (len(one.steps), one.rows)):
         alike = list(some)
         last = first + size * len(alike)
         for row in ROWS:
             out = words[row, first:last].reshape(len(alike), size, -1)
             planes.restore([one.planes[row] for one in alike], out)
+        for row, predictor in _PREDICTED_BY.items():
+            if row in rows:
+                words[row, first:last] += words[predictor, first:last]
         first = last
-    for row, predictor in _PREDICTED_BY.items():
-        if not any(one.planes[row] is None for one in blocks):
-            words[row] += words[predictor]
     sequence, steps, lags = (
         np.array(list(chain.from_iterable(column)), np.int64)
         for column in list(zip(*blocks, strict=True))[:3]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.log.function import Function
 from tb_pastnet.log.named import Named
 from tb_pastnet.log.network import Layer, Variable, layers_of, variables_of
@@ -134,15 +135,24 @@ class Run:
         """How far the outputs moved on the probe; without records where there was none."""
         return Function(self._reader.store.function(CALLER, self._reader.run))
 
-    def overview(self, threshold: float = THRESHOLD) -> Overview:
+    def overview(self, threshold: float = THRESHOLD, latest: int | None = None) -> Overview:
         """How many channels of each layer are in which state, record by record. Reads all layers.
 
         Args:
             threshold: the relative delta under which a channel is quiet. After five quiet records
                 it is settled; with 0 none ever is.
+            latest: how many of the last records are asked for, which takes less time; None: all.
+
+        Raises:
+            InvalidArgument: none are asked for.
         """
-        reader = self._reader
-        return Overview(make_overview(reader.store, CALLER, reader.run, threshold, Part()))
+        if latest is not None and latest < 1:
+            raise InvalidArgument(
+                f"Could not make an overview of {self.name!r}: expected at least 1 as latest, got "
+                f"{latest}. Leave it out for all records."
+            )
+        reader, part = self._reader, Part(latest=latest)
+        return Overview(make_overview(reader.store, CALLER, reader.run, threshold, part))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """The overview, a row for each record and layer. See `Overview.to_dataframe`.

@@ -17,10 +17,10 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_reader import Layers, Reader
 from tb_pastnet.serve.store.overlap_sets import Sets
-from tb_pastnet.serve.store.series import Series
+from tb_pastnet.serve.store.series import Needs, Series
 from tb_pastnet.serve.store.store import UNKEPT
 
-STATE_ROWS = (NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE)
+NEEDS = Needs((NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE))
 """The statistics that tell which channels are pruned or frozen."""
 
 _KERNEL = "kernel"
@@ -84,7 +84,7 @@ def make_channel_sets(series: Series, variable: Variable) -> ChannelSets:
     """Tells the sets of channels from records.
 
     Args:
-        series: the records; of their statistics those of `STATE_ROWS` are looked at.
+        series: the records; of their statistics those of `NEEDS` are looked at.
         variable: whose. In kernels alone channels of zeros count as pruned without a mask.
     """
     _, records, channels = series.codes.shape
@@ -136,12 +136,12 @@ def read_channel_sets(reader: Reader, at: int, layers: Layers) -> Mapping[str, C
     def sets_of(name: str, records: Series) -> ChannelSets:
         return make_channel_sets(records, run.variables[name])
 
-    sets = store.each(caller, run, missing, sets_of, STATE_ROWS)
+    sets = store.each(caller, run, missing, sets_of, NEEDS)
     read = dict(zip(missing, sets, strict=True))
 
     def made(variable: str) -> tuple[ChannelSets, int]:
         # None: it was held a moment ago and had to make room since.
-        found = read.get(variable) or next(store.each(caller, run, [variable], sets_of, STATE_ROWS))
+        found = read.get(variable) or next(store.each(caller, run, [variable], sets_of, NEEDS))
         return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
     found = {

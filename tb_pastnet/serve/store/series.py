@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,31 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.lineages import Lineage, decode_all, rising
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import Place
-from tb_pastnet.serve.store.shelf import choose, concatenate, joined, pile
+from tb_pastnet.serve.store.shelf import MASK_ROWS, choose, concatenate, joined, pile
 from tb_pastnet.serve.store.source import Message
 from tb_pastnet.serve.threads import Each, in_turn
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+
+class Needs(NamedTuple):
+    """What is looked at of a variable's records; all else may come back as NaN.
+
+    Attributes:
+        rows: the statistics.
+        since: of records before this step only what their masks held; None: all alike.
+    """
+
+    rows: Rows = ROWS
+    since: int | None = None
+
+    def of(self, step: int) -> Rows:
+        """The statistics of a block whose last record is that of a step."""
+        return self.rows if self.since is None or step >= self.since else MASK_ROWS
+
+
+EVERYTHING = Needs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +94,7 @@ def make_series(
     *,
     withheld: Sequence[tuple[str, str]] = (),
     sampled: bool = False,
-    rows: Rows = ROWS,
+    needs: Needs = EVERYTHING,
     each: Each = in_turn,
 ) -> Series:
     """Decodes and joins what is stored of a variable.
@@ -85,11 +105,11 @@ def make_series(
         channels: the number of channels of the latest network.
         withheld: series that TensorBoard could not hand out.
         sampled: whether only a part of the events was read.
-        rows: the statistics that are needed. The others may come back as NaN.
+        needs: what of them is looked at.
         each: how one event after the other is decoded.
     """
     parts = [
-        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, rows, each)
+        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, needs, each)
         for place in places
     ]
     ordinals = [_order(place, at) for at, place in enumerate(places)]
@@ -112,18 +132,17 @@ def _part(
     messages: Sequence[Message],
     channels: int,
     withheld: Sequence[tuple[str, str]],
-    rows: Rows,
+    needs: Needs,
     each: Each,
 ) -> _Part:
     lost: Notes = Counter()
     reshaped: Notes = Counter()
     lineage = place.lineage.name.lineage if place.lineage else 0
-    blocks = decode_all(
-        messages,
-        lambda data, step: open_block(data, tag=place.tag, step=step, lineage=lineage, rows=rows),
-        lost,
-        each=each,
-    )
+
+    def opened(data: bytes, step: int) -> OpenBlock:
+        return open_block(data, tag=place.tag, step=step, lineage=lineage, rows=needs.of(step))
+
+    blocks = decode_all(messages, opened, lost, each=each)
     fitting = _of_width(blocks, channels, reshaped)
     if place.lineage is None:
         fitting = iter(_as_written(fitting))

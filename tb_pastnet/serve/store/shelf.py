@@ -13,6 +13,9 @@ from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
+MASK_ROWS = (KEPT, TRAINABLE)
+"""The statistics that `pile` looks at."""
+
 MOST_CELLS = 1 << 24
 """Records times channels of one series that are held at once: 256 MiB of codes."""
 
@@ -73,7 +76,7 @@ def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -
         # Only where something has to go, and then from the first block on.
         for at in range(len(changes), len(held)):
             changed = _mask_changes(held[at], mask)
-            mask = held[at].codes[[KEPT, TRAINABLE], -1]
+            mask = held[at].codes[MASK_ROWS, -1]
             stays = changed | (held[at].sequence % stride == 0)
             held[at] = choose(held[at], stays)
             changes.append(changed[stays])
@@ -90,7 +93,7 @@ def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -
 
 
 def _mask_changes(block: Block, before: npt.NDArray[np.int16] | None) -> Flags:
-    masks = block.codes[[KEPT, TRAINABLE]]
+    masks = block.codes[MASK_ROWS,]
     changed = np.zeros(len(block.steps), bool)
     changed[1:] = (masks[:, 1:] != masks[:, :-1]).any(axis=(0, 2))
     changed[0] = before is None or bool((masks[:, 0] != before).any())

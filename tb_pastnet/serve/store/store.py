@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from tensorboard.data import provider as tb_provider
 
-from tb_pastnet.core.block import ROWS, Rows
 from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.serve.store import notes, vanished
 from tb_pastnet.serve.store.cache import Cache
@@ -18,7 +17,7 @@ from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
 from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, events, make_movement
 from tb_pastnet.serve.store.provided import ProvidedSource
 from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.store.series import Series, make_series
+from tb_pastnet.serve.store.series import EVERYTHING, Needs, Series, make_series
 from tb_pastnet.serve.store.shelf import MOST_CELLS
 from tb_pastnet.serve.store.source import ALL, Caller, Readings, Source
 from tb_pastnet.serve.threads import Each, Value, a_few_at_once, in_threads, in_turn
@@ -126,7 +125,7 @@ class Store:
         """
 
         def make() -> tuple[Series, int]:
-            found = self._read_one(caller, run, variable, ROWS)
+            found = self._read_one(caller, run, variable, EVERYTHING)
             return found, UNKEPT if notes.WITHHELD in found.notes else found.size
 
         return self._cache.get(_key("series", caller, run, variable), run.version, make)
@@ -143,8 +142,8 @@ class Store:
         def make() -> tuple[Movement, int]:
             commanded = self.held(caller, run).commanded(variable)
             # Where the writer looked for held weights that moved, no marks need the largest change.
-            rows = MOVING_ROWS if commanded is None else ROWS
-            records = self._read_one(caller, run, variable, rows)
+            needs = Needs(MOVING_ROWS) if commanded is None else EVERYTHING
+            records = self._read_one(caller, run, variable, needs)
             made = make_movement(records, run.variables[variable], commanded, each=in_threads)
             made = replace(made, events=tuple(events(records)))
             # Of a wide layer the answer is kept, which is packed: many of those have room.
@@ -159,7 +158,7 @@ class Store:
         run: Run,
         variables: Sequence[str],
         make: Callable[[str, Series], Value],
-        rows: Rows = ROWS,
+        needs: Needs = EVERYTHING,
     ) -> Iterator[Value]:
         """Makes something of the records of many variables, of which few are held at a time.
 
@@ -170,14 +169,14 @@ class Store:
             run: from the catalog.
             variables: ids that the run has.
             make: takes a variable and its records. Called in other threads.
-            rows: the statistics that it needs. The others may be NaN.
+            needs: what it looks at.
 
         Yields:
             What was made of each, in the order given.
         """
 
         def read(some: Sequence[str]) -> list[Value]:
-            return [make(*found) for found in self._read(caller, run, some, rows)]
+            return [make(*found) for found in self._read(caller, run, some, needs)]
 
         for made in in_threads(read, _calls(run, variables)):
             yield from made
@@ -207,18 +206,18 @@ class Store:
         """Events as TensorBoard hands them out, and what it doesn't. See `vanished.read`."""
         return vanished.read(self._source, caller, tb_runs, tags)
 
-    def _read_one(self, caller: Caller, run: Run, variable: str, rows: Rows) -> Series:
+    def _read_one(self, caller: Caller, run: Run, variable: str, needs: Needs) -> Series:
         """The records of one variable; of a wide one by all threads."""
         wide = run.variables[variable].channels >= _WIDE
         each: Each = a_few_at_once if wide else in_turn
-        return next(self._read(caller, run, [variable], rows, each))[1]
+        return next(self._read(caller, run, [variable], needs, each))[1]
 
     def _read(
         self,
         caller: Caller,
         run: Run,
         variables: Sequence[str],
-        rows: Rows,
+        needs: Needs,
         each: Each = in_turn,
     ) -> Iterator[tuple[str, Series]]:
         places = [place for one in variables for place in run.places[one]]
@@ -240,7 +239,7 @@ class Store:
                     run.variables[one].channels,
                     withheld=withheld,
                     sampled=most < ALL,
-                    rows=rows,
+                    needs=needs,
                     each=each,
                 ),
             )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import pooling
+from tb_pastnet.core import pooling, states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.statistics import CHANGED
 from tb_pastnet.core.violation import Violation
@@ -18,7 +18,7 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, make_movement
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.store.series import Series
+from tb_pastnet.serve.store.series import Needs, Series
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import UNKEPT, Store
 from tb_pastnet.serve.views.sparsity import Pruned, Shares, Sparsity
@@ -65,11 +65,20 @@ class Part(NamedTuple):
         most: columns at most; None: one for each record.
         first: the first step; None: that of the first record.
         last: likewise.
+        latest: how many of the last records there; None: all.
     """
 
     most: int | None = None
     first: int | None = None
     last: int | None = None
+    latest: int | None = None
+
+    def among(self, steps: Integers) -> Part:
+        """The same with the first step of the latest records, int64 (steps,), increasing."""
+        inside = steps[self.of(steps)]
+        if self.latest is None or self.latest >= len(inside):
+            return self._replace(latest=None)
+        return self._replace(first=int(inside[-self.latest]), latest=None)
 
     def of(self, steps: Integers) -> slice:
         """Where these steps lie among some, int64 (steps,), increasing."""
@@ -144,17 +153,40 @@ def _read(
     held = store.held(caller, run)
     audited = all(held.commanded(one) is None for one in variables[:1])
     rows = tuple(row for row in MOVING_ROWS if not (audited and row == CHANGED))
-    series = [*store.each(caller, run, variables[:1], lambda _, found: found, rows)]
+    series = [*store.each(caller, run, variables[:1], lambda _, found: found, Needs(rows))]
     steps = np.union1d(run.axis.steps, series[0].steps) if series else run.axis.steps
+    part = part.among(steps)
     columns = _columns(steps[part.of(steps)], part.most)
+    # Without an audit a record is compared with all since its past value.
+    needs = Needs(rows, _since(steps, part) if audited else None)
 
     def reading(name: str, records: Series) -> _Reading:
         moves = make_movement(records, run.variables[name], held.commanded(name))
         return _reading(moves, held.violations.get(name, ()), columns, part)
 
-    made = [reading(name, series.pop()) for name in variables[:1]]
-    made += store.each(caller, run, variables[1:], reading, rows)
-    return columns, dict(zip(variables, made, strict=True))
+    def tried(name: str, records: Series) -> _Reading | None:
+        return reading(name, records) if _reaches(records.steps, needs.since, part) else None
+
+    made = {name: reading(name, series.pop()) for name in variables[:1]}
+    found = store.each(caller, run, variables[1:], tried, needs)
+    some = dict(zip(variables[1:], found, strict=True))
+    again = [name for name, one in some.items() if one is None]
+    made |= zip(again, store.each(caller, run, again, reading, Needs(rows)), strict=True)
+    return columns, made | {name: one for name, one in some.items() if one is not None}
+
+
+def _since(steps: Integers, part: Part) -> int | None:
+    """The step from which on records tell the states of a part; None: all do."""
+    at = part.of(steps).start or 0
+    return int(steps[at - states.PATIENCE]) if at > states.PATIENCE else None
+
+
+def _reaches(steps: Integers, since: int | None, part: Part) -> bool:
+    """Whether there are enough records since a step: some may be lost, or have been thinned out."""
+    if since is None:
+        return True
+    before = int(np.searchsorted(steps, since))
+    return not before or (part.of(steps).start or 0) - before >= states.PATIENCE
 
 
 def _columns(steps: Integers, most: int | None) -> _Columns:

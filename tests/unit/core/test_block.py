@@ -144,3 +144,8 @@ def test_many_blocks_are_restored_as_one():
     for rows in [(), (1,), (3, 4), (0, 1, 2, 5, 6, 7)]:
         some = restore([opened(block, rows) for block in blocks]).codes
         np.testing.assert_array_equal(some[list(rows)], codes[list(rows)])
+    asked = [(6, 7), ROWS, (6, 7), (1, 6, 7)]
+    some = restore([opened(block, rows) for block, rows in zip(blocks, asked, strict=True)]).codes
+    np.testing.assert_array_equal(some[[6, 7]], codes[[6, 7]])
+    np.testing.assert_array_equal(some[:, 16:32], codes[:, 16:32])
+    np.testing.assert_array_equal(some[1, 35:], codes[1, 35:])

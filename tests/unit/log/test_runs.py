@@ -11,6 +11,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.log import Lineage
 from tests import event_files as files
 from tests import probed
@@ -174,3 +175,16 @@ def test_a_hostile_shape_allocates_nothing(
     assert layer.shape == (elements, 4)
     kept = layer.masks(2).kept
     assert kept is None if elements > 1 << 28 else kept is not None and kept.all()
+
+
+def test_an_overview_of_the_latest_records_needs_some(tmp_path: Path) -> None:
+    files.write_run(tmp_path, steps=range(1, 31))
+    run = pastnet.read(tmp_path).runs["a"]
+    assert run.overview(latest=2).steps.tolist() == [29, 30]
+    assert repr(run.overview(latest=99)) == "Overview(30 records of 2 layers)"
+    with pytest.raises(
+        InvalidArgument,
+        match=r"Could not make an overview of 'a': expected at least 1 as latest, got 0\. "
+        r"Leave it out for all records\.",
+    ):
+        run.overview(latest=0)

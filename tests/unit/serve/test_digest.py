@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tensorboard import errors
 
+from tb_pastnet.core import planes
 from tb_pastnet.core.names import channels_tag
+from tb_pastnet.core.planes import inflate
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views import digest
@@ -99,3 +102,46 @@ def test_a_refusal_of_tensorboard_reaches_the_caller(
         with pytest.raises(errors.PermissionDeniedError):
             digest.digest_of(store, CALLER, run, digest.Part(16))
     assert len(digest.digest_of(store, CALLER, run, digest.Part(16)).steps) == 16
+
+
+def inflated(
+    monkeypatch: pytest.MonkeyPatch, provider: MemoryProvider, part: digest.Part
+) -> tuple[int, digest.Digest]:
+    """How many planes a digest inflates, and that digest."""
+    store, count = Store(provider, fresh_for=0), iter(range(1 << 20))
+    run = store.catalog(CALLER).runs["a"]
+
+    def counted(data: bytes, size: int) -> bytes:
+        next(count)
+        return inflate(data, size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planes, "inflate", counted)
+        found = digest.digest_of(store, CALLER, run, part)
+    return next(count), found
+
+
+def test_of_the_latest_records_only_so_much_is_read_as_tells_their_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provider = MemoryProvider()
+    writer = memory_run(provider, "a", range(1, 161), layers=LAYERS)
+    writer.describe(160, audited=True)
+    everything, whole = inflated(monkeypatch, provider, digest.Part())
+    of_one = everything // len(LAYERS)
+    some, late = inflated(monkeypatch, provider, digest.Part(latest=3))
+    # The first layer tells which records are the latest; of the others 1 block in 10 is enough.
+    assert some - of_one < everything / 9
+    _, same = inflated(monkeypatch, provider, digest.Part(first=158))
+    for found in (late, same):
+        assert found.steps.tolist()[-3:] == [158, 159, 160]
+        for one, other in zip(found.tallies, whole.tallies, strict=True):
+            rows = one.row(0.05), other.row(0.05)
+            for name in ("counts", "violated", "nonfinite", "mean_delta"):
+                mine, right = (getattr(row, name) for row in rows)
+                np.testing.assert_array_equal(mine[-3:], right[-3:], name)
+        assert found.accounts == whole.accounts
+    # Where the last blocks of a layer are gone, those before them tell.
+    del provider.tree[writer.tb_run][channels_tag("layer5/kernel")][-1]
+    more, _ = inflated(monkeypatch, provider, digest.Part(latest=3))
+    assert of_one / 2 < more - some < 2 * of_one
