@@ -12,8 +12,8 @@ from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.graphs.reason import said
 from tb_pastnet.train.log.batch import Offer, Span
 from tb_pastnet.train.log.notes import Notes
+from tb_pastnet.train.measure.channel_pass import ChannelPass
 from tb_pastnet.train.measure.rates import Rate
-from tb_pastnet.train.measure.reduce import ChannelPass
 from tb_pastnet.train.measure.schedule import Action
 from tb_pastnet.train.model.variables import Network
 from tb_pastnet.train.probe.probe import Probe

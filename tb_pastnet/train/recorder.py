@@ -13,8 +13,8 @@ from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.masks import Masks
+from tb_pastnet.train.measure.channel_pass import ChannelPass
 from tb_pastnet.train.measure.rates import optimizer_of, rate_of
-from tb_pastnet.train.measure.reduce import ChannelPass
 from tb_pastnet.train.measure.schedule import Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, network
 from tb_pastnet.train.offers import Offers

@@ -12,7 +12,7 @@ from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.sink import CLOSE_SECONDS
-from tb_pastnet.train.measure.reduce import ChannelPass
+from tb_pastnet.train.measure.channel_pass import ChannelPass
 from tb_pastnet.train.measure.schedule import Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, Network
 from tb_pastnet.train.offers import Offers

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.hold import Hold
-from tb_pastnet.train.measure.reduce import STACK_ELEMENTS
+from tb_pastnet.train.measure.stacks import STACK_ELEMENTS
 from tb_pastnet.train.model.variables import Recorded
 from tb_pastnet.train.unscoped import unscoped
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import builtins
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,27 +12,40 @@ from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
-from tb_pastnet.train.measure import reduce
-from tb_pastnet.train.measure.reduce import ChannelPass
+from tb_pastnet.train import measure
+from tb_pastnet.train.measure import stacks
+from tb_pastnet.train.measure.channel_pass import SWITCH, ChannelPass
+from tb_pastnet.train.measure.copies import TensorCopies
+from tb_pastnet.train.measure.fused import ArrayCopies
 
 SHAPES = [
     ((3, 4), -1),
     ((3, 4), 0),
     ((2, 3, 4, 2), (-2, -1)),
+    ((2, 3, 4, 2), -2),
+    ((3, 70, 70), 1),
     ((2, 3, 4), (2, 0)),
     ((5,), 0),
+    ((1, 1), -1),
     ((), ()),
 ]
+
+
+@pytest.fixture(params=["1", "0"], ids=["numba", "TensorFlow"], autouse=True, scope="module")
+def _with(request):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SWITCH, request.param)
+        yield
 
 
 def compare(currents, pasts, axes, dtype=tf.float32):
     """The pass beside the definition, for the same stored values."""
     variables = [tf.Variable(past, dtype=dtype) for past in pasts]
     reducer = ChannelPass(variables, axes)
+    past = [variable.numpy() for variable in variables]
     for variable, current in zip(variables, currents, strict=True):
         variable.assign(tf.cast(current, dtype))
     stored = [variable.numpy() for variable in variables]
-    past = [tf.cast(p, dtype).numpy() for p in pasts]
     expected = np.concatenate(
         [channel_statistics(*values) for values in zip(stored, past, axes, strict=True)], axis=1
     )
@@ -45,7 +61,7 @@ def check(found, expected):
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
 @pytest.mark.parametrize("stacked", [True, False])
 def test_it_is_what_the_definition_says(dtype, stacked, monkeypatch):
-    monkeypatch.setattr(reduce, "STACK_ELEMENTS", 1 << 16 if stacked else 0)
+    monkeypatch.setattr(stacks, "STACK_ELEMENTS", 1 << 16 if stacked else 0)
     rng = np.random.default_rng(0)
     shapes = SHAPES + SHAPES[::-1] + SHAPES[:2]
     axes = [explicit_axis(axis, shape, "w") for shape, axis in shapes]
@@ -65,10 +81,38 @@ AXIS = explicit_axis(-1, (3, 4), "w")
 
 
 @pytest.fixture(scope="module")
-def two():
+def two(_with):
     """Traced once for all examples."""
     variables = [tf.Variable(tf.zeros((3, 4))) for _ in range(2)]
     return variables, ChannelPass(variables, [AXIS, AXIS])
+
+
+def test_numba_measures_what_it_can_and_tensorflow_the_rest(monkeypatch):
+    variables = [tf.Variable(tf.zeros((2, 3), dtype)) for dtype in (tf.float16, tf.float32)]
+    axes = [explicit_axis(-1, (2, 3), "w")] * 2
+    for switch, classes in (("1", [ArrayCopies, TensorCopies]), ("0", [TensorCopies])):
+        monkeypatch.setenv(SWITCH, switch)
+        reducer = ChannelPass(variables, axes)
+        assert [type(part) for part in reducer._copies[0]] == classes
+        assert [past.dtype for past in reducer.past()] == [tf.float16, tf.float32]
+
+
+@pytest.mark.parametrize("error", [ModuleNotFoundError, SystemError], ids=["absent", "broken"])
+def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
+    def imported(name, *rest):
+        if name == "numba":
+            raise error("no numba here")
+        return real(name, *rest)
+
+    real = builtins.__import__
+    monkeypatch.setenv(SWITCH, "1")
+    for module in ("fused", "forms", "kernels"):
+        monkeypatch.delitem(sys.modules, f"{measure.__name__}.{module}")
+    monkeypatch.setattr(builtins, "__import__", imported)
+    reducer = ChannelPass([tf.Variable(tf.zeros((3, 4)))], [AXIS])
+    assert [type(part) for part in reducer._copies[0]] == [TensorCopies]
+    text = "Could not use numba, so that TensorFlow measures: no numba here. Mend or remove it."
+    assert caplog.messages == ([] if error is ModuleNotFoundError else [text])
 
 
 @given(

@@ -1,0 +1,121 @@
+"""Past copies as arrays, compared by numba: for float32 weights in the memory of this machine.
+
+Each weight is read once, beside its past value, which is replaced in the same pass: 12 bytes a
+weight, at about the pace of memory. TensorFlow's functions take several passes and hold what is
+between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tb_pastnet.core.statistics import CHANGED, NORM
+from tb_pastnet.train.measure.forms import Form, Rows, Values, form_of
+from tb_pastnet.train.measure.kernels import DELTA_NORM
+from tb_pastnet.train.measure.stacks import Stack
+from tb_pastnet.train.measure.together import processors, together
+
+_PIECE = 1 << 18
+"""Elements that are worth another thread."""
+
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+_LARGEST = np.finfo(np.float32).max
+
+Floats = npt.NDArray[np.floating]
+Result = TypeVar("Result")
+
+
+def fits(stack: Stack) -> bool:
+    """Whether a stack can be measured here."""
+    if stack.variables[0].dtype != tf.float32 or form_of(stack.axis, len(stack.members)) is None:
+        return False
+    # What it is read into: for a variable on an accelerator that is there.
+    return "CPU" in str(tf.function(stack.read, autograph=False)().device)
+
+
+class ArrayCopies:
+    """Past copies in the memory of this machine; see `Copies`.
+
+    Args:
+        stacks: what is compared: `fits` is true of each.
+    """
+
+    def __init__(self, stacks: Sequence[Stack]) -> None:
+        self._stacks = tuple(stacks)
+        found = [form_of(stack.axis, len(stack.members)) for stack in self._stacks]
+        self._forms = [form for form in found if form is not None]
+        self._read = tf.function(lambda: [stack.read() for stack in self._stacks], autograph=False)
+        self._cuts = [
+            (number, part)
+            for number, form in enumerate(self._forms)
+            for part in form.cuts(_parts(form))
+        ]
+        self._past = [value.copy() for value in self._values()]
+
+    def take(self) -> None:
+        """See `Copies`."""
+        values = self._values()
+        self._each(lambda at, part: np.copyto(self._past[at][part], values[at][part]))
+
+    def compare(self, *, replace: bool) -> Floats:
+        """See `Copies`."""
+        values = self._values()
+
+        def measure(at: int, part: tuple[slice, slice]) -> Rows:
+            past = self._past[at][part]
+            return self._forms[at].measure(values[at][part], past, replace=replace)
+
+        found = self._each(measure)
+        numbers = [number for number, _ in self._cuts]
+        results = []
+        for number, (stack, form) in enumerate(zip(self._stacks, self._forms, strict=True)):
+            own = [rows for at, rows in zip(numbers, found, strict=True) if at == number]
+            results.append(_finished(form.united(own), stack.axis.elements))
+        return np.concatenate(results, axis=1)
+
+    def past(self) -> list[Any]:
+        """See `Copies`."""
+        return [
+            tf.convert_to_tensor(one.copy())
+            for stack, past in zip(self._stacks, self._past, strict=True)
+            for one in past.reshape(-1, *stack.axis.shape)
+        ]
+
+    def _values(self) -> list[Values]:
+        # Views of what TensorFlow holds: nothing is copied, and training, which goes on once they
+        # are let go, doesn't have to either.
+        read = zip(self._read(), self._forms, strict=True)
+        return [np.asarray(memoryview(value)).reshape(form.shape) for value, form in read]
+
+    def _each(self, action: Callable[[int, tuple[slice, slice]], Result]) -> list[Result]:
+        actions = [partial(action, *cut) for cut in self._cuts]
+        large = len(self._cuts) > len(self._stacks)
+        return together(actions) if large else [action() for action in actions]
+
+
+def _parts(form: Form) -> int:
+    rows, columns = form.shape
+    return max(1, min(processors(), rows * columns // _PIECE))
+
+
+def _finished(rows: Rows, elements: int) -> Floats:
+    """From sums to statistics: (6, members, channels) to (6, all channels).
+
+    float32 where they fit: the norm of the largest values doesn't.
+    """
+    rows = rows.reshape(len(rows), -1)
+    np.sqrt(rows[: DELTA_NORM + 1], out=rows[: DELTA_NORM + 1])
+    whole = rows[CHANGED] == elements
+    rows[CHANGED] /= elements
+    if rows[NORM : DELTA_NORM + 1].max(initial=0) > _LARGEST:
+        return rows
+    result = rows.astype(np.float32)
+    # A share is 1 only where it is exactly that.
+    result[CHANGED] = np.where(whole, 1, np.minimum(result[CHANGED], _BELOW_ONE))
+    return result

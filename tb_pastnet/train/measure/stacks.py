@@ -1,0 +1,95 @@
+"""Variables that are measured together: small ones of one shape are stacked.
+
+That halves the cost of networks with many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tb_pastnet.core.axes import ChannelAxis
+
+STACK_ELEMENTS = 1 << 16
+"""Variables up to this size are stacked with others of their shape."""
+
+Integers = npt.NDArray[np.intp]
+
+
+class Stack(NamedTuple):
+    """Variables of one shape, dtype and channel axis.
+
+    Attributes:
+        members: their numbers among all variables.
+        variables: themselves.
+        axis: how each splits into channels.
+    """
+
+    members: tuple[int, ...]
+    variables: tuple[Any, ...]
+    axis: ChannelAxis
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the tensor that holds them."""
+        return (len(self.members), *self.axis.view)
+
+    @property
+    def channels(self) -> int:
+        """Channels of all of them."""
+        return len(self.members) * self.axis.channels
+
+    def read(self) -> Any:
+        """Their values, in one tensor of `shape`: that of a single one is not copied."""
+        values = [tf.convert_to_tensor(variable) for variable in self.variables]
+        return tf.reshape(values[0] if len(values) == 1 else tf.stack(values), self.shape)
+
+
+def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
+    """Puts variables together that can be measured together.
+
+    Args:
+        variables: tf.Variables of floating dtype and fixed shape.
+        axes: how each splits into channels.
+    """
+    found: dict[Any, list[int]] = {}
+    for number, (variable, axis) in enumerate(zip(variables, axes, strict=True)):
+        small = axis.channels * axis.elements <= STACK_ELEMENTS
+        key = (axis.view, axis.axes, variable.dtype, None if small else number)
+        found.setdefault(key, []).append(number)
+    return [
+        Stack(tuple(members), tuple(variables[at] for at in members), axes[members[0]])
+        for members in found.values()
+    ]
+
+
+def parted(
+    all_stacks: Sequence[Stack], first: Callable[[Stack], bool]
+) -> tuple[list[Stack], list[Stack]]:
+    """Those that a rule is true of, and the others."""
+    chosen = [stack for stack in all_stacks if first(stack)]
+    return chosen, [stack for stack in all_stacks if stack not in chosen]
+
+
+def channel_order(all_stacks: Sequence[Stack], starts: Integers) -> Integers:
+    """Where the channels of the variables, in their order, lie among those of the stacks.
+
+    Args:
+        all_stacks: in the order in which they are measured.
+        starts: first channel of each variable, and one after the last of all.
+
+    Returns:
+        An index a channel.
+    """
+    order = np.empty(starts[-1], np.intp)
+    at = 0
+    for stack in all_stacks:
+        for member in stack.members:
+            start, stop = starts[member], starts[member + 1]
+            order[start:stop] = np.arange(at, at + stop - start)
+            at += stop - start
+    return order
