@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
-import statistics
 import subprocess
 import sys
 import time
 import urllib.parse
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +50,7 @@ class Board:
     def __init__(self, server: subprocess.Popen[bytes], port: int) -> None:
         self._server = server
         self.port = port
+        self.address = f"http://127.0.0.1:{port}"
 
     def get(self, route: str, known: str = "", **query: object) -> Reply:
         """Asks a route of the plugin as a browser would.
@@ -61,7 +61,7 @@ class Board:
             query: the parameters; those that are None are left out.
         """
         given = {name: str(value) for name, value in query.items() if value is not None}
-        path = f"{_ROUTES}{route}?{urllib.parse.urlencode(given)}"
+        path = f"{_ROUTES}{route}" + (f"?{urllib.parse.urlencode(given)}" if given else "")
         headers = {"Accept-Encoding": "gzip", **({"If-None-Match": known} if known else {})}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         start = time.perf_counter()
@@ -76,7 +76,11 @@ class Board:
 
     def resident(self) -> float:
         """Memory of all its processes now, in MiB."""
-        return sum(_status(pid, "VmRSS") for pid in family(self._server.pid)) / 1024
+        return self._memory("VmRSS")
+
+    def most_resident(self) -> float:
+        """The most memory that each of its processes has had, together, in MiB."""
+        return self._memory("VmHWM")
 
     def settle(self, seconds: float = 3.0, most: float = 900.0) -> None:
         """Waits until it has nothing more to do.
@@ -96,6 +100,9 @@ class Board:
                 return
         raise TimeoutError(f"Could not wait for TensorBoard: expected it idle within {most:.0f} s.")
 
+    def _memory(self, name: str) -> float:
+        return sum(_status(pid, name) for pid in family(self._server.pid)) / 1024
+
     def _work(self) -> float:
         """Seconds of processor time of all its processes so far."""
         stats = (Path(f"/proc/{pid}/stat").read_text() for pid in family(self._server.pid))
@@ -104,12 +111,12 @@ class Board:
 
 
 @contextlib.contextmanager
-def board(logdir: Path, loader: str, *flags: str) -> Iterator[Board]:
+def board(logdir: Path, loader: str = "", *flags: str) -> Iterator[Board]:
     """Starts TensorBoard on a log directory and ends it.
 
     Args:
         logdir: the log directory.
-        loader: "fast" or "slow".
+        loader: "fast" or "slow"; "" for the one that it chooses by itself.
         flags: more of its flags.
 
     Raises:
@@ -117,12 +124,15 @@ def board(logdir: Path, loader: str, *flags: str) -> Iterator[Board]:
     """
     port = free_port(6106)
     command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
-    command += ["--host=127.0.0.1", f"--load_fast={LOADERS[loader]}", *flags]
+    command += ["--host=127.0.0.1", *flags]
+    command += [f"--load_fast={LOADERS[loader]}"] if loader else []
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, stdout=quiet, stderr=quiet) as server:
         try:
             if not wait(f"http://127.0.0.1:{port}/", server):
-                raise RuntimeError(f"Could not start TensorBoard with the {loader} loader.")
+                raise RuntimeError(
+                    f"Could not start TensorBoard: expected an answer on port {port}."
+                )
             yield Board(server, port)
         finally:
             server.terminate()
@@ -139,8 +149,3 @@ def family(pid: int) -> Iterator[int]:
 def _status(pid: int, name: str) -> int:
     text = Path(f"/proc/{pid}/status").read_text()
     return int(text.split(f"{name}:")[1].split()[0])
-
-
-def median(replies: Sequence[Reply]) -> float:
-    """The median time, in milliseconds."""
-    return 1e3 * statistics.median(one.seconds for one in replies)

@@ -48,6 +48,7 @@ WIDEST = 4096
 """Channels of the one wide layer; less where a quarter of all channels is less."""
 
 VARIANTS = 3
+_WORTH_A_POOL = 500_000  # channels and records: fewer are made sooner than a process begins
 CREATED = 1_700_000_000
 Steps = NDArray[np.int64]
 
@@ -66,6 +67,10 @@ class Size(NamedTuple):
     layers: int = 300
     channels: int = 50_000
     steps: int = 1_000
+
+
+TINY = Size(runs=2, layers=5, channels=40, steps=20)
+"""Only to see that a benchmark works."""
 
 
 class Made(NamedTuple):
@@ -218,16 +223,22 @@ def write_logs(folder: Path, size: Size, variants: int = VARIANTS) -> None:
         for variant in range(variants)
         for at, width in enumerate(channels)
     ]
-    # Not by fork, which whoever calls this may have threads against.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        made = list(pool.map(partial(make, steps=size.steps), jobs, chunksize=4))
-        runs = range(size.runs)
-        mixtures = [
-            [made[(at * 7 + run) % variants * size.layers + at] for at in range(size.layers)]
-            for run in runs
-        ]
+    made = _made(jobs, size)
+    runs = range(size.runs)
+    mixtures = [
+        [made[(at * 7 + run) % variants * size.layers + at] for at in range(size.layers)]
+        for run in runs
+    ]
     for run, mixture in zip(runs, mixtures, strict=True):
         write_run(folder, run, size, mixture, "other" if run % 4 == 3 else "first")
+
+
+def _made(jobs: Sequence[tuple[int, int, str]], size: Size) -> list[Made]:
+    if size.channels * size.steps < _WORTH_A_POOL:
+        return [make(job, size.steps) for job in jobs]
+    # Not by fork, which whoever calls this may have threads against.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        return list(pool.map(partial(make, steps=size.steps), jobs, chunksize=4))
 
 
 def main(argv: Sequence[str]) -> int:

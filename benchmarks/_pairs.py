@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,33 @@ def interleaved(*actions: Action, pairs: int = PAIRS, calls: int = 2) -> Seconds
         for at in range(len(actions))[:: -1 if pair % 2 else 1]:
             times[at, pair] = seconds(actions[at], calls)
     return times
+
+
+def after(
+    train: Action, actions: Sequence[Action], pairs: int = PAIRS, calls: int = 1
+) -> tuple[Seconds, Seconds]:
+    """Times what is done after a training step, each by turns, beside the step before it.
+
+    Args:
+        train: the step.
+        actions: what is timed; its first time, which may compile, isn't.
+        pairs: rounds, each in the opposite order of the one before.
+        calls: of each in a round, every one after a step of its own; their mean counts.
+
+    Returns:
+        Two float64 (len(actions), pairs): of the steps, and of what was done after them.
+    """
+    train()
+    for action in actions:
+        train()
+        action()
+    times = np.zeros((2, len(actions), pairs))
+    for pair in range(pairs):
+        for at in range(len(actions))[:: -1 if pair % 2 else 1]:
+            for _ in range(calls):
+                times[0, at, pair] += seconds(train) / calls
+                times[1, at, pair] += seconds(actions[at]) / calls
+    return times[0], times[1]
 
 
 def spread(values: Seconds, form: str = ".3f") -> str:

@@ -44,8 +44,8 @@ def step(task: Task, model: Any) -> Action:
     return compiled
 
 
-def pruned(task: Task, frequency: int) -> Action:
-    """The same with masks that are made anew every so many steps."""
+def pruned(task: Task, frequency: int) -> tuple[Any, Action]:
+    """A network with masks that are made anew every so many steps, and its training step."""
     schedule = sparsity.PolynomialDecay(0.0, 0.8, 0, NEVER, frequency=frequency)
     model = sparsity.prune_low_magnitude(task.model, pruning_schedule=schedule)
     model.compile("adam", "mse")  # its callback asks for that
@@ -58,7 +58,7 @@ def pruned(task: Task, frequency: int) -> Action:
         count.on_train_batch_begin(0)
         train()
 
-    return whole
+    return model, whole
 
 
 def main() -> int:
@@ -71,7 +71,7 @@ def main() -> int:
     for name, make in TASKS.items():
         tasks = [make(tf_keras) for _ in range(3)]
         stock = step(tasks[0], tasks[0].model)
-        each, never = (pruned(*case) for case in zip(tasks[1:], (1, NEVER), strict=True))
+        each, never = (pruned(*case)[1] for case in zip(tasks[1:], (1, NEVER), strict=True))
         times = interleaved(stock, each, never, pairs=9, calls=2)
         ratios[name] = (times[1:] / times[0]).tolist()
     print(json.dumps(ratios))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import keras
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tb_pastnet as pastnet
+from benchmarks._options import parser
+from benchmarks._rows import Rows
 from tb_pastnet.core.statistics import STATISTICS
 
 WIDTHS = (64, 512, 4096)
@@ -32,8 +35,8 @@ def moved(kernel: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.f
     return kernel + step
 
 
-def size(width: int) -> tuple[int, int]:
-    """Records a layer of this width.
+def size(width: int, records: int) -> tuple[int, int]:
+    """Records a layer of this width so often.
 
     Returns:
         The bytes of all files, and the number of channels and records that were written.
@@ -43,32 +46,29 @@ def size(width: int) -> tuple[int, int]:
     model = keras.Sequential([keras.Input((INPUTS,)), layer])
     with tempfile.TemporaryDirectory() as folder:
         with pastnet.Recorder(folder, model, every=1) as recorder:
-            for step in range(1, RECORDS + 1):
+            for step in range(1, records + 1):
                 layer.kernel.assign(moved(layer.kernel.numpy(), rng))
                 layer.bias.assign(moved(layer.bias.numpy()[None], rng)[0])
                 recorder.record(step)
         files = [path for path in Path(folder).rglob("*") if path.is_file()]
-        return sum(path.stat().st_size for path in files), 2 * width * RECORDS
+        return sum(path.stat().st_size for path in files), 2 * width * records
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """Prints the table.
 
     Returns:
         The exit code: 1 if a bar is missed.
     """
-    print(f"bytes a channel and record, {len(STATISTICS)} statistics, {RECORDS} records")
-    print(f"{'channels':>8} {'bytes':>7} {'bar':>5}")
-    missed = 0
+    smoke = parser("bytes_per_record", __doc__).parse_args(argv).smoke
+    records, rows = 2 if smoke else RECORDS, Rows("bytes_per_record")
+    title = f"Bytes a channel and record, {len(STATISTICS)} statistics, {records} records"
+    print(title)
     for width in WIDTHS:
-        total, written = size(width)
-        share = total / written
-        missed += share > BARS[width]
-        print(
-            f"{width:8,} {share:7.2f} {BARS[width]:5.1f}{'  MISSED' if share > BARS[width] else ''}"
-        )
-    return 1 if missed else 0
+        total, written = size(width, records)
+        rows.line(title, f"{width:,} channels", total / written, bar=BARS[width])
+    return rows.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

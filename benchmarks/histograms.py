@@ -7,7 +7,6 @@ both.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -24,14 +23,17 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._boards import board
 from benchmarks._histograms_training import EPOCHS, EVERY, RUNS, trained
 from benchmarks._histograms_truth import ASKED, right, truth
+from benchmarks._options import parser
 from benchmarks._pairs import PAIRS, spread
+from benchmarks._rows import Rows
 from demo.digits import STEPS_PER_EPOCH
-from demo.serve import free_port, wait
 from tools.browser import installed
 
 ROOT = Path(__file__).parent.parent
+TITLE = "TensorBoard's Histograms tab and the PastNet tab"
 LAST_TAG = "digits/logits/bias"
 TABS = {"theirs": "histograms", "ours": "pastnet"}
 Answers = dict[str, dict[str, Any]]
@@ -46,19 +48,6 @@ def script(name: str, *arguments: object) -> Any:
     if done.returncode:
         raise SystemExit(f"Could not run {name}.mjs: expected status 0, got {done.returncode}.")
     return json.loads(done.stdout)
-
-
-def tensorboard(stack: ExitStack, logdir: Path) -> str:
-    """Starts a TensorBoard with its default flags and waits until it has read its runs."""
-    port = free_port(6900)
-    command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = stack.enter_context(subprocess.Popen(command, **quiet))  # type: ignore[call-overload]
-    stack.callback(server.terminate)
-    address = f"http://127.0.0.1:{port}"
-    if not wait(address, server):
-        raise SystemExit(f"Could not start TensorBoard: expected an answer on port {port}.")
-    return address
 
 
 def read_to_the_end(bases: dict[str, str], patience: float = 120) -> None:
@@ -195,29 +184,44 @@ def table_of_costs(times: dict[str, Any], whole: dict[str, Any], logdir: Path) -
     ]
 
 
+def keep(rows: Rows, times: dict[str, Any], whole: dict[str, Any]) -> None:
+    """Keeps the times and bytes of both."""
+    for tab, column in (("theirs", "Histograms"), ("ours", "PastNet")):
+        for name, key in (("first picture", "first"), ("all of the screen", "all")):
+            values = [one[key] for one in times[tab]]
+            rows.add(TITLE, f"from the click to the {name}", values, "ms", column=column)
+        rows.add(TITLE, "bytes of that screen", times[tab][0]["bytes"], column=column)
+        rows.add(TITLE, "bytes of all that there is", whole[tab]["bytes"], column=column)
+
+
 def main(argv: Sequence[str]) -> int:
     """Prints the tables.
 
     Returns:
         The exit code.
     """
-    parser = argparse.ArgumentParser(prog="histograms", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=PAIRS, help=f"default {PAIRS}")
-    parser.add_argument("--actions", action="store_true", help="print the actions, too")
-    arguments = parser.parse_args(argv)
+    top = parser("histograms", __doc__)
+    top.add_argument("--rounds", type=int, default=PAIRS, help=f"default {PAIRS}")
+    top.add_argument("--actions", action="store_true", help="print the actions, too")
+    arguments = top.parse_args(argv)
+    rounds = 1 if arguments.smoke else arguments.rounds
+    rows = Rows("histograms")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         logdir = Path(folder)
         known = truth(trained(logdir, ASKED))
-        bases = {tab: tensorboard(stack, logdir / name) for tab, name in TABS.items()}
+        bases = {
+            tab: stack.enter_context(board(logdir / name)).address for tab, name in TABS.items()
+        }
         read_to_the_end(bases)
-        times = script("paint", arguments.rounds, bases["theirs"], bases["ours"])
+        times = script("paint", rounds, bases["theirs"], bases["ours"])
         whole = {tab: visited(tab, base) for tab, base in bases.items()}
         print(*table_of_costs(times, whole, logdir), "", sep="\n", flush=True)
+        keep(rows, times, whole)
         answers = {tab: script("ask", tab, base) for tab, base in bases.items()}
         print(*table_of_answers(answers, known), sep="\n")
         if arguments.actions:
             print("", *scripts_of(answers), sep="\n")
-    return 0
+    return rows.finish()
 
 
 if __name__ == "__main__":

@@ -4,62 +4,34 @@ Each ratio is of interleaved pairs in one process, median and quartiles. A step 
 compiled loop: forward, backward, Adam, on a batch of 64. Of each kernel a quarter of the weights is
 pruned and a quarter frozen.
 
-The peer is tfmot, in an environment of its own, as it needs tf-keras:
-
-    python3 -m venv /tmp/peer
-    /tmp/peer/bin/pip install numpy tensorflow tf-keras tensorflow-model-optimization
-    PYTHONPATH=. python3 benchmarks/masks.py --peer /tmp/peer/bin/python
+The peer is tfmot, in an environment that is made for it, as it needs tf-keras; `--no-peers` leaves
+it out.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
-import tensorflow as tf
 
 import tb_pastnet as pastnet
-from benchmarks._models import BATCH, TASKS, Task
-from benchmarks._pairs import PAIRS, Action, Seconds, interleaved, spread
+from benchmarks._models import BATCH, TASKS, Task, tiny
+from benchmarks._options import pairs_of, with_pairs
+from benchmarks._pairs import Action, Seconds, interleaved
+from benchmarks._peers import TFMOT, ensure, told
+from benchmarks._rows import Rows
+from benchmarks._training import ready, step
+from tools.steps import Failure
 
 HOLDING_BARS = {"CNN": 1.05, "200 small variables": 1.2}
 UPDATE_BARS = {"CNN": 1.0}
 BITS_BAR = 1.0  # a weight and mask change
 CHANGES = 16
-
-
-def step(task: Task) -> Action:
-    """A training step of an own loop, compiled."""
-    model, optimizer = task.model, task.model.optimizer
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    x, y = tf.constant(task.x), tf.constant(task.y)
-    optimizer.build(model.trainable_variables)
-
-    def train() -> Any:
-        with tf.GradientTape() as tape:
-            value = loss(y, model(x, training=True))
-        variables = model.trainable_variables
-        optimizer.apply(tape.gradient(value, variables), variables)
-        return value
-
-    compiled: Action = tf.function(train)
-    return compiled
-
-
-def ready(name: str) -> Task:
-    """A network that is ready to train."""
-    task = TASKS[name](keras)
-    task.model.compile(keras.optimizers.Adam(1e-4))
-    return task
 
 
 def half_held(model: Any, optimizer: Any = None) -> pastnet.Masks:
@@ -97,21 +69,22 @@ def recorded(train: Action, model: Any, folder: str) -> Action:
     return whole
 
 
-def bytes_of_run(task: Task, changes: int, share: float) -> int:
-    """All files of a run of CHANGES records, of which some come with a mask change.
+def bytes_of_run(task: Task, records: int, share: float | None = None) -> int:
+    """All files of a run.
 
     Args:
         task: what is recorded; its weights stay as they are.
-        changes: how many masks change, each to other random places.
-        share: of the weights that each lets through.
+        records: how many.
+        share: of the weights that a mask lets through, which changes before each record, to other
+            random places; None for no mask.
     """
     rng = np.random.default_rng(0)
     masks = pastnet.Masks(task.model, enforce=False)
     name = max(masks.kept, key=lambda one: masks.kept[one].size)
     with tempfile.TemporaryDirectory() as folder:
         with pastnet.Recorder(folder, task.model, every=1, variables=[name]) as recorder:
-            for number in range(CHANGES):
-                if number < changes:
+            for number in range(records):
+                if share is not None:
                     masks.thaw(name)
                     masks.freeze(name, trainable=rng.random(masks.kept[name].shape) < share)
                 recorder.record(number + 1)
@@ -119,72 +92,67 @@ def bytes_of_run(task: Task, changes: int, share: float) -> int:
         return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
 
 
-def line(text: str, value: str, bar: float | None = None, *, missed: bool = False) -> bool:
-    """Prints a line of a table and says whether its bar was missed."""
-    shown = "" if bar is None else f"   bar {bar:g}{'  MISSED' if missed else ''}"
-    print(f"  {text:44} {value}{shown}", flush=True)
-    return missed
-
-
-def cost_of_steps(name: str, pairs: int) -> bool:
-    """Prints what masks cost a network's steps; whether a bar was missed."""
-    tasks = [ready(name) for _ in range(3)]
+def cost_of_steps(rows: Rows, name: str, make: Callable[[Any], Task], pairs: int) -> None:
+    """Prints what masks cost a network's steps."""
+    title = "Steps with masks, as ratios"
+    tasks = [ready(make) for _ in range(3)]
     masks = half_held(tasks[1].model), pastnet.Masks(tasks[2].model)
     stock, masked, updated = map(step, tasks)
     times = interleaved(stock, masked, pairs=pairs)
-    holding = ratio = times[1] / times[0]
-    bar = HOLDING_BARS[name]
-    print(f"{name}: {tasks[0].model.count_params():,} weights, step {_ms(times[0])}")
-    missed = line("step with masks / stock", spread(ratio), bar, missed=np.median(ratio) > bar)
+    holding = times[1] / times[0]
+    print(f"{name}: {tasks[0].model.count_params():,} weights")
+
+    def line(text: str, values: Seconds, unit: str = "", bar: float | None = None) -> None:
+        rows.line(title, text, values, unit, column=name, bar=bar)
+
+    line("a stock step", 1e3 * times[0], "ms")
+    line("step with masks / stock", holding, bar=HOLDING_BARS.get(name))
 
     times = interleaved(updated, updating(masks[1]), pairs=pairs, calls=1)
-    ratio, limit = times[1] / times[0], UPDATE_BARS.get(name)
-    line("magnitude update of all masks", _ms(times[1]))
-    late = limit is not None and bool(np.median(ratio) > limit)
-    missed |= line("magnitude update / step", spread(ratio), limit, missed=late)
+    ratio = times[1] / times[0]
+    line("magnitude update of all masks", 1e3 * times[1], "ms")
+    line("magnitude update / step", ratio, bar=UPDATE_BARS.get(name))
     for text, every in (("each step", 1), ("each 100 steps", 100)):
-        line(f"both, an update {text} (of these)", spread(holding + ratio / every))
+        line(f"both, an update {text} (of these)", holding + ratio / every)
 
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         plain = recorded(stock, tasks[0].model, one)
         held = recorded(masked, tasks[1].model, other)
         times = interleaved(stock, plain, masked, held, pairs=pairs)
-        line("recorded step / step, without masks", spread(times[1] / times[0]))
-        line("recorded step / step, with masks", spread(times[3] / times[2]))
-    return missed
+        line("recorded step / step, without masks", times[1] / times[0])
+        line("recorded step / step, with masks", times[3] / times[2])
 
 
-def disk() -> bool:
-    """Prints the bytes of mask changes; whether the bar was missed."""
-    print("bits on disk for each weight of a mask that changed, everything included")
-    missed = False
+def disk(rows: Rows, make: Callable[[Any], Task], changes: int) -> None:
+    """Prints the bytes of so many mask changes."""
+    title = "Bits on disk for each weight of a mask that changed, everything included"
+    print(title)
     for share in (0.5, 0.9, 0.99):
-        task = ready("CNN")
+        task = ready(make)
         weights = max(variable.numpy().size for variable in task.model.variables)
-        added = bytes_of_run(task, CHANGES, share) - bytes_of_run(ready("CNN"), 0, share)
-        bits = 8 * added / (CHANGES * weights)
-        text = f"{share:.0%} let through, {weights:,} weights"
-        missed |= line(text, f"{bits:.3f}", BITS_BAR, missed=round(bits, 2) > BITS_BAR)
-    return missed
+        added = bytes_of_run(task, changes, share) - bytes_of_run(ready(make), changes)
+        bits = round(8 * added / (changes * weights), 2)
+        text = f"{share:.0%} let through"
+        rows.line(title, text, bits, "bits", column=f"{weights:,} weights", bar=BITS_BAR)
 
 
-def peer(python: str | None) -> None:
-    """Prints the ratios of the peer."""
-    print("tfmot, against its own stock step")
-    if python is None:
-        line("not measured", "--peer PYTHON names an environment that has it")
+def peer(rows: Rows) -> None:
+    """Prints the ratios of tfmot, or why there are none."""
+    title = "tfmot, against its own stock step"
+    print(title)
+    try:
+        found = told(ensure("tfmot", TFMOT), "_peer_tfmot.py")
+    except Failure as failure:
+        print(f"  {rows.fail(title, 'tfmot', failure).cell}")
         return
-    command = [python, str(Path(__file__).with_name("_peer_tfmot.py"))]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    for name, ratios in json.loads(done.stdout.splitlines()[-1]).items():
+    for name, ratios in found.items():
         each, never = map(np.array, ratios)
-        line(f"{name}, mask update each step", spread(each))
-        line(f"{name}, no mask update", spread(never))
-        line(f"{name}, each 100 steps (of these)", spread(never + (each - never) / 100))
-
-
-def _ms(times: Seconds) -> str:
-    return f"{spread(times * 1e3, '.1f')} ms"
+        for text, values in (
+            ("mask update each step", each),
+            ("no mask update", never),
+            ("each 100 steps (of these)", never + (each - never) / 100),
+        ):
+            rows.line(title, text, values, column=name)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -193,15 +161,17 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit code: 1 if a bar is missed.
     """
-    top = argparse.ArgumentParser(prog="benchmarks/masks.py", description=main.__doc__)
-    top.add_argument("--peer", metavar="PYTHON", help="of an environment with tfmot")
-    top.add_argument("--pairs", type=int, default=PAIRS, help=f"default {PAIRS}")
-    arguments = top.parse_args(argv)
-    print(f"ratios of {arguments.pairs} interleaved pairs, batch {BATCH}: median (quartiles)\n")
-    missed = [cost_of_steps(name, arguments.pairs) for name in TASKS]
-    missed.append(disk())
-    peer(arguments.peer)
-    return int(any(missed))
+    top = with_pairs("masks", __doc__)
+    top.add_argument("--no-peers", action="store_true", help="none that needs an environment")
+    chosen = top.parse_args(argv)
+    print(f"ratios of {pairs_of(chosen)} interleaved pairs, batch {BATCH}: median (quartiles)\n")
+    rows, tasks = Rows("masks"), {"tiny": tiny} if chosen.smoke else TASKS
+    for name, make in tasks.items():
+        cost_of_steps(rows, name, make, pairs_of(chosen))
+    disk(rows, *((tiny, 2) if chosen.smoke else (TASKS["CNN"], CHANGES)))
+    if not (chosen.smoke or chosen.no_peers):
+        peer(rows)
+    return rows.finish()
 
 
 if __name__ == "__main__":

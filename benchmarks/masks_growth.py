@@ -2,25 +2,30 @@
 
 Timed is `optimizer.apply` of Adam alone, compiled, with constant gradients: stock, and with masks
 that prune a quarter and freeze a quarter of each variable; and a magnitude update of all masks. The
-exponent is the slope of log time over log size, of all sizes and of the three largest.
+exponent is the slope of log time over log size, of all sizes and of the three largest. Where the
+stock update itself is steep at the end, masks may be so, too.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import tb_pastnet as pastnet
+from benchmarks._growth import LAST, STEEP, curve
+from benchmarks._options import parser
 from benchmarks._pairs import Action, exponent, interleaved
+from benchmarks._rows import Rows
 from benchmarks.masks import half_held, updating
 
 WEIGHTS = [10**power for power in range(3, 8)]
 VARIABLES = [1, 10, 100, 1000]
+NAMES = "stock", "masks", "magnitude update"
 ROWS = 100
-STEEP = 1.15  # an exponent above it isn't linear any more, noise allowed for
 
 
 def variables(number: int, weights: int) -> dict[str, tf.Variable]:
@@ -56,29 +61,27 @@ def measure(number: int, weights: int) -> tuple[float, float, float]:
     return float(times[0] * 1e3), float(times[1] * 1e3), float(own * 1e3)
 
 
-def table(title: str, sizes: list[int], rows: list[tuple[float, float, float]]) -> bool:
-    """Prints a curve and its exponents; whether one is steep at the large end."""
-    print(f"{title:>12} {'stock':>10} {'masks':>10} {'magnitude update':>18}   ms")
-    for size, row in zip(sizes, rows, strict=True):
-        print(f"{size:12,} {row[0]:10.3f} {row[1]:10.3f} {row[2]:18.3f}")
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    whole = [exponent(sizes, column) for column in columns]
-    large = [exponent(sizes[-3:], column[-3:]) for column in columns]
-    print(f"{'exponent':>12} {whole[0]:10.2f} {whole[1]:10.2f} {whole[2]:18.2f}")
-    print(f"{'at the end':>12} {large[0]:10.2f} {large[1]:10.2f} {large[2]:18.2f}\n", flush=True)
-    return max(large[1:]) > max(STEEP, large[0] + STEEP - 1)
+def grown(rows: Rows, what: str, sizes: list[int], times: list[tuple[float, float, float]]) -> None:
+    """Prints a curve."""
+    series = dict(zip(NAMES, map(list, zip(*times, strict=True)), strict=True))
+    stock = exponent(sizes[-LAST:], series["stock"][-LAST:])
+    allowed = max(STEEP, stock + STEEP - 1)
+    curve(rows, what, sizes, series, bars={"stock": None, **dict.fromkeys(NAMES[1:], allowed)})
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """Prints the curves.
 
     Returns:
         The exit code: 1 if one is steeper than linear.
     """
-    steep = table("weights", WEIGHTS, [measure(1, weights) for weights in WEIGHTS])
-    steep |= table("variables", VARIABLES, [measure(number, 4096) for number in VARIABLES])
-    return int(steep)
+    smoke = parser("masks_growth", __doc__).parse_args(argv).smoke
+    rows, weights = Rows("masks_growth"), [10_000, 100_000] if smoke else WEIGHTS
+    grown(rows, "weights", weights, [measure(1, size) for size in weights])
+    if not smoke:
+        grown(rows, "variables", VARIABLES, [measure(number, 4096) for number in VARIABLES])
+    return rows.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

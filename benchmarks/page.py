@@ -10,7 +10,6 @@ most of it counts.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -26,26 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._logs import Size, write_logs
-from demo.serve import free_port, wait
+from benchmarks._boards import board
+from benchmarks._logs import TINY, Size, write_logs
+from benchmarks._options import parser
+from benchmarks._rows import Rows
 from tools.browser import installed
 
 DRIVER = Path(__file__).with_name("_page") / "drive.mjs"
 PATIENCE = 600.0
 BARS = {"tab": 500, "layer": 300, "frame": 8, "overview": 2e6}
-
-
-def tensorboard(stack: ExitStack, logdir: Path) -> str:
-    """Starts TensorBoard and gives its address."""
-    port = free_port(6900)
-    command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = stack.enter_context(subprocess.Popen(command, **quiet))  # type: ignore[call-overload]
-    stack.callback(server.terminate)
-    address = f"http://127.0.0.1:{port}"
-    if not wait(address, server):
-        raise SystemExit(f"Could not start TensorBoard: expected an answer on port {port}.")
-    return address
 
 
 def index_of(address: str) -> Any:
@@ -78,22 +66,24 @@ def drive(address: str, **options: Any) -> Any:
     return json.loads(done.stdout)
 
 
-def times(found: Any) -> None:
+def times(rows: Rows, found: Any) -> None:
     """Prints how long it took until the pictures were there."""
-    print("\n| from | to | best | median | bar |\n| --- | --- | --- | --- | --- |")
+    title = "Until the pictures are there"
+    print(title)
     for key, start, end, of, bar in (
         ("tab", "click on the tab, first visit", "strips painted", "strips", BARS["tab"]),
-        ("tab", "the same", "all requests answered", "all", None),
+        ("tab", "click on the tab, first visit", "all requests answered", "all", None),
         ("again", "click on the tab, later visit", "strips painted", "strips", BARS["tab"]),
-        ("again", "the same", "all requests answered", "all", None),
+        ("again", "click on the tab, later visit", "all requests answered", "all", None),
         ("load", "load of TensorBoard at #pastnet", "strips painted", "strips", None),
         ("layer", "click on a layer's name", "its heatmap painted", "heat", BARS["layer"]),
-        ("layer", "the same", "those of all runs painted", "all", None),
+        ("layer", "click on a layer's name", "those of all runs painted", "all", None),
     ):
         values = [one[of] for one in found[key]]
         if values:
-            best, middle = min(values), np.median(values)
-            print(f"| {start} | {end} | {best:.0f} ms | {middle:.0f} ms | {bar or ''} |")
+            name = f"{start}: {end}"
+            rows.line(title, name, min(values), "ms", column="best", bar=bar)
+            rows.line(title, name, values, "ms", column="median")
 
 
 def requests(found: Any) -> None:
@@ -108,41 +98,44 @@ def requests(found: Any) -> None:
     print(f"\nMemory of scripts: {found['tab'][-1]['memory'] / 2**20:.0f} MiB.")
 
 
-def work(found: Any) -> None:
+def work(rows: Rows, found: Any) -> None:
     """Prints the work of the most expensive frame after each input."""
-    print(f"\n| input | work of a frame, best | median | nine of ten | bar {BARS['frame']} ms |")
-    print("| --- | --- | --- | --- | --- |")
+    title = "Work of a frame after an input"
+    print(f"\n{title}")
     for name, values in found["work"].items():
-        least, middle, most = np.quantile(values, (0, 0.5, 0.9))
-        verdict = "met" if middle <= BARS["frame"] else "missed"
-        print(f"| {name} | {least:.1f} ms | {middle:.1f} ms | {most:.1f} ms | {verdict} |")
+        rows.line(title, name, values, "ms", column="median", bar=BARS["frame"])
+        for column, share in (("best", 0.0), ("nine of ten", 0.9)):
+            rows.line(title, name, float(np.quantile(values, share)), "ms", column=column)
 
 
 def main(argv: Sequence[str]) -> int:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(prog="page", description=__doc__.splitlines()[0])
-    parser.add_argument("--logdir", type=Path, help="logs of benchmarks._logs that are there")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--address", help="of a TensorBoard that runs")
+    top = parser("page", __doc__)
+    top.add_argument("--logdir", type=Path, help="logs of benchmarks._logs that are there")
+    top.add_argument("--rounds", type=int, default=5)
+    top.add_argument("--address", help="of a TensorBoard that runs")
     for name, default in zip(Size._fields, Size(), strict=True):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    arguments = parser.parse_args(argv)
+        top.add_argument(f"--{name}", type=int, default=default)
+    arguments = top.parse_args(argv)
+    size = Size(*(getattr(arguments, name) for name in Size._fields))
+    size, rounds = (TINY, 1) if arguments.smoke else (size, arguments.rounds)
+    rows = Rows("page")
     with ExitStack() as stack:
         logdir, address = arguments.logdir, arguments.address
         if not logdir and not address:
             logdir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            write_logs(logdir, Size(*(getattr(arguments, name) for name in Size._fields)))
-        address = address or tensorboard(stack, logdir)
+            write_logs(logdir, size)
+        address = address or stack.enter_context(board(logdir)).address
         index = read_to_the_end(address)
         layers = index["networks"][0]["layers"]
         layer = max(layers, key=lambda one: one["channels"])
         print(f"{len(index['runs'])} runs, {len(layers)} layers, the widest {layer['channels']}.")
         drive(address, rounds=1, layer=layer["id"], inputs=0)
-        found = drive(address, rounds=arguments.rounds, layer=layer["id"])
-        times(found)
+        found = drive(address, rounds=rounds, layer=layer["id"])
+        times(rows, found)
         requests(found)
-        work(found)
-    return 0
+        work(rows, found)
+    return rows.finish()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ that was in the last of them, against the same steps without a past; each in a p
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import multiprocessing
 import os
@@ -26,8 +25,10 @@ import numpy as np
 import tensorflow as tf
 
 import tb_pastnet as pastnet
-from benchmarks._models import BATCH, TASKS, Task
-from benchmarks._pairs import PAIRS, Action, Seconds, interleaved, seconds, spread
+from benchmarks._models import BATCH, TASKS, Task, tiny
+from benchmarks._options import pairs_of, with_pairs
+from benchmarks._pairs import Action, Seconds, interleaved, seconds
+from benchmarks._rows import Rows
 
 BAR = 1.15
 TAU = 0.005
@@ -124,33 +125,31 @@ def step(task: Task, make: Callable[..., Past], jit: bool | None, tau: float = 1
     return lambda: compiled().numpy()
 
 
-def line(text: str, value: str, *, bar: float | None = None, missed: bool = False) -> bool:
-    """Prints a line of a table and says whether its bar was missed."""
-    shown = "" if bar is None else f"   bar {bar:g}{'  MISSED' if missed else ''}"
-    print(f"  {text:44} {value}{shown}", flush=True)
-    return missed
-
-
-def cost_of_steps(name: str, make: Callable[[], Task], jit: bool | None, pairs: int) -> bool:
-    """Prints what the past costs a network's steps; whether the bar was missed."""
+def cost_of_steps(
+    rows: Rows, name: str, make: Callable[[], Task], jit: bool | None, pairs: int
+) -> None:
+    """Prints what the past costs a network's steps."""
     ways = (without, 1.0), (by_hand, 1.0), (network, 1.0), (by_hand, TAU), (network, TAU)
     steps = [step(make(), way, jit, tau) for way, tau in ways]
     # Under XLA a network can't be called with deltas.
     steps += [] if jit else [step(make(), deltas, jit)]
     times = interleaved(*steps, pairs=pairs)
-    size = make().model.count_params()
-    print(f"{name}, {'XLA' if jit else 'graph'}: {size:,} weights, step {_ms(times[1])} by hand")
-    missed = False
-    for text, at in (("PastNetwork / by hand", 2), (f"tau={TAU}: PastNetwork / by hand", 4)):
-        ratio = times[at] / times[at - 1]
-        missed |= line(text, spread(ratio), bar=BAR, missed=bool(np.median(ratio) > BAR))
+    compiled = "XLA" if jit else "graph"
+    print(f"{name}, {compiled}: {make().model.count_params():,} weights")
+
+    def line(text: str, values: Seconds, unit: str = "", bar: float | None = None) -> None:
+        title = f"A step with a past network, {compiled}"
+        rows.line(title, text, values, unit, column=name, bar=bar)
+
+    line("a step by hand", 1e3 * times[1], "ms")
+    line("PastNetwork / by hand", times[2] / times[1], bar=BAR)
+    line(f"tau={TAU}: PastNetwork / by hand", times[4] / times[3], bar=BAR)
     if not jit:
-        line("PastNetwork of PastDeltas / by hand", spread(times[5] / times[1]))
-    line("no past at all / by hand", spread(times[0] / times[1]))
-    return missed
+        line("PastNetwork of PastDeltas / by hand", times[5] / times[1])
+    line("no past at all / by hand", times[0] / times[1])
 
 
-def cost_of_making(name: str, make: Callable[[], Task]) -> None:
+def cost_of_making(rows: Rows, name: str, make: Callable[[], Task]) -> None:
     """Prints how long copies take to be made, once."""
     model = make().model
     print(f"{name}: made once")
@@ -159,7 +158,8 @@ def cost_of_making(name: str, make: Callable[[], Task]) -> None:
         ("pastnet.clone_network", lambda: pastnet.clone_network(model)),
         ("pastnet.PastNetwork", lambda: pastnet.PastNetwork(model)),
     ):
-        line(text, _ms(np.array([seconds(action) for _ in range(3)])))
+        times = [1e3 * seconds(action) for _ in range(3)]
+        rows.line("Made once", text, times, "ms", column=name)
 
 
 def resident(make: Callable[..., Past] | None) -> tuple[float, float]:
@@ -195,15 +195,15 @@ def resident(make: Callable[..., Past] | None) -> tuple[float, float]:
     return _of_process("VmRSS"), peak
 
 
-def memory() -> None:
+def memory(rows: Rows) -> None:
     """Prints the memory of each way to keep the past."""
-    weights = 4 * DEEP * WIDE**2 / 1e6
-    print(f"memory of a past beside {weights:.0f} MB of weights, in MB")
+    title = f"Memory of a past beside {4 * DEEP * WIDE**2 / 1e6:.0f} MB of weights"
+    print(title)
     model = keras.Sequential([keras.Input((WIDE,)), keras.layers.Dense(WIDE, use_bias=False)])
     whole = pastnet.PastVariables(model.variables).nbytes * DEEP / 1e6
     half = pastnet.PastDeltas(model.variables).nbytes * DEEP / 1e6
     if sys.platform != "linux":
-        line("not measured", "what is resident is read from Linux")
+        print(f"  {rows.fail(title, 'any', 'what is resident is read from Linux').cell}")
         return
     rest, peak = _apart(without)
     for text, make, said in (
@@ -212,8 +212,10 @@ def memory() -> None:
         ("PastNetwork of PastDeltas", deltas, half),
     ):
         found = _apart(make)
-        told = "" if said is None else f", nbytes {said:.0f}"
-        line(text, f"+{found[0] - rest:.0f} at rest, +{found[1] - peak:.0f} in a step{told}")
+        if said is not None:
+            rows.line(title, text, said, "MB", column="nbytes")
+        rows.line(title, text, found[0] - rest, "MB", column="at rest")
+        rows.line(title, text, found[1] - peak, "MB", column="most in a step")
 
 
 def _apart(make: Callable[..., Past]) -> tuple[float, float]:
@@ -228,35 +230,30 @@ def _of_process(what: str) -> float:
     return int(text.split(f"{what}:")[1].split()[0]) / 1e3 * 1.024
 
 
-def _ms(times: Seconds) -> str:
-    return f"{spread(times * 1e3, '.1f')} ms"
-
-
 def main(argv: Sequence[str]) -> int:
     """Prints the tables.
 
     Returns:
         The exit code: 1 if a bar is missed.
     """
-    top = argparse.ArgumentParser(prog="benchmarks/past_network.py", description=main.__doc__)
-    top.add_argument("--pairs", type=int, default=PAIRS, help=f"default {PAIRS}")
-    arguments = top.parse_args(argv)
+    chosen = with_pairs("past_network", __doc__).parse_args(argv)
     # Each way is a function of its own; TensorFlow takes that for one that is traced too often.
     tf.get_logger().setLevel("ERROR")
-    print(f"ratios of {arguments.pairs} interleaved pairs, batch {BATCH}: median (quartiles)\n")
+    print(f"ratios of {pairs_of(chosen)} interleaved pairs, batch {BATCH}: median (quartiles)\n")
+    made = {"tiny": tiny} if chosen.smoke else TASKS
     tasks: dict[str, Callable[[], Task]] = {
-        **{name: (lambda make=make: make(keras)) for name, make in TASKS.items()},  # type: ignore[misc]
-        "transformer": transformer,
+        **{name: (lambda make=make: make(keras)) for name, make in made.items()},  # type: ignore[misc]
+        **({} if chosen.smoke else {"transformer": transformer}),
     }
-    missed = [
-        cost_of_steps(name, make, jit, arguments.pairs)
-        for jit in (None, True)
-        for name, make in tasks.items()
-    ]
+    rows = Rows("past_network")
+    for jit in (None,) if chosen.smoke else (None, True):
+        for name, make in tasks.items():
+            cost_of_steps(rows, name, make, jit, pairs_of(chosen))
     for name, make in tasks.items():
-        cost_of_making(name, make)
-    memory()
-    return int(any(missed))
+        cost_of_making(rows, name, make)
+    if not chosen.smoke:
+        memory(rows)
+    return rows.finish()
 
 
 if __name__ == "__main__":

@@ -9,36 +9,51 @@ The numbers are those of docs/reading_logs.md.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import tb_pastnet as pastnet
-from benchmarks._logs import Size, write_logs
+from benchmarks._logs import TINY, Size, write_logs
+from benchmarks._options import parser
+from benchmarks._rows import Rows
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.log import Log, Run
 
 Value = TypeVar("Value")
 
+TITLE = "Reading a log back"
 BAR = 10.0  # seconds of the processor to open a log of the size above
 
 
-def timed(what: str, action: Callable[[], Value]) -> tuple[Value, float]:
-    """Prints how long something takes.
+class Timer:
+    """Times what is done with a log.
 
-    Returns:
-        What it gives, and the seconds of the processor.
+    Args:
+        rows: its figures go there.
     """
-    clock, processor = time.monotonic(), time.process_time()
-    value = action()
-    spent = time.process_time() - processor
-    print(f"  {what:46} {time.monotonic() - clock:7.2f} s, processor {spent:6.2f} s")
-    return value, spent
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __call__(self, what: str, action: Callable[[], Value], bar: float | None = None) -> Value:
+        """Prints how long something takes, and gives its value.
+
+        Args:
+            what: is done.
+            action: does it.
+            bar: the most seconds of the processor.
+        """
+        clock, processor = time.monotonic(), time.process_time()
+        value = action()
+        spent = time.process_time() - processor
+        self._rows.line(TITLE, what, time.monotonic() - clock, "s", column="clock")
+        self._rows.line(TITLE, what, spent, "s", column="processor", bar=bar)
+        return value
 
 
 def every_array(run: Run) -> int:
@@ -51,25 +66,26 @@ def every_array(run: Run) -> int:
     return sum(getattr(layer, name).size for layer in layers for name in STATISTICS)
 
 
-def measure(logdir: Path) -> float:
+def measure(logdir: Path, rows: Rows) -> int:
     """Reads a log and prints what that takes.
 
     Returns:
-        Seconds of the processor to open it.
+        The exit code: 1 if opening takes longer than the bar.
     """
     paths = [path for path in logdir.rglob("*tfevents*") if path.is_file()]
     size = sum(path.stat().st_size for path in paths) / 2**20
     print(f"{logdir}: {len(paths)} files, {size:,.0f} MiB")
-    log, opening = timed("open, with the account of every run", lambda: pastnet.read(logdir))
+    timer = Timer(rows)
+    log = timer("open, with the account of every run", lambda: pastnet.read(logdir), bar=BAR)
     records = sum(len(run.steps) for run in log.runs.values())
     print(f"  {len(log.runs)} runs, {records:,} records of all layers of a run")
-    _some(log)
+    _some(log, timer)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  memory at most {memory:,.0f} MiB")
-    return opening
+    rows.line(TITLE, "memory at most", memory, "MiB", column="clock")
+    return rows.finish()
 
 
-def _some(log: Log) -> None:
+def _some(log: Log, timed: Timer) -> None:
     run = next(iter(log.runs.values()))
     layer = list(run.layers.values())[len(run.layers) // 2]
     timed(f"a layer of {layer.channels} channels: its norms", lambda: layer.norm)
@@ -77,25 +93,26 @@ def _some(log: Log) -> None:
     timed("violations of all runs", lambda: [one.violations for one in log.runs.values()])
     timed(f"overview of a run, {len(run.layers)} layers", run.overview)
     timed("the same again, another threshold", lambda: run.overview(threshold=3e-4))
-    numbers, _ = timed("every statistic of every layer of a run", lambda: every_array(run))
+    numbers = timed("every statistic of every layer of a run", lambda: every_array(run))
     print(f"  these were {numbers:,} numbers")
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """Measures.
 
     Returns:
         The exit code: 1 if opening takes longer than the bar.
     """
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("logdir", type=Path, nargs="?", help="a log that is there already")
-    logdir = parser.parse_args().logdir
-    if logdir is not None:
-        return int(measure(logdir) > BAR)
+    top = parser("read_log", __doc__)
+    top.add_argument("logdir", type=Path, nargs="?", help="a log that is there already")
+    chosen = top.parse_args(argv)
+    rows = Rows("read_log")
+    if chosen.logdir is not None:
+        return measure(chosen.logdir, rows)
     with tempfile.TemporaryDirectory() as folder:
-        write_logs(Path(folder), Size())
-        return int(measure(Path(folder)) > BAR)
+        write_logs(Path(folder), TINY if chosen.smoke else Size())
+        return measure(Path(folder), rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,6 @@ and after all.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -18,8 +17,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks._boards import LOADERS, Board, Reply, board, median
-from benchmarks._logs import Size, write_logs
+from benchmarks._boards import LOADERS, Board, Reply, board
+from benchmarks._logs import TINY, Size, write_logs
+from benchmarks._options import parser
+from benchmarks._rows import Rows
 from tb_pastnet.serve.store.store import CEILING
 
 WARM = 11
@@ -87,43 +88,33 @@ def measure(here: Board, index: dict[str, Any], cols: int) -> Times:
     return found
 
 
-def report(loader: str, found: Times) -> bool:
-    """Prints a row an answer.
-
-    Returns:
-        Whether a bar was missed.
-    """
-    missed = False
+def report(rows: Rows, loader: str, found: Times) -> None:
+    """Prints what each answer took."""
+    print(f"{loader} loader")
+    title = f"Answers of TensorBoard's {loader} loader"
     for name, replies in found.items():
-        worst = 1e3 * max(one.seconds for one in replies)
+        worst, bar = 1e3 * max(one.seconds for one in replies), BARS.get(name)
+        most = WIRE if name.startswith("overview") else None
+        times = [1e3 * one.seconds for one in replies]
+        rows.line(title, name, times, "ms", column="median")
+        rows.line(title, name, worst, "ms", column="worst", bar=bar)
         wire = max(one.wire for one in replies)
-        bad = worst > BARS.get(name, worst) or (name.startswith("overview") and wire > WIRE)
-        missed |= bad
-        print(
-            f"| {loader} | {name} | {median(replies):,.0f} ms | {worst:,.0f} ms | {wire:,} | "
-            f"{max(len(one.body) for one in replies):,} |{' MISSED' if bad else ''}",
-            flush=True,
-        )
-    return missed
+        rows.line(title, name, wire, "bytes", column="most sent", bar=most)
+        unpacked = max(len(one.body) for one in replies)
+        rows.line(title, name, unpacked, "bytes", column="unpacked")
 
 
-def bench(logdir: Path, loader: str, cols: int, size: Size | None) -> bool:
-    """Measures one loader.
-
-    Returns:
-        Whether a bar was missed.
-    """
+def bench(rows: Rows, logdir: Path, loader: str, cols: int, size: Size | None) -> None:
+    """Measures one loader."""
     with board(logdir, loader, "--samples_per_plugin=pastnet=0") as here:
         index, own = loaded(here, size)
         found = measure(here, index, cols)
         after = here.resident()
-    missed = report(loader, found)
+    report(rows, loader, found)
     most = MEMORY * own + CEILING / 2**20
-    print(
-        f"\n{loader}: {own:,.0f} MiB of TensorBoard's own, {after:,.0f} MiB after all was asked "
-        f"for; at most {most:,.0f} ({MEMORY} times + a cache of {CEILING >> 20}).\n"
-    )
-    return missed or after > most
+    title = f"Memory, bar {MEMORY} times of TensorBoard's own and a cache of {CEILING >> 20} MiB"
+    rows.line(title, f"{loader} loader", own, "MiB", column="TensorBoard's own")
+    rows.line(title, f"{loader} loader", after, "MiB", column="after all was asked", bar=most)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -132,14 +123,16 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit code: 1 if a bar is missed.
     """
-    parser = argparse.ArgumentParser(prog="reading", description=__doc__)
+    top = parser("reading", __doc__)
     for name, default in zip(Size._fields, Size(), strict=True):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--cols", type=int, default=128, help="columns of an overview")
-    parser.add_argument("--loader", choices=sorted(LOADERS), help="one instead of both")
-    parser.add_argument("--logs", type=Path, help="a log directory instead of generated ones")
-    chosen = parser.parse_args(argv)
+        top.add_argument(f"--{name}", type=int, default=default)
+    top.add_argument("--cols", type=int, default=128, help="columns of an overview")
+    top.add_argument("--loader", choices=sorted(LOADERS), help="one instead of both")
+    top.add_argument("--logs", type=Path, help="a log directory instead of generated ones")
+    chosen = top.parse_args(argv)
     size = Size(chosen.runs, chosen.layers, chosen.channels, chosen.steps)
+    size = TINY if chosen.smoke else size
+    rows = Rows("reading")
     with tempfile.TemporaryDirectory() as folder:
         logdir = chosen.logs or Path(folder)
         if chosen.logs is None:
@@ -148,12 +141,11 @@ def main(argv: Sequence[str]) -> int:
                 f"{size.runs} runs of {size.layers} layers, {size.channels:,} channels, "
                 f"{size.steps:,} steps; overviews of {chosen.cols} columns\n"
             )
-        print("| loader | answer | median | worst | bytes sent | unpacked |")
-        print("| --- | --- | --- | --- | --- | --- |")
         known = size if chosen.logs is None else None
         loaders = [chosen.loader] if chosen.loader else list(LOADERS)
-        missed = [bench(logdir, loader, chosen.cols, known) for loader in loaders]
-    return int(any(missed))
+        for loader in loaders:
+            bench(rows, logdir, loader, chosen.cols, known)
+    return rows.finish()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ weights up to rounding, the same statistics after an update of both, and the sam
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -16,7 +15,9 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from benchmarks._v1_resnet import Layers, by_hand, of_tensorflow, resnet
+from benchmarks._options import parser
+from benchmarks._rows import Rows
+from benchmarks._v1_resnet import RESNET_50, Layers, by_hand, of_tensorflow, resnet
 from tb_pastnet.v1 import ClonedGraph, clone_network
 
 BAR = 5.0  # seconds
@@ -58,15 +59,17 @@ def _measured(logits: Any, variables: Sequence[Any], losses: Sequence[Any]) -> l
     return [logits, *losses, *tf.gradients(loss, trained)]
 
 
-def timed(layers: Layers, kind: str, initial: str) -> tuple[float, bool, int, int]:
-    """Clones a ResNet-50.
+def timed(
+    layers: Layers, kind: str, initial: str, blocks: Sequence[int] = RESNET_50, width: int = 64
+) -> tuple[float, bool, int, int]:
+    """Clones a ResNet: a ResNet-50, unless its blocks and its width are others.
 
     Returns:
         Seconds, whether it is equal or drawn afresh, and how many operations and variables it has.
     """
     with tf.Graph().as_default() as graph, tf.variable_scope("", use_resource=kind == "resource"):
         image = tf.placeholder(tf.float32, (None, SIZE, SIZE, 3), "image")
-        logits = resnet(image, layers)
+        logits = resnet(image, layers, blocks, width)
         before = len(graph.get_operations())
         start = time.perf_counter()
         copy = clone_network(image, logits, initial=initial)
@@ -82,19 +85,24 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit code: 1 if a copy took longer than the bar, or isn't equal.
     """
-    parser = argparse.ArgumentParser(prog="v1_clone", description=__doc__)
-    parser.add_argument(
+    top = parser("v1_clone", __doc__)
+    top.add_argument(
         "--tf-layers", action="store_true", help="of tf.layers; needs tf-keras installed"
     )
-    layers = of_tensorflow() if parser.parse_args(argv).tf_layers else by_hand()
+    chosen = top.parse_args(argv)
+    layers = of_tensorflow() if chosen.tf_layers else by_hand()
+    size = ((1,), 4) if chosen.smoke else (RESNET_50, 64)
+    rows = Rows("v1_clone")
     print(f"TensorFlow {tf.__version__}. ResNet-50, seconds of a clone; the bar is {BAR:g}.\n")
     print("| variables | initial | operations | variables made | seconds | |")
     print("| --- | --- | --- | --- | --- | --- |")
     missed = False
     for kind in ("reference", "resource"):
         for initial in ("copy", "initializer"):
-            seconds, good, made, variables = timed(layers, kind, initial)
-            missed |= seconds > BAR or not good
+            seconds, good, made, variables = timed(layers, kind, initial, *size)
+            missed |= not good
+            title = "A clone of a ResNet-50 in a TF1-style graph"
+            rows.add(title, f"{kind} variables", seconds, "s", column=initial, bar=BAR)
             said = (
                 ("drawn afresh" if initial == "initializer" else "equal") if good else "NOT EQUAL"
             )
@@ -102,7 +110,7 @@ def main(argv: Sequence[str]) -> int:
                 f"| {kind} | {initial} | {made} | {variables} | {seconds:.2f} | {said} |",
                 flush=True,
             )
-    return int(missed)
+    return rows.finish(missed=missed)
 
 
 if __name__ == "__main__":

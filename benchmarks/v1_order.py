@@ -6,7 +6,6 @@ nothing says what waits for what; other machines will choose otherwise.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +13,13 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from benchmarks._options import parser
+from benchmarks._rows import Rows
 from tb_pastnet.v1 import sync_op
 
 LAYERS, WIDTH, STEPS = 3, 32, 200
+NAMES = "reference", "resource"
+ORDERS = "without dependencies", "past, then sync, then train"
 
 
 class Ordered:
@@ -62,13 +65,15 @@ def _network(scope: str, x: Any, resource: bool) -> Any:
 
 def main(argv: Sequence[str]) -> int:
     """Prints a table."""
-    parser = argparse.ArgumentParser(prog="v1_order", description=__doc__)
-    parser.add_argument("--graphs", type=int, default=6, help="of each kind (default 6)")
-    graphs = parser.parse_args(argv).graphs
+    top = parser("v1_order", __doc__)
+    top.add_argument("--graphs", type=int, default=6, help="of each kind (default 6)")
+    chosen = top.parse_args(argv)
+    graphs = 1 if chosen.smoke else chosen.graphs
+    rows = Rows("v1_order")
     print(
         f"TensorFlow {tf.__version__}. Wrong steps of {STEPS}, in {graphs} graphs of each kind.\n"
     )
-    print("| variables | without dependencies | past, then sync, then train |")
+    print(f"| variables | {' | '.join(ORDERS)} |")
     print("| --- | --- | --- |")
     for resource in (False, True):
         shown = []
@@ -80,8 +85,11 @@ def main(argv: Sequence[str]) -> int:
                     session.run(tf.global_variables_initializer())
                     counts.append(training.wrong(session))
             shown.append(f"{min(counts)} to {max(counts)}")
-        print(f"| {'resource' if resource else 'reference'} | {' | '.join(shown)} |", flush=True)
-    return 0
+            kind, order = NAMES[resource], ORDERS[dependencies]
+            title = f"Graphs of one session.run: wrong steps of {STEPS}"
+            rows.add(title, f"{kind} variables", counts, column=order)
+        print(f"| {NAMES[resource]} | {' | '.join(shown)} |", flush=True)
+    return rows.finish()
 
 
 if __name__ == "__main__":

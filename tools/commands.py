@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
-from tools import browser, bundle, columns, environment, matrix, promises
-from tools.steps import ROOT, Failure, Steps, quiet, run, say
+from tools import bench, browser, bundle, columns, environment, matrix, promises
+from tools.steps import Failure, Steps, quiet, run, say
 
 TEXT = """\
 demo       train the demo's runs and show them in TensorBoard (--once: only train)
@@ -19,7 +20,8 @@ lint       ruff, mypy --strict, import-linter, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
-bench      run the benchmarks and print their tables; names choose some of them
+bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
+           their options (--json: keep the rows there; --write: what is kept into the docs' tables)
 """
 
 
@@ -143,23 +145,19 @@ def demo(arguments: argparse.Namespace) -> int:
     return run(session.tool("demo", *arguments.demo), session.env)
 
 
-def bench(arguments: argparse.Namespace) -> int:
-    """Runs the benchmarks one after the other."""
-    session = Session()
-    found = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem[0] != "_")
-    chosen = [path for path in found if not arguments.names or path.stem in arguments.names]
-    unknown = set(arguments.names) - {path.stem for path in found}
-    if unknown:
-        names = ", ".join(path.stem for path in found)
-        raise Failure(f"Could not run {', '.join(sorted(unknown))}: expected one of {names}.")
-    # A benchmark of the page has programs for Node beside it, in a file or a folder of its name.
-    if any(
-        path.with_suffix(".mjs").is_file() or path.with_name(f"_{path.stem}").is_dir()
-        for path in chosen
-    ):
-        session.with_browser()
-    codes = [run([session.python, path], session.env) for path in chosen]
-    return max(codes, default=0)
+def measure(arguments: argparse.Namespace) -> int:
+    """Runs benchmarks, or only writes the tables of those that ran before."""
+    code = 0
+    if arguments.names or not arguments.write:
+        session, chosen = Session(), bench.choose(arguments.names)
+        if any(bench.in_browser(path) for path in chosen):
+            session.with_browser()
+        env = session.env
+        code = bench.run_all(chosen, session.python, env, arguments.options, arguments.json)
+    if arguments.write:
+        written = bench.write(arguments.json, bench.PAGE)
+        say(f"Wrote {', '.join(written) or 'nothing'} into {bench.PAGE.name}.")
+    return code
 
 
 def parser() -> argparse.ArgumentParser:
@@ -183,12 +181,17 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("demo", add_help=False).set_defaults(action=demo)
     command = commands.add_parser("bench")
     command.add_argument("names", nargs="*", metavar="NAME")
-    command.set_defaults(action=bench)
+    command.add_argument("--json", type=Path, default=bench.KEPT, help="the file of rows")
+    command.add_argument("--write", action="store_true", help="kept rows into docs/performance.md")
+    command.set_defaults(action=measure)
     return top
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line: what follows -- is pytest's, what follows `demo` is the demo's."""
+    """Reads the command line.
+
+    What follows -- is for pytest, or for the benchmarks; what follows `demo` is for the demo.
+    """
     own, rest = list(argv), []
     if own[:1] == ["demo"]:
         own, rest = own[:1], own[1:]
@@ -196,7 +199,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if "--" in own:
         cut = own.index("--")
         own, rest = own[:cut], own[cut + 1 :]
-    return argparse.Namespace(**vars(parser().parse_args(own)), pytest=rest)
+    named = {"options" if own[:1] == ["bench"] else "pytest": rest}
+    return argparse.Namespace(**vars(parser().parse_args(own)), **named)
 
 
 def main(argv: Sequence[str]) -> int:

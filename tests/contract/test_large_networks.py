@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import page
+from benchmarks import _boards, page
 from benchmarks._logs import Size, write_logs
 from tests.tensorboards import LOADERS, Board, board
 
@@ -100,7 +100,7 @@ def stack() -> Iterator[ExitStack]:
 def test_the_first_picture(
     logs: Callable[[str], Path], name: str, stack: ExitStack, figure: Callable[..., None]
 ) -> None:
-    address = page.tensorboard(stack, logs(name))
+    address = stack.enter_context(_boards.board(logs(name))).address
     index = page.read_to_the_end(address)
     layers = index["networks"][0]["layers"]
     assert len(layers) == SIZES[name].layers
