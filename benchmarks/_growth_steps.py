@@ -1,0 +1,91 @@
+"""A long training that is recorded at each step: nothing in it may grow."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tb_pastnet as pastnet
+from benchmarks._models import BATCH, Task
+from benchmarks._rows import Rows
+from benchmarks._training import ready, step
+
+PARTS = 10
+GROWTH_BAR = 5.0
+"""% of the step time, or of the memory, that a whole training may add; noise is within it."""
+QUEUE_BAR = 16.0
+"""Records more in the queue at the end, of which a block of 16 waits for its last one."""
+
+
+def network(of: Any) -> Task:
+    """A network whose steps are short: three Dense layers, 38,000 weights."""
+    layers = [of.layers.Dense(128, activation="relu") for _ in range(2)]
+    model = of.Sequential([of.Input((128,)), *layers, of.layers.Dense(10)])
+    rng = np.random.default_rng(0)
+    return Task(model, rng.random((BATCH, 128), np.float32), rng.integers(0, 10, BATCH))
+
+
+def long_training(rows: Rows, steps: int) -> None:
+    """Prints the curves of a training, and what grew from its first tenth to its last.
+
+    Args:
+        rows: of the benchmark.
+        steps: of the training; a multiple of PARTS.
+    """
+    task = ready(network)
+    train, size = step(task), steps // PARTS
+    times, memory, waiting = np.zeros((PARTS, size)), np.zeros(PARTS), np.zeros(PARTS)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pastnet.Recorder(folder, task.model, every=1) as recorder,
+    ):
+        for number in range(1, size + 1):  # a part that isn't measured: it compiles
+            train()
+            recorder.record(number)
+        for part in range(PARTS):
+            for at in range(size):
+                start = time.perf_counter()
+                train()
+                recorder.record(size + part * size + at + 1)
+                times[part, at] = time.perf_counter() - start
+            memory[part], waiting[part] = _resident(), _waiting(recorder)
+    _show(rows, steps, 1e3 * np.median(times, axis=1), memory, waiting)
+
+
+def _show(rows: Rows, steps: int, times: Any, memory: Any, waiting: Any) -> None:
+    title = f"Growth with steps: {steps:,} steps, recorded at each"
+    print(title)
+    sizes = [steps // PARTS * (part + 1) for part in range(PARTS)]
+    for name, values, unit in (
+        ("a step and its record", times, "ms"),
+        ("memory", memory, "MiB"),
+        ("records in the queue", waiting, ""),
+    ):
+        for size, value in zip(sizes, values, strict=True):
+            rows.line(title, name, float(value), unit, column=f"{size:,}")
+        slope = float(np.polyfit(np.arange(PARTS), values, 1)[0]) * (PARTS - 1)
+        if name == "records in the queue":
+            rows.line(title, name, slope, "records more", column="growth", bar=QUEUE_BAR)
+        else:
+            share = 100 * slope / float(np.median(values))
+            rows.line(title, name, share, "%", column="growth", bar=GROWTH_BAR)
+
+
+def _resident() -> float:
+    """Memory of this process in MiB; 1 where it isn't known."""
+    if sys.platform != "linux":
+        return 1.0
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _waiting(recorder: pastnet.Recorder) -> int:
+    """Records that the training thread has handed over, and the other hasn't taken."""
+    sink = recorder._sink  # there is no public word for it: nobody needs to know but us
+    return 0 if sink is None else sink._writer.queue.qsize()
