@@ -52,49 +52,55 @@ def written(fields: dict[str, str]) -> str:
 _SAFE = "-_.!~*'()"
 
 
-def made() -> list[dict[str, str]]:
-    """Each value of each field once, in company that changes."""
+def made(together: int) -> list[dict[str, str]]:
+    """Each value of each field, some together in one address, in company that changes."""
     chance = random.Random(5)
     values = [(key, value) for key, all_ in FIELDS.items() for value in all_]
     chance.shuffle(values)
     found = []
-    for key, value in values:
+    for at in range(0, len(values), together):
         company = chance.sample(sorted(FIELDS), 4)
         fields = {other: chance.choice(FIELDS[other]) for other in company}
-        found.append({**fields, key: value})
+        found.append({**fields, **dict(values[at : at + together])})
     return found
 
 
-ADDRESSES = made()
+@pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.prove)])
+def addresses(request: pytest.FixtureRequest) -> list[dict[str, str]]:
+    """Addresses of so many values each, beside their company."""
+    return made(request.param)
 
 
 @pytest.fixture(scope="module")
-def restored(gallery: str) -> list[dict[str, Any]]:
+def restored(gallery: str, addresses: list[dict[str, str]]) -> list[dict[str, Any]]:
     """Each address, opened afresh, come to, and gone back to."""
-    hashes = [written(fields) for fields in ADDRESSES]
+    hashes = [written(fields) for fields in addresses]
     found: list[dict[str, Any]] = clean(
         drive(gallery, "addresses", scenario=SCENARIO, hashes=hashes)
     )
     return found
 
 
-def test_the_page_keeps_the_address_that_it_was_opened_with(restored: list[dict[str, Any]]) -> None:
+def test_the_page_keeps_the_address_that_it_was_opened_with(
+    restored: list[dict[str, Any]], addresses: list[dict[str, str]]
+) -> None:
     assert [seen["url"] for seen in restored] == [
-        f"#pastnet{written(fields)}" for fields in ADDRESSES
+        f"#pastnet{written(fields)}" for fields in addresses
     ]
     assert min(seen["size"] for seen in restored) > 1000  # something was seen
 
 
 @pytest.mark.parametrize("way", ["come", "back", "forward"])
 def test_an_address_shows_the_same_whatever_was_shown_before(
-    restored: list[dict[str, Any]], way: str
+    restored: list[dict[str, Any]], addresses: list[dict[str, str]], way: str
 ) -> None:
     told = [seen for seen in restored if way in seen]
-    assert len(told) == {"come": len(ADDRESSES), "back": 24, "forward": 1}[way]
+    assert len(told) == {"come": len(addresses), "back": 24, "forward": 1}[way]
     differences = {seen["url"]: seen[way] for seen in told}
     assert {hash_: parts for hash_, parts in differences.items() if parts} == {}
 
 
-def test_the_addresses_have_every_field() -> None:
-    assert {key for fields in ADDRESSES for key in fields} == set(FIELDS)
-    assert len(ADDRESSES) >= 40
+@pytest.mark.parametrize("together", [1, 2])
+def test_the_addresses_have_every_value(together: int) -> None:
+    found = {pair for fields in made(together) for pair in fields.items()}
+    assert found == {(key, value) for key, all_ in FIELDS.items() for value in all_}

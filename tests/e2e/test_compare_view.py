@@ -43,11 +43,32 @@ def compared(
         yield running
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "nothing pruned in one": {"s": 30, "r": "dense", "r2": "ticket"},
+    "nothing pruned in either": {"s": 3, "r": "dense", "r2": "ticket"},
+    "other origin": {"s": 30, "r": "ticket", "r2": "seed", "l": "conv1"},
+    "ended": {"s": 41, "r": "ticket", "r2": "other"},
+}
+
+
 @pytest.fixture(scope="module")
-def seen(compared: Tab) -> list[dict[str, Any]]:
+def walked(compared: Tab) -> list[dict[str, Any]]:
     """Every station, walked through once."""
-    found: list[dict[str, Any]] = clean(compared.drive("compareNumbers", stations=STATIONS))
+    stations = [*STATIONS, *OTHERS.values()]
+    found: list[dict[str, Any]] = clean(compared.drive("compareNumbers", stations=stations))
     return found
+
+
+@pytest.fixture(scope="module")
+def seen(walked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The stations whose numbers are counted anew."""
+    return walked[: len(STATIONS)]
+
+
+@pytest.fixture(scope="module")
+def others(walked: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What the others show, by name."""
+    return dict(zip(OTHERS, walked[len(STATIONS) :], strict=True))
 
 
 STATION = pytest.mark.parametrize("at", range(len(STATIONS)))
@@ -155,9 +176,8 @@ def test_the_sides_count_channels_that_are_alive(seen: list[dict[str, Any]], at:
     )
 
 
-def test_it_says_what_a_run_without_masks_means(compared: Tab) -> None:
-    stations = [{"s": 30, "r": "dense", "r2": "ticket"}, {"s": 3, "r": "dense", "r2": "ticket"}]
-    early, late = clean(compared.drive("compareNumbers", stations=stations[::-1]))
+def test_it_says_what_a_run_without_masks_means(others: dict[str, dict[str, Any]]) -> None:
+    early, late = others["nothing pruned in either"], others["nothing pruned in one"]
     assert (
         "Nothing is pruned in dense: the overlap is just the share that is left in ticket."
         in late["said"][0]
@@ -166,9 +186,8 @@ def test_it_says_what_a_run_without_masks_means(compared: Tab) -> None:
     assert late["notes"] == []
 
 
-def test_runs_of_other_origin_show_shares(compared: Tab) -> None:
-    station = {"s": 30, "r": "ticket", "r2": "seed", "l": "conv1"}
-    [found] = clean(compared.drive("compareNumbers", stations=[station]))
+def test_runs_of_other_origin_show_shares(others: dict[str, dict[str, Any]]) -> None:
+    found = others["other origin"]
     assert found["titles"][1] == "Share left by layer and step"
     shares = [chosen(run, "conv1", 30, "weights", "kept").mean() for run in ("ticket", "seed")]
     texts = [f"{100 * share:.0f}%" for share in shares]
@@ -185,10 +204,8 @@ def test_runs_of_other_origin_show_shares(compared: Tab) -> None:
     assert row[2] == str(int(chosen("ticket", "conv1", 30, "weights", "kept").sum()))
 
 
-def test_where_a_run_has_ended_it_says_so(compared: Tab) -> None:
-    [found] = clean(
-        compared.drive("compareNumbers", stations=[{"s": 41, "r": "ticket", "r2": "other"}])
-    )
+def test_where_a_run_has_ended_it_says_so(others: dict[str, dict[str, Any]]) -> None:
+    found = others["ended"]
     assert found["said"] == ["Not comparable: no record at this step (ticket)."]
     assert (
         found["cells"][NAMES.index("ticket")][1 + NAMES.index("other")] == "no record at this step"

@@ -1,5 +1,5 @@
 // What a check works with: pages whose errors are kept, and readers of what they show.
-import { idle } from "../../frontend/scripts/browser.mjs";
+import { idle, openTab } from "../../frontend/scripts/browser.mjs";
 
 /** How busy a machine is must not decide a test. */
 const PATIENCE_MS = 180_000;
@@ -94,6 +94,15 @@ export const goTo = async (page, frame, at) => {
     `#pastnet${at}`,
   );
   await idle(frame);
+};
+
+/**
+ * Opens an address afresh in a page that showed another: nothing is left of that, for we keep nothing in the browser.
+ * A page that is new takes twice the time.
+ */
+export const afresh = async (page, base, at) => {
+  await page.goto("about:blank");
+  return openTab(page, base, { hash: at.replace(/^#pastnet/, "") });
 };
 
 /** Our part of an address. */

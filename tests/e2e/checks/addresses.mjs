@@ -35,7 +35,7 @@ function difference(one, other) {
 /** Steps that are gone back; a browser forgets all but the last fifty. */
 const BACK = 25;
 
-const LATE_MS = 200;
+const LATE_MS = 100;
 
 /** Timers as on a busy machine: frames come before them. */
 function lateTimers(late) {

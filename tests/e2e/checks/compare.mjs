@@ -1,9 +1,9 @@
 // The Compare view: its numbers at steps, its address, runs of other origin, errors, downloads.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hash, hashOf, press, rows, text } from "../visit.mjs";
+import { afresh, click, goTo, hash, hashOf, press, rows, text } from "../visit.mjs";
 
 const open = async ({ base, newPage }, fields, more = {}) => {
-  const { page = await newPage(more) } = more;
+  const page = await newPage(more);
   return { page, frame: await openTab(page, base, { ...more, hash: hashOf({ v: "compare", ...fields }) }) };
 };
 
@@ -90,13 +90,10 @@ export async function compareWalk(stay) {
   await click(frame, ".compare .button:has-text('Channels')");
   await click(frame, ".compare .modes .button:last-child");
   await stop("channels, trainable, deltas");
-  const afresh = [];
-  for (const station of stations) {
-    const other = await stay.newPage();
-    const at = await openTab(other, stay.base, { hash: station.hash.replace(/^#pastnet/, "") });
-    afresh.push(await pictures(at));
-    await other.close();
-  }
+  const other = await stay.newPage();
+  const anew = [];
+  for (const station of stations) anew.push(await pictures(await afresh(other, stay.base, station.hash)));
+  await other.close();
   await frame.waitForFunction(() => document.querySelector("[role=status]").textContent !== "");
   const spoken = await text(frame, "[role=status]");
   await click(frame, ".compare h1"); // a focused button would keep its Enter
@@ -105,15 +102,16 @@ export async function compareWalk(stay) {
   await page.goBack();
   await frame.waitForSelector(".compare");
   await idle(frame);
-  return { stations, afresh, hovered, spoken, opened, back: await hash(page) };
+  return { stations, afresh: anew, hovered, spoken, opened, back: await hash(page) };
 }
 
 /** Both themes with runs of one origin and of two, and what axe finds. */
 export async function compareLook(stay) {
   const found = {};
   for (const dark of [false, true]) {
+    const { page, frame } = await open(stay, {}, { dark, strict: true });
     for (const r2 of ["other", "seed"]) {
-      const { page, frame } = await open(stay, { r: "ticket", r2, s: 30 }, { dark, strict: true });
+      await goTo(page, frame, hashOf({ v: "compare", r: "ticket", r2, s: 30 }));
       const name = `${r2} ${dark ? "dark" : "light"}`;
       found[name] = { axe: await axe(frame), colours: [] };
       found[name].colours = await frame.$$eval("main canvas", (all) =>
@@ -122,28 +120,28 @@ export async function compareLook(stay) {
           return new Set(new Uint32Array(data.buffer)).size;
         }),
       );
-      await page.close();
     }
+    await page.close();
   }
   return found;
 }
 
 /** With one run shown, and with none. */
 export async function compareFew(stay, { hidden }) {
+  const page = await stay.newPage();
   const found = [];
   for (const x of hidden) {
-    const { page, frame } = await open(stay, { x });
+    const frame = await afresh(page, stay.base, hashOf({ v: "compare", x }));
     found.push({ text: await text(frame, "main .message"), axe: await axe(frame) });
-    await page.close();
   }
   return found;
 }
 
 /** A route fails, the other panels stay; then it works. */
 export async function compareFails(stay, { routes }) {
+  const page = await stay.newPage();
   const found = {};
   for (const route of routes) {
-    const page = await stay.newPage();
     let broken = true;
     await page.route(
       (url) => url.pathname.endsWith(`/${route}`),
@@ -156,7 +154,7 @@ export async function compareFails(stay, { routes }) {
             })
           : request.continue(),
     );
-    const { frame } = await open(stay, { r: "ticket", r2: "other" }, { page });
+    const frame = await afresh(page, stay.base, hashOf({ v: "compare", r: "ticket", r2: "other" }));
     const state = async () => ({
       alerts: await text(frame, "[role=alert] p"),
       matrix: (await frame.$$(".matrix")).length,
@@ -168,7 +166,6 @@ export async function compareFails(stay, { routes }) {
     stay.seen.errors.length = 0;
     await click(frame, "[role=alert] button");
     found[route] = { before, after: await state() };
-    await page.close();
   }
   return found;
 }

@@ -1,6 +1,6 @@
 // The Function view: its numbers at steps, its address, what it teaches without a probe, errors, downloads, new records.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hash, hashOf, press, rows, state, text } from "../visit.mjs";
+import { afresh, click, goTo, hash, hashOf, press, rows, state, text } from "../visit.mjs";
 
 const PANELS = ["lines", "cells", "scatter"];
 
@@ -71,19 +71,17 @@ export async function functionWalk({ base, newPage }) {
   await idle(frame);
   const hovered = { tip: await text(frame, ".tooltip"), pills: await text(frame, ".pill") };
   await page.mouse.move(2, 2);
-  const afresh = [];
-  for (const station of stations) {
-    const other = await newPage();
-    afresh.push(await seen(await openTab(other, base, { hash: station.hash.replace(/^#pastnet/, "") })));
-    await other.close();
-  }
+  const other = await newPage();
+  const anew = [];
+  for (const station of stations) anew.push(await seen(await afresh(other, base, station.hash)));
+  await other.close();
   const spoken = await text(frame, "[role=status]");
   await press(frame, "Enter");
   const opened = { titles: await text(frame, ".layer-title h1"), hash: await hash(page) };
   await page.goBack();
   await frame.waitForSelector(".fn-view");
   await idle(frame);
-  return { stations, afresh, hovered, spoken, opened, back: await hash(page) };
+  return { stations, afresh: anew, hovered, spoken, opened, back: await hash(page) };
 }
 
 /** Both themes, and what axe finds. */

@@ -1,6 +1,6 @@
 // Addresses, Back and Forward.
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, hash, press, state } from "../visit.mjs";
+import { afresh, click, hash, press, state } from "../visit.mjs";
 
 /** A walk by pointer and keys, Back all the way, and each address opened afresh. */
 export async function walk({ base, newPage }, { layer }) {
@@ -41,14 +41,11 @@ export async function walk({ base, newPage }, { layer }) {
   await frame.waitForSelector(".layer-view");
   await idle(frame);
   backs.push({ hash: await hash(page), state: await state(frame) });
-  const afresh = [];
+  const other = await newPage();
+  const anew = [];
   for (const station of stations) {
-    const other = await newPage();
-    afresh.push({
-      name: station.name,
-      state: await state(await openTab(other, base, { hash: station.hash.replace(/^#pastnet/, "") })),
-    });
-    await other.close();
+    anew.push({ name: station.name, state: await state(await afresh(other, base, station.hash)) });
   }
-  return { stations, backs, afresh, history, after: await page.evaluate(() => JSON.stringify(history.state)) };
+  const after = await page.evaluate(() => JSON.stringify(history.state));
+  return { stations, backs, afresh: anew, history, after };
 }
