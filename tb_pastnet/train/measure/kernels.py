@@ -68,12 +68,14 @@ def columns(current: Any, past: Any, out: Any, replace: Any) -> None:  # pragma:
         replace: whether `past` becomes `current`.
     """
     width = out.shape[2]
+    largest = np.empty(width, np.int32)
+    changed = np.empty(width, np.int32)
+    nonfinite = np.empty(width, np.int32)
     for member in range(out.shape[1]):
-        squares = np.zeros((3, width), np.float64)
-        first, second, third = squares[0], squares[1], squares[2]
-        largest = np.zeros(width, np.int32)
-        changed = np.zeros(width, np.int32)
-        nonfinite = np.zeros(width, np.int32)
+        first, second, third = out[NORM, member], out[PAST_NORM, member], out[DELTA_NORM, member]
+        for at in range(width):
+            first[at] = second[at] = third[at] = 0
+            largest[at] = changed[at] = nonfinite[at] = 0
         for start in range(0, current.shape[1], width):
             now = current[member, start : start + width]
             before = past[member, start : start + width]
@@ -88,10 +90,10 @@ def columns(current: Any, past: Any, out: Any, replace: Any) -> None:  # pragma:
             if replace:  # a loop: numba's own copy of a slice takes several times as long
                 for at in range(now.shape[0]):
                     before[at] = now[at]
-        out[:3, member] = squares
-        out[DELTA_MAX, member] = largest.view(np.float32)
-        out[CHANGED, member] = changed
-        out[NONFINITE, member] = nonfinite
+        for at in range(width):
+            out[DELTA_MAX, member, at] = np.int32(largest[at]).view(np.float32)
+            out[CHANGED, member, at] = changed[at]
+            out[NONFINITE, member, at] = nonfinite[at]
 
 
 @_compiled("(Array(float32, 2, 'C', readonly=True), float32[:, ::1], float64[:, ::1], b1)")
