@@ -120,16 +120,16 @@ def _parted(found: Sequence[Stack], place: Place) -> tuple[list[Stack], list[Sta
     if place is not EAGER or os.environ.get(SWITCH) == "0":
         return [], list(found)
     try:
-        from tb_pastnet.train.measure.fused import fits
+        from tb_pastnet.train.measure.fused import fitting
     except ModuleNotFoundError:  # the extra `fast` isn't installed
         return [], list(found)
     except Exception as error:
         text = "Could not use numba, so that TensorFlow measures: %s. Mend or remove it."
         logging.getLogger("tb_pastnet").warning(text, error)
         return [], list(found)
-    flags = [fits(stack) for stack in found]
-    pairs = list(zip(found, flags, strict=True))
-    return [stack for stack, yes in pairs if yes], [stack for stack, yes in pairs if not yes]
+    quick = fitting(found)
+    taken = {stack.members for stack in quick}
+    return quick, [stack for stack in found if stack.members not in taken]
 
 
 def _copies(quick: Sequence[Stack], others: Sequence[Stack], place: Place) -> list[Copies]:

@@ -31,12 +31,15 @@ Floats = npt.NDArray[np.floating]
 Result = TypeVar("Result")
 
 
-def fits(stack: Stack) -> bool:
-    """Whether a stack can be measured here."""
-    if stack.variables[0].dtype != tf.float32 or form_of(stack.axis, len(stack.members)) is None:
-        return False
-    # What it is read into: for a variable on an accelerator that is there.
-    return "CPU" in str(tf.function(stack.read, autograph=False)().device)
+def fitting(stacks: Sequence[Stack]) -> list[Stack]:
+    """Those that can be measured here."""
+    known = [stack for stack in stacks if _known(stack)]
+    # Where each is read into: for variables on an accelerator that is there.
+    read = (
+        tf.function(lambda: [stack.read() for stack in known], autograph=False)() if known else ()
+    )
+    places = [value.device for value in read]
+    return [stack for stack, place in zip(known, places, strict=True) if "CPU" in str(place)]
 
 
 class ArrayCopies:
@@ -97,6 +100,11 @@ class ArrayCopies:
         actions = [partial(action, *cut) for cut in self._cuts]
         large = len(self._cuts) > len(self._stacks)
         return together(actions) if large else [action() for action in actions]
+
+
+def _known(stack: Stack) -> bool:
+    form = form_of(stack.axis, len(stack.members))
+    return form is not None and stack.variables[0].dtype == tf.float32
 
 
 def _parts(form: Form) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
 from tb_pastnet.train.measure import fused
-from tb_pastnet.train.measure.fused import ArrayCopies, fits
+from tb_pastnet.train.measure.fused import ArrayCopies, fitting
 from tb_pastnet.train.measure.stacks import Stack
 
 ODD = np.array([0, -0.0, 1, -2.5, 1e-45, 3e38, np.nan, np.inf, -np.inf], np.float32)
@@ -56,7 +56,7 @@ def test_it_is_what_the_definition_says(case, processors, longest):
         patch.setattr(fused, "processors", lambda: processors)
         patch.setattr(fused, "_PIECE", 4)
         patch.setattr("tb_pastnet.train.measure.forms.LONGEST_PERIOD", longest)
-        assert fits(stack)
+        assert len(fitting([stack])) == 1
         copies = ArrayCopies([stack])
         assign(stack, past)
         copies.take()
@@ -75,7 +75,7 @@ def test_it_is_what_the_definition_says(case, processors, longest):
     [((2, 3, 4), (2, 0), "axes out of order"), ((2, 0), 0, "nothing in it")],
 )
 def test_what_it_leaves_to_tensorflow(shape, axis, why):
-    assert not fits(stack_of(1, shape, axis)), why
+    assert fitting([stack_of(1, shape, axis)]) == [], why
 
 
 def test_a_share_is_one_only_where_all_have_changed():
