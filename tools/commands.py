@@ -94,21 +94,26 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def prove(arguments: argparse.Namespace) -> int:
-    """Runs the tests of what is promised and tells what they showed."""
+    """Runs the tests of what is promised and tells what they showed, and those before them.
+
+    With arguments for pytest some tests are run again: they take the place of what they showed.
+    """
     session = Session()
     session.with_browser()
     environment.bring("prove", session.python)
-    pytest = session.tool("pytest", "--no-header")
+    crowd = parallel(os.cpu_count() or 1)
+    runs = {
+        "tests": ["-m", "(prove or promise) and not alone", *crowd],
+        "alone": ["-m", "alone"],
+    }
     if arguments.pytest:
-        return run([*pytest, "-m", "prove or promise", *arguments.pytest], session.env)
-    crowd, codes = parallel(os.cpu_count() or 1), []
-    for name, chosen in (
-        ("tests", ["-m", "(prove or promise) and not alone", *crowd]),
-        ("alone", ["-m", "alone"]),
-    ):
-        into = promises.RESULTS / f"{name}.json"
-        into.unlink(missing_ok=True)
-        codes.append(run([*pytest, *chosen], {**session.env, "PASTNET_RESULTS": str(into)}))
+        runs = {f"again-{time.time():.0f}": ["-m", "prove or promise", *arguments.pytest]}
+    else:
+        promises.forget()
+    codes = []
+    for name, chosen in runs.items():
+        into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
+        codes.append(run(session.tool("pytest", "--no-header", *chosen), into))
     results, commits = promises.load()
     table = promises.rows(results)
     say(promises.text(table))

@@ -35,8 +35,19 @@ class Row(NamedTuple):
     seconds: float
 
 
+def forget(folder: Path = RESULTS) -> None:
+    """Removes results but those of other versions, which `matrix` makes.
+
+    Args:
+        folder: where `NAME.json` lie.
+    """
+    for path in folder.glob("*.json"):
+        if not path.name.startswith("matrix-"):
+            path.unlink()
+
+
 def load(folder: Path = RESULTS) -> tuple[list[dict[str, Any]], list[str]]:
-    """Reads all results.
+    """Reads all results: of a test that was run several times the newest.
 
     Args:
         folder: where `NAME.json` lie.
@@ -44,13 +55,13 @@ def load(folder: Path = RESULTS) -> tuple[list[dict[str, Any]], list[str]]:
     Returns:
         The results, and the commits that they are of.
     """
-    results: list[dict[str, Any]] = []
-    commits: list[str] = []
-    for path in sorted(folder.glob("*.json")):
+    newest: dict[tuple[str, str], tuple[dict[str, Any], str]] = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
         body = json.loads(path.read_text("utf-8"))
-        results += body["results"]
-        commits.append(body["commit"])
-    return results, sorted(set(commits))
+        for result in body["results"]:
+            newest[result["promise"], result["test"]] = result, body["commit"]
+    found = list(newest.values())
+    return [result for result, _ in found], sorted({commit for _, commit in found})
 
 
 def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:

@@ -96,6 +96,8 @@ class Injector:
         return self._end
 
     def _end(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "exception" and arg[0] is GeneratorExit:
+            return None  # nobody waits for what a generator does that is let go
         if event == "return" and not self.raised:
             self._raise()
         return self._end

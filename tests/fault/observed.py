@@ -84,10 +84,11 @@ class _User(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self.seen += 1
         self.injector.armed = False
-        if self.seen % 7 == 0:
-            channel = self.seen // 7 % 4
+        # All of it while each point is aimed at, so that nearly all of them fail.
+        if self.seen % 4 == 1:
+            channel = self.seen // 4 % 4
             self.masks.prune("one/kernel", channels=[channel])
-        if self.seen % 7 == 3:
+        if self.seen % 4 == 3:
             self.masks.regrow("one/kernel", kept=np.ones((6, 4), bool))
         self.injector.armed = True
         if self.points and self.seen % 2 == 0:
@@ -98,7 +99,7 @@ class _User(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.losses.append(logs["loss"])
-        if self.seen % 10 == 5 and self.callback is not None and self.callback.recorder is not None:
+        if self.seen % 2 == 1 and self.callback is not None and self.callback.recorder is not None:
             self.callback.recorder.flush()
 
     def on_train_end(self, logs: Any = None) -> None:

