@@ -50,33 +50,35 @@ class Saved(keras.callbacks.Callback):
         self.weights.append(self.model.get_weights())
 
 
-def train(logdir: Path, past: str) -> list[Any]:
-    """Six steps an epoch, two epochs, at a rate that changes some decisions."""
+def train(logdir: Path) -> list[Any]:
+    """Six steps an epoch, two epochs, at a rate that changes some decisions; recorded in every way at once."""
     keras.utils.set_random_seed(0)
     model = network()
     logits = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.05), [logits, "binary_crossentropy"])
     saved = Saved()
-    record = PastNetCallback(logdir / past, every=EVERY[past], past=past, probe=PROBE)
+    records = [
+        PastNetCallback(logdir / past, every=every, past=past, probe=PROBE)
+        for past, every in EVERY.items()
+    ]
     fitted = {"batch_size": 8, "epochs": 2, "verbose": 0}
-    model.fit(IMAGES, [DIGITS, ODD], **fitted, callbacks=[saved, record])
-    record.close()
+    model.fit(IMAGES, [DIGITS, ODD], **fitted, callbacks=[saved, *records])
+    for record in records:
+        record.close()
     return saved.weights
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The log, and by kind of past what each layer of a twin returns at each step."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """The log, and what each layer of a twin returns at each step."""
     logdir = tmp_path_factory.mktemp("functions")
-    weights = {past: train(logdir, past) for past in EVERY}
+    weights = train(logdir)
     twin = network()
     every = keras.Model(twin.input, [twin.get_layer(name).output for name in LAYERS])
-    outputs: dict[str, Any] = {}
-    for past, steps in weights.items():
-        outputs[past] = []
-        for values in steps:
-            twin.set_weights(values)
-            outputs[past].append(dict(zip(LAYERS, every.predict(PROBE, verbose=0), strict=True)))
+    outputs = []
+    for values in weights:
+        twin.set_weights(values)
+        outputs.append(dict(zip(LAYERS, every.predict(PROBE, verbose=0), strict=True)))
     return logdir, outputs
 
 
@@ -97,7 +99,7 @@ def past_of(kind: str, step: int) -> int:
 
 @pytest.mark.parametrize("past", EVERY)
 def test_each_layer_and_output_moved_as_the_twins_say(here: Board, trained: Any, past: str) -> None:
-    outputs = trained[1][past]
+    outputs = trained[1]
     header, arrays = here.arrays("/function", run=past)
     assert header["measures"] == list(MEASURES)
     assert header["notes"] == []
@@ -124,7 +126,7 @@ def test_each_layer_and_output_moved_as_the_twins_say(here: Board, trained: Any,
 
 @pytest.mark.parametrize("past", EVERY)
 def test_classifiers_diverge_as_the_twins_say(here: Board, trained: Any, past: str) -> None:
-    outputs = trained[1][past]
+    outputs = trained[1]
     _, arrays = here.arrays("/function", run=past)
     steps = arrays["steps"].astype(int).tolist()
     values = arrays["values"][[DIVERGENCE, DECISIONS]]

@@ -232,9 +232,13 @@ def small(logdir: Path) -> tuple[files.LineageWriter, list[range]]:
     return writer, spans
 
 
-@pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize(
-    "bit", [0, *(pytest.param(n, marks=pytest.mark.prove) for n in range(1, 8))]
+    ("bit", "loader"),
+    [
+        (0, "fast"),  # the slow one reads less: it ends a file where a checksum is wrong
+        pytest.param(0, "slow", marks=pytest.mark.prove),
+        *(pytest.param(n, one, marks=pytest.mark.prove) for n in range(1, 8) for one in LOADERS),
+    ],
 )
 def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
     tmp_path: Path, loader: str, bit: int

@@ -61,8 +61,19 @@ def exported(here: Board, steps: int, **query: Any) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("family", [*families.MODELS, "MobileNetV2"])
+@pytest.mark.parametrize("family", families.MODELS)
 def test_the_routes_tell_what_the_weights_did(here: Board, logs: Logs, family: str) -> None:
+    check(here, logs, family)
+
+
+@pytest.mark.parametrize("loader", ["slow", pytest.param("fast", marks=pytest.mark.prove)])
+def test_the_routes_tell_it_of_hundreds_of_variables(logs: Logs, loader: str) -> None:
+    with board(logs[0], loader) as opened:
+        check(opened, logs, "MobileNetV2")
+
+
+def check(here: Board, logs: Logs, family: str) -> None:
+    """Compares every variable of a run."""
     saved = logs[1][family]
     seen = set()
     for layer in layers_of(here, family):
