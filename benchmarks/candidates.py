@@ -1,0 +1,165 @@
+"""Ways to compute the statistics of all channels on processors, against the limit.
+
+Each compares the weights of a network with their past copy, gives five statistics a channel, and
+makes the current values the past ones: what a record at each step takes. The limit is what it takes
+to stream 12 bytes a weight. Two of them are what tb_pastnet does, without and with numba.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from benchmarks._models import ALL_TASKS, tiny
+from benchmarks._options import pairs_of, with_pairs
+from benchmarks._pairs import Action, interleaved
+from benchmarks._recording_ways import limits
+from benchmarks._rows import Rows
+from tb_pastnet.train.measure import copies, fused, stacks
+from tb_pastnet.train.measure.channel_pass import SWITCH, ChannelPass
+from tb_pastnet.train.model.variables import Recorded, network
+
+TABLE = "Statistics and past copy of all weights, as multiples of the limit"
+BAR = 3.0
+
+
+@contextmanager
+def numba_is(used: bool) -> Iterator[None]:
+    """Whether what is made meanwhile uses numba."""
+    with mock.patch.dict(os.environ, {SWITCH: str(int(used))}):
+        yield
+
+
+def ours(records: Sequence[Recorded], *, numba: bool) -> Action:
+    """What tb_pastnet does."""
+    with numba_is(numba):
+        made = ChannelPass.of(records)
+    return lambda: made.statistics(replace=True)
+
+
+def one_by_one(records: Sequence[Recorded]) -> Action:
+    """The same in TensorFlow, without stacking small variables."""
+    with mock.patch.object(stacks, "STACK_ELEMENTS", 0):
+        return ours(records, numba=False)
+
+
+def one_thread(records: Sequence[Recorded]) -> Action:
+    """The same by numba, without threads."""
+    with mock.patch.object(fused, "processors", return_value=1):
+        return ours(records, numba=True)
+
+
+def by_function(
+    records: Sequence[Recorded], reduce: Callable[[Any, Any, Any], Any], **options: Any
+) -> Action:
+    """A formula in one tf.function, a variable at a time."""
+    pairs = [(record.found.variable, record.axis) for record in records]
+    past = [tf.Variable(tf.convert_to_tensor(one), trainable=False) for one, _ in pairs]
+
+    def run() -> list[Any]:
+        values = [tf.convert_to_tensor(one) for one, _ in pairs]
+        rows = [
+            reduce(value, old.read_value(), axis)
+            for value, old, (_, axis) in zip(values, past, pairs, strict=True)
+        ]
+        for old, value in zip(past, values, strict=True):
+            old.assign(value)
+        return rows
+
+    compiled = tf.function(run, autograph=False, **options)
+    return lambda: [row.numpy() for row in compiled()]
+
+
+def euclidean(value: Any, past: Any, axis: Any) -> Any:
+    """The formula of the plain install."""
+    shape = (1, *axis.view)
+    return copies._reduce(tf.reshape(value, shape), tf.reshape(past, shape), axis)
+
+
+def products(value: Any, past: Any, axis: Any) -> Any:
+    """Sums of squares as products with ones; what over- or underflows isn't seen."""
+    now, before = (
+        tf.reshape(tf.transpose(tf.reshape(one, axis.view), _last(axis)), (-1, axis.channels))
+        for one in (value, past)
+    )
+    delta = now - before
+    ones = tf.ones((1, now.shape[0]))
+    sums = [tf.sqrt(tf.matmul(ones, one * one))[0] for one in (now, before, delta)]
+    changed = tf.matmul(ones, tf.cast(tf.not_equal(now, before), tf.float32))[0]
+    return tf.stack([*sums, tf.reduce_max(tf.abs(delta), 0), changed])
+
+
+def in_numpy(records: Sequence[Recorded]) -> Action:
+    """What one writes by hand, at the least: values are read without a copy."""
+    pairs = [(record.found.variable, record.axis) for record in records]
+    past = [np.array(tf.convert_to_tensor(one)) for one, _ in pairs]
+
+    def run() -> None:
+        for (variable, axis), before in zip(pairs, past, strict=True):
+            now = np.asarray(memoryview(tf.convert_to_tensor(variable)))
+            new, old = (one.reshape(axis.view) for one in (now, before))
+            over = tuple(at for at in range(new.ndim) if at not in axis.axes)
+            delta = new - old
+            for one in (new, old, delta):
+                np.sqrt(np.sum(one * one, axis=over))
+            np.max(np.abs(delta), axis=over)
+            np.mean(new != old, axis=over)
+            np.copyto(before, now)
+
+    return run
+
+
+def candidates(records: Sequence[Recorded]) -> dict[str, Action]:
+    """All ways, by what they are called."""
+    return {
+        "ours with numba": ours(records, numba=True),
+        "numba, one thread": one_thread(records),
+        "ours, plain: TensorFlow, small variables stacked": ours(records, numba=False),
+        "TensorFlow, a variable at a time": one_by_one(records),
+        "TensorFlow, XLA": by_function(records, euclidean, jit_compile=True),
+        "TensorFlow, sums as matrix products": by_function(records, products),
+        "NumPy": in_numpy(records),
+    }
+
+
+def measure(rows: Rows, name: str, make: Callable[[Any], Any], pairs: int) -> None:
+    """Prints how the ways compare for one network."""
+    model = make(keras).model
+    ways = candidates(network(model, None, None).variables)
+    streams = limits(model.count_params())
+    times = interleaved(*streams.values(), *ways.values(), pairs=pairs, calls=1)
+    limit = times[: len(streams)].min(axis=0)
+    print(f"\n{name}: the limit is {1e3 * np.median(limit):.2f} ms")
+    for way, spent in zip(ways, times[len(streams) :], strict=True):
+        bar = BAR if way == "ours with numba" else None
+        rows.line(TABLE, way, spent / limit, column=name, bar=bar)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the figures.
+
+    Returns:
+        The exit code: 1 if the bar is missed.
+    """
+    chosen = with_pairs("candidates", __doc__).parse_args(argv)
+    rows = Rows("candidates")
+    for name, make in ({"tiny": tiny} if chosen.smoke else ALL_TASKS).items():
+        measure(rows, name, make, pairs_of(chosen))
+    return rows.finish()
+
+
+def _last(axis: Any) -> list[int]:
+    rest = [at for at in range(len(axis.view)) if at not in axis.axes]
+    return [*rest, *axis.axes]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
