@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -28,19 +27,13 @@ from tb_pastnet.train.measure.channel_pass import SWITCH, ChannelPass
 from tb_pastnet.train.model.variables import Recorded, network
 
 TABLE = "Statistics and past copy of all weights, as multiples of the limit"
+PLAIN, FAST = "ours: TensorFlow, small variables stacked", "ours, [fast]: numba"
 BAR = 3.0
 
 
-@contextmanager
-def numba_is(used: bool) -> Iterator[None]:
-    """Whether what is made meanwhile uses numba."""
-    with mock.patch.dict(os.environ, {SWITCH: str(int(used))}):
-        yield
-
-
-def ours(records: Sequence[Recorded], *, numba: bool) -> Action:
+def ours(records: Sequence[Recorded], way: str) -> Action:
     """What tb_pastnet does."""
-    with numba_is(numba):
+    with mock.patch.dict(os.environ, {SWITCH: "1" if way == FAST else "0"}):
         made = ChannelPass.of(records)
     return lambda: made.statistics(replace=True)
 
@@ -48,13 +41,13 @@ def ours(records: Sequence[Recorded], *, numba: bool) -> Action:
 def one_by_one(records: Sequence[Recorded]) -> Action:
     """The same in TensorFlow, without stacking small variables."""
     with mock.patch.object(stacks, "STACK_ELEMENTS", 0):
-        return ours(records, numba=False)
+        return ours(records, PLAIN)
 
 
 def one_thread(records: Sequence[Recorded]) -> Action:
     """The same by numba, without threads."""
     with mock.patch.object(fused, "processors", return_value=1):
-        return ours(records, numba=True)
+        return ours(records, FAST)
 
 
 def by_function(
@@ -120,9 +113,9 @@ def in_numpy(records: Sequence[Recorded]) -> Action:
 def candidates(records: Sequence[Recorded]) -> dict[str, Action]:
     """All ways, by what they are called."""
     return {
-        "ours with numba": ours(records, numba=True),
+        FAST: ours(records, FAST),
         "numba, one thread": one_thread(records),
-        "ours, plain: TensorFlow, small variables stacked": ours(records, numba=False),
+        PLAIN: ours(records, PLAIN),
         "TensorFlow, a variable at a time": one_by_one(records),
         "TensorFlow, XLA": by_function(records, euclidean, jit_compile=True),
         "TensorFlow, sums as matrix products": by_function(records, products),
@@ -139,7 +132,7 @@ def measure(rows: Rows, name: str, make: Callable[[Any], Any], pairs: int) -> No
     limit = times[: len(streams)].min(axis=0)
     print(f"\n{name}: the limit is {1e3 * np.median(limit):.2f} ms")
     for way, spent in zip(ways, times[len(streams) :], strict=True):
-        bar = BAR if way == "ours with numba" else None
+        bar = BAR if way == FAST else None
         rows.line(TABLE, way, spent / limit, column=name, bar=bar)
 
 
