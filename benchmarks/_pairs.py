@@ -43,30 +43,37 @@ def interleaved(*actions: Action, pairs: int = PAIRS, calls: int = 2) -> Seconds
 
 
 def after(
-    train: Action, actions: Sequence[Action], pairs: int = PAIRS, calls: int = 1
+    train: Action,
+    actions: Sequence[Action],
+    pairs: int = PAIRS,
+    calls: int = 1,
+    *,
+    shared: bool = False,
 ) -> tuple[Seconds, Seconds]:
-    """Times what is done after a training step, each by turns, beside the step before it.
+    """Times what is done after a training step, by turns, beside the step before it.
 
     Args:
         train: the step.
         actions: what is timed; its first time, which may compile, isn't.
         pairs: rounds, each in the opposite order of the one before.
-        calls: of each in a round, every one after a step of its own; their mean counts.
+        calls: of each in a round, whose mean counts.
+        shared: whether all actions of a round come after one step, and not each after its own:
+            where steps take seconds, and weights are too many to stay in a cache.
 
     Returns:
         Two float64 (len(actions), pairs): of the steps, and of what was done after them.
     """
-    train()
-    for action in actions:
+    for action in (train, *actions):
         train()
         action()
     times = np.zeros((2, len(actions), pairs))
     for pair in range(pairs):
-        for at in range(len(actions))[:: -1 if pair % 2 else 1]:
-            for _ in range(calls):
-                times[0, at, pair] += seconds(train) / calls
-                times[1, at, pair] += seconds(actions[at]) / calls
-    return times[0], times[1]
+        for _ in range(calls):
+            step = seconds(train) if shared else 0.0
+            for at in range(len(actions))[:: -1 if pair % 2 else 1]:
+                times[0, at, pair] += step if shared else seconds(train)
+                times[1, at, pair] += seconds(actions[at])
+    return times[0] / calls, times[1] / calls
 
 
 def spread(values: Seconds, form: str = ".3f") -> str:

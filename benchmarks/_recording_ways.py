@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -17,11 +16,12 @@ import tensorflow as tf
 import tb_pastnet as pastnet
 from benchmarks._by_hand import ByHand
 from benchmarks._pairs import Action
+from benchmarks._training import waited
+from benchmarks._variants import Variant
+from tb_pastnet.train.model.variables import network
 
 NEVER = 10**9
-
-PLAIN = {"CNN": 6.0, "ResNet-50": 20.0, "transformer": 14.0, "200 small variables": 35.0}
-"""Our bars for a record at each step, in % of a step."""
+PATIENCE = 120.0  # seconds until all is written
 
 
 class Background:
@@ -61,19 +61,48 @@ class Ours(NamedTuple):
         """What is timed."""
         return {name: getattr(self, name) for name in ("record", "compare", "copy", "idle")}
 
+    def behind_a_record(self, model: Any, records: int = 32) -> float:
+        """Seconds of a processor that the thread behind the queue takes for a record.
 
-def ours(model: Any, folder: Path, stack: ExitStack, **options: Any) -> Ours:
+        Records are made as quickly as they come, so that whole blocks of them are packed, as in a
+        training whose steps are short.
+
+        Args:
+            model: what is recorded; its weights are changed.
+            records: how many, of which 16 are a block.
+        """
+        self.flush()
+        start = self.behind.seconds()
+        for _ in range(records):
+            for weight in model.weights:
+                move = tf.random.uniform(weight.shape[-1:], 0.999, 1.001)
+                weight.assign(weight * move)
+            self.record()
+        self.flush()
+        return (self.behind.seconds() - start) / records
+
+
+def channels(model: Any) -> int:
+    """How many channels a recorder sees in a model."""
+    return sum(one.axis.channels for one in network(model, None, None).variables)
+
+
+def ours(model: Any, variant: Variant, folder: Path, stack: ExitStack) -> Ours:
     """Our recorder.
 
     Args:
         model: what it records.
+        variant: how.
         folder: of the logs.
         stack: closes them.
-        options: of the recorder, for a path that isn't the one it takes by itself.
+
+    Raises:
+        Failure: what the variant needs isn't installed.
     """
+    variant.choose()
 
     def recorder(name: str, every: int, past: str) -> pastnet.Recorder:
-        made = pastnet.Recorder(folder / name, model, every=every, past=past, **options)
+        made = pastnet.Recorder(folder / variant.fast / name, model, every=every, past=past)
         return stack.enter_context(made)
 
     def numbered(one: pastnet.Recorder) -> Action:
@@ -86,7 +115,8 @@ def ours(model: Any, folder: Path, stack: ExitStack, **options: Any) -> Ours:
     record()  # its thread begins with the first record
     compare = numbered(recorder("compare", 1, "initial"))
     never = recorder("never", NEVER, "epoch")
-    return Ours(record, compare, never.sync, numbered(never), behind, every.flush)
+    idle = numbered(never)
+    return Ours(record, compare, waited(never.sync), idle, behind, lambda: every.flush(PATIENCE))
 
 
 def peers(model: Any, folder: Path, stack: ExitStack) -> dict[str, Action]:
@@ -122,17 +152,20 @@ def peers(model: Any, folder: Path, stack: ExitStack) -> dict[str, Action]:
     }
 
 
-def limits(weights: int) -> Mapping[str, Action]:
+def limits(weights: int) -> dict[str, Action]:
     """What it takes to stream 12 bytes a weight: read current and past, write past.
 
     Args:
         weights: how many.
     """
-    current, past = np.zeros(weights, np.float32), np.ones(weights, np.float32)
-    with tf.device("CPU"):
-        given, kept = tf.zeros(weights), tf.Variable(tf.ones(weights))
+    # Not zeros: untouched, they are one page of memory, which stays in the cache.
+    current, past = np.ones(weights, np.float32), np.ones(weights, np.float32)
+    given, kept = tf.ones(weights), tf.Variable(tf.ones(weights))
 
     def stream() -> None:
         kept.assign_add(given)
 
-    return {"one core": lambda: np.add(past, current, out=past), "all cores": tf.function(stream)}
+    return {
+        "limit, 12 bytes a weight: one core": lambda: np.add(past, current, out=past),
+        "limit, 12 bytes a weight: TensorFlow": waited(tf.function(stream)),
+    }

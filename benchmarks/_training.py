@@ -41,6 +41,14 @@ def step(task: Task) -> Action:
         optimizer.apply(tape.gradient(value, variables), variables)
         return value
 
-    compiled: Callable[[], Any] = tf.function(train)
-    # Until its value is there, the step is not over.
-    return lambda: compiled().numpy()
+    return waited(tf.function(train))
+
+
+def waited(action: Action) -> Action:
+    """An action that is over when it is over on every device, too."""
+
+    def whole() -> None:
+        action()
+        tf.test.experimental.sync_devices()
+
+    return whole

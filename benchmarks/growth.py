@@ -22,6 +22,8 @@ from benchmarks._logs import Size
 from benchmarks._options import parser
 from benchmarks._pairs import PAIRS
 from benchmarks._rows import Rows
+from benchmarks._variants import VARIANTS
+from tools.steps import Failure
 
 WEIGHTS = [10**power for power in range(3, 9)]
 VARIABLES = [1, 10, 100, 1_000]
@@ -45,8 +47,16 @@ def recording(rows: Rows, *, smoke: bool) -> None:
         (f"variables of {OF_A_VARIABLE:,} weights", variables, [(n, 64, 64) for n in variables]),
         (f"channels of {total:,} weights", channels, [(1, total // n, n) for n in channels]),
     ):
-        costs = [1e3 * cost_of_record(number, of, width, pairs) for number, of, width in shapes]
-        curve(rows, what, sizes, {"a record": costs})
+        series = {}
+        for variant in VARIANTS:
+            try:
+                variant.choose()
+            except Failure as failure:
+                rows.fail(f"Growth with {what}", variant.name, failure, column="exponent")
+            else:
+                costs = [cost_of_record(number, of, width, pairs) for number, of, width in shapes]
+                series[f"a record, {variant.name}"] = [1e3 * cost for cost in costs]
+        curve(rows, what, sizes, series)
 
 
 def reading(rows: Rows, *, smoke: bool) -> None:

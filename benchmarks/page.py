@@ -33,7 +33,8 @@ from tools.browser import installed
 
 DRIVER = Path(__file__).with_name("_page") / "drive.mjs"
 PATIENCE = 600.0
-BARS = {"tab": 500, "layer": 300, "frame": 8, "overview": 2e6}
+BARS = {"tab": 500, "layer": 300, "frame": 8, "overview": 2.0}
+"""Milliseconds; of an overview megabytes."""
 
 
 def index_of(address: str) -> Any:
@@ -86,16 +87,21 @@ def times(rows: Rows, found: Any) -> None:
             rows.line(title, name, values, "ms", column="median")
 
 
-def requests(found: Any) -> None:
-    """Prints what was fetched for the first visit and for the layer."""
-    print("\n| for | route | requests | largest | on the wire | unpacked | longest |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for key in ("tab", "again", "layer"):
+def requests(rows: Rows, found: Any) -> None:
+    """Prints what was fetched for a visit and for a layer."""
+    title = "Requests for a picture"
+    print(f"\n{title}")
+    for key, of in (("tab", "first visit"), ("again", "later visit"), ("layer", "a layer")):
         for route, one in found[key][-1]["routes"].items() if found[key] else ():
-            sizes = " | ".join(f"{one[of] / 1e6:.2f} MB" for of in ("largest", "wire", "raw"))
-            took = f"{one['milliseconds']:.0f} ms"
-            print(f"| {key} | {route} | {one['requests']} | {sizes} | {took} |")
-    print(f"\nMemory of scripts: {found['tab'][-1]['memory'] / 2**20:.0f} MiB.")
+            name = f"{of}: {route}"
+            bar = BARS["overview"] if "overview" in route else None
+            rows.line(title, name, one["requests"], column="requests")
+            rows.line(title, name, one["largest"] / 1e6, "MB", column="largest", bar=bar)
+            rows.line(title, name, one["wire"] / 1e6, "MB", column="on the wire")
+            rows.line(title, name, one["raw"] / 1e6, "MB", column="unpacked")
+            rows.line(title, name, one["milliseconds"], "ms", column="longest")
+    memory = found["tab"][-1]["memory"] / 2**20
+    rows.line(title, "all scripts", memory, "MiB", column="memory")
 
 
 def work(rows: Rows, found: Any) -> None:
@@ -133,7 +139,7 @@ def main(argv: Sequence[str]) -> int:
         drive(address, rounds=1, layer=layer["id"], inputs=0)
         found = drive(address, rounds=rounds, layer=layer["id"])
         times(rows, found)
-        requests(found)
+        requests(rows, found)
         work(rows, found)
     return rows.finish()
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -60,8 +60,7 @@ def transformer() -> Task:
     logits = keras.layers.Dense(10)(keras.layers.GlobalAveragePooling1D()(x))
     rng = np.random.default_rng(0)
     inputs = rng.integers(0, 1000, (BATCH, 32)).astype(np.int32)
-    # A task's inputs are typed as numbers with a fraction; these are ids of tokens.
-    return Task(keras.Model(tokens, logits), cast(Any, inputs), rng.integers(0, 10, BATCH))
+    return Task(keras.Model(tokens, logits), inputs, rng.integers(0, 10, BATCH))
 
 
 def by_hand(model: Any, tau: float) -> Past:

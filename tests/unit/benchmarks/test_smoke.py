@@ -7,13 +7,24 @@ import json
 import math
 
 import pytest
+import tensorflow as tf
 
 from benchmarks._rows import INTO, Row, read, tables
+from tb_pastnet.train.measure.channel_pass import SWITCH
 from tools.bench import FOLDER, choose, in_browser
 
 ALL = [path.stem for path in choose(())]
 SLOW = {path.stem for path in choose(()) if in_browser(path)} | {"reading"}
 """Those that wait for a browser or a TensorBoard: they run with `prove`."""
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch):
+    """Benchmarks choose how recorders measure, and what TensorFlow says."""
+    monkeypatch.setenv(SWITCH, "1")
+    level = tf.get_logger().level
+    yield
+    tf.get_logger().setLevel(level)
 
 
 @pytest.mark.parametrize(
