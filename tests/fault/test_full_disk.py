@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.both_loaders import in_both, the_run
 from tests.recorded import read_lineages
 
 WIDTH = 512
+NOBODY = 65534
 X = np.random.default_rng(0).normal(size=(4, 8)).astype("f")
 
 
@@ -163,10 +165,24 @@ def test_a_file_in_the_place_of_the_directory(tmp_path: Path, figure: Any) -> No
     )
 
 
+@pytest.fixture
+def not_as_root() -> Iterator[Path]:
+    """A directory of a user who, unlike root, may not write to what is read-only; we are that user."""
+    with tempfile.TemporaryDirectory() as folder:
+        if os.geteuid():
+            yield Path(folder)
+            return
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(0)
+
+
 @pytest.mark.promise("deleted_logdir")
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to what is read-only")
-def test_a_directory_that_becomes_read_only(tmp_path: Path) -> None:
-    run = tmp_path / "run"
+def test_a_directory_that_becomes_read_only(not_as_root: Path) -> None:
+    run = not_as_root / "run"
     flushing = Flushing(
         run,
         shut=(10, lambda: [delete(one) for one in run.iterdir()] and run.chmod(0o500)),
