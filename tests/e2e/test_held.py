@@ -9,11 +9,11 @@ import pytest
 
 from tb_pastnet.core.violation import CAUSES
 from tests.e2e.browser import clean
-from tests.e2e.conftest import Tab, known, tensorboard, wait
+from tests.e2e.conftest import BROWSED, Tab, known, tensorboard, wait
 from tests.e2e.held import HOSTILE, PRUNABLE, RECORDS, RUNS, held_story, pruned, violations
 
 
-@pytest.fixture(scope="module", params=["fast", "slow"])
+@pytest.fixture(scope="module", params=BROWSED)
 def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The story of masks, in each loader."""
     logdir = tmp_path_factory.mktemp("held") / "logs"

@@ -31,15 +31,3 @@ export async function sayings({ base, newPage }, { views }) {
   }
   return found;
 }
-
-/** What one page says. */
-export async function words({ base, newPage }, { hash = {} }) {
-  const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf(hash) });
-  return {
-    main: await text(frame, "main"),
-    side: await text(frame, ".runs .sub"),
-    notes: await text(frame, ".notes li"),
-    axe: await axe(frame),
-  };
-}
