@@ -89,19 +89,42 @@ def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
         >>> decode_block(message, tag="channels/w", step=3, lineage=1).codes.shape
         (8, 1, 4)
     """
+    return encode_blocks(block, [(tag, 0, block.channels)], lineage=lineage)[0]
+
+
+def encode_blocks(
+    block: Block, ranges: Sequence[tuple[str, int, int]], *, lineage: int
+) -> list[bytes]:
+    """Packs and seals several variables together, in less time than one by one.
+
+    Args:
+        block: of the channels of all of them.
+        ranges: of each variable its tag, its first channel, and one after its last; they lie side
+            by side.
+        lineage: the writer's id, 0 in a user's own writer.
+
+    Returns:
+        A sealed message a variable, as `encode_block` makes it.
+
+    Raises:
+        InvalidArgument: the arrays don't fit together.
+    """
     _check(block)
-    payload = bytearray(varint.encode([block.channels, len(block.steps)]))
-    payload += varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
-    payload += varint.encode_signed([0, *np.diff(block.steps)[::-1].tolist()])
-    payload += varint.encode_signed((block.steps - block.past_steps).tolist())
-    words = block.codes.view(np.uint16)
-    for row in ROWS:
-        plane = words[row]
-        if row in _PREDICTED_BY:
-            plane = plane - words[_PREDICTED_BY[row]]
-        payload += planes.pack(plane.view(np.int16))
-    step = int(block.steps[-1])
-    return seal(bytes(payload), Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
+    head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
+    head += varint.encode_signed([0, *np.diff(block.steps)[::-1].tolist()])
+    head += varint.encode_signed((block.steps - block.past_steps).tolist())
+    words = block.codes.view(np.uint16).copy()
+    for row, predictor in _PREDICTED_BY.items():
+        words[row] -= block.codes[predictor].view(np.uint16)
+    packed = planes.pack_apart(words.view(np.int16), [(start, stop) for _, start, stop in ranges])
+    records, step = len(block.steps), int(block.steps[-1])
+    return [
+        seal(
+            bytes(varint.encode([stop - start, records]) + head + own),
+            Kind.CHANNELS, tag=tag, step=step, lineage=lineage,
+        )
+        for (tag, start, stop), own in zip(ranges, packed, strict=True)
+    ]  # fmt: skip
 
 
 def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:

@@ -70,9 +70,24 @@ def quantize_share(values: npt.ArrayLike) -> Codes:
     """
     array = np.asarray(values, dtype=np.float64)
     codes = quantize(array)
-    inside = (array < 1) & (codes == 0)
-    codes[inside] = -1
+    keep_one(codes, array)
     return codes
+
+
+def keep_one(codes: Codes, shares: npt.NDArray[np.floating]) -> None:
+    """Makes codes of values those of shares: what is less than 1 doesn't get the code of 1.
+
+    Args:
+        codes: of `shares`, changed in place.
+        shares: in [0, 1], or NaN.
+
+    Example:
+        >>> codes = quantize([0.999, 1.0])
+        >>> keep_one(codes, np.array([0.999, 1.0]))
+        >>> codes.tolist()
+        [-1, 0]
+    """
+    codes[(shares < 1) & (codes == 0)] = -1
 
 
 def dequantize(codes: npt.ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.quantize import Codes, quantize, quantize_share
+from tb_pastnet.core.quantize import Codes, keep_one, quantize
 from tb_pastnet.errors import InvalidArgument
 
 STATISTICS = (
@@ -115,7 +115,7 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
         )
     codes = quantize(array)
     for row in SHARES:
-        codes[row] = quantize_share(array[row])
+        keep_one(codes[row], array[row])
     return codes
 
 

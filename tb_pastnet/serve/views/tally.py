@@ -182,7 +182,7 @@ def _packed(below: Codes, largest: Codes) -> bytes:
     keys = below.astype(np.int32) << 16 | largest.view(np.uint16)
     keys.sort(axis=1)
     limits = (keys.T >> 16).astype(np.int16)
-    return planes.pack(limits, _LEVEL) + planes.pack(keys.T.astype(np.int16) - limits, _LEVEL)
+    return planes.pack(limits) + planes.pack(keys.T.astype(np.int16) - limits)
 
 
 def _deflated(table: npt.NDArray[np.uint32]) -> bytes:

@@ -7,14 +7,14 @@ changes of masks and the violations that came meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import limits
-from tb_pastnet.core.block import Block, encode_block
+from tb_pastnet.core.block import Block, encode_blocks
 from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
 from tb_pastnet.core.quantize import ZERO, Codes
 from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistics
@@ -30,6 +30,7 @@ BLOCK_RECORDS = 16
 
 
 _PIECE = 4096
+"""Channels that are worked on at once: until it is done, training may wait for the interpreter."""
 
 
 class Span(NamedTuple):
@@ -233,12 +234,14 @@ class Batch:
         steps = np.array([r.offer.step for r in records], np.int64)
         past_steps = np.array([r.offer.past_step for r in records], np.int64)
         messages = []
-        for span in self._spans:
-            codes = np.stack([r.codes[:, span.start : span.stop] for r in records], axis=1)
+        for spans in _pieces(self._spans, _PIECE):
+            first, last = spans[0].start, spans[-1].stop
+            codes = np.stack([r.codes[:, first:last] for r in records], axis=1)
             block = Block(sequence, steps, past_steps, codes)
-            tag = channels_tag(span.variable)
-            sealed = encode_block(block, tag=tag, lineage=self._lineage)
-            messages.append(Message(tag, int(steps[-1]), sealed))
+            ranges = [(channels_tag(s.variable), s.start - first, s.stop - first) for s in spans]
+            sealed = encode_blocks(block, ranges, lineage=self._lineage)
+            for (tag, _, _), message in zip(ranges, sealed, strict=True):
+                messages.append(Message(tag, int(steps[-1]), message))
             breathe()
         return messages
 
@@ -250,6 +253,18 @@ class Batch:
             return True
         zero = codes[NORM, self._kernels] == ZERO
         return not np.array_equal(zero, self._previous[NORM, self._kernels] == ZERO)
+
+
+def _pieces(spans: Sequence[Span], channels: int) -> Iterator[list[Span]]:
+    """Spans that are packed together: of so many channels, or one that has more."""
+    piece: list[Span] = []
+    for span in spans:
+        if piece and span.stop - piece[0].start > channels:
+            yield piece
+            piece = []
+        piece.append(span)
+    if piece:
+        yield piece
 
 
 def _quantize(values: npt.NDArray[np.floating]) -> Codes:

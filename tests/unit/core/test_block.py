@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import envelope, limits, varint
-from tb_pastnet.core.block import ROWS, Block, decode_block, encode_block, open_block, restore
+from tb_pastnet.core.block import (
+    ROWS,
+    Block,
+    decode_block,
+    encode_block,
+    encode_blocks,
+    open_block,
+    restore,
+)
 from tb_pastnet.errors import DamagedRecord, InvalidArgument
 
 TAG = "channels/w"
@@ -33,6 +41,19 @@ def test_any_block_comes_back_exactly(shape):
     assert (back.past_steps == block.past_steps).all()
     assert (back.sequence == block.sequence).all()
     assert back.channels == shape[1]
+
+
+def test_variables_that_are_packed_together_are_as_if_each_were_alone():
+    block = random_block(5, 9)
+    block.codes[:, :, 4:] = 7
+    ranges = [("a", 0, 4), ("b", 4, 5), ("c", 5, 9)]
+    for (tag, start, stop), message in zip(
+        ranges, encode_blocks(block, ranges, lineage=3), strict=True
+    ):
+        own = Block(block.sequence, block.steps, block.past_steps, block.codes[:, :, start:stop])
+        assert message == encode_block(own, tag=tag, lineage=3)
+        back = decode_block(message, tag=tag, step=int(block.steps[-1]), lineage=3)
+        assert (back.codes == own.codes).all()
 
 
 def test_a_past_after_the_record_and_a_first_step_below_zero_are_kept():

@@ -1,7 +1,12 @@
 """Packed planes: exact, small where nothing moves."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core import planes, varint
 from tb_pastnet.errors import DamagedRecord
@@ -30,3 +35,19 @@ def test_an_empty_plane_is_packed():
 def test_inflating_stops_at_the_expected_size():
     with pytest.raises(DamagedRecord, match="deflated bytes"):
         planes.inflate(b"not deflated", 5)
+
+
+@given(
+    arrays(np.int16, st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 9))),
+    st.sets(st.integers(1, 8)),
+)
+def test_ranges_are_packed_as_if_each_were_alone(several, places):
+    channels = several.shape[2]
+    edges = [0, *sorted(place for place in places if place < channels), channels]
+    cuts = list(pairwise(edges))
+    expected = [
+        b"".join(planes.pack(plane[:, start:stop]) for plane in several) for start, stop in cuts
+    ]
+    assert planes.pack_apart(several, cuts) == expected
+    for plane in several:
+        assert (roundtrip(plane) == plane).all()
