@@ -9,7 +9,7 @@ Layout, little-endian::
     0  4  magic "PAST"
     4  1  version of the format, now 1
     5  1  kind: 1 channels, 2 timeline, 3 description, 4 masks, 5 mask, 6 violations,
-          7 function
+          7 function, 8 overhead
     6  2  reserved, 0
     8  4  CRC-32 (zlib) over version, kind, reserved, step (i64), lineage (u32), tag (UTF-8), a
           zero byte, payload
@@ -41,6 +41,7 @@ class Kind(enum.IntEnum):
     MASK = 5
     VIOLATIONS = 6
     FUNCTION = 7
+    OVERHEAD = 8
 
 
 def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:

@@ -36,6 +36,9 @@ MAX_PLACES = 1 << 16
 MAX_VALUES = 1 << 22
 """Measures times records times places of one message: 16 MiB once decoded."""
 
+MAX_NUMBERS = 1 << 8
+"""Totals of one overhead; there are 9."""
+
 MAX_NAME = 1 << 14
 """Characters of a name of a layer, a variable or a note."""
 

@@ -22,6 +22,7 @@ TAG_TIMELINE = "timeline"
 TAG_MASKS = "masks"
 TAG_VIOLATIONS = "violations"
 TAG_FUNCTION = "function"
+TAG_OVERHEAD = "overhead"
 MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the one, frozen in the other."""
 

@@ -11,6 +11,7 @@ import contextlib
 import io
 import zlib
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from tb_pastnet.core.envelope import Kind, seal
 from tb_pastnet.core.function_change import MEASURES, decode_function_change
 from tb_pastnet.core.mask_bits import decode_mask
 from tb_pastnet.core.mask_log import decode_mask_log
+from tb_pastnet.core.overhead import decode_overhead
 from tb_pastnet.core.timeline import decode_timeline
 from tb_pastnet.core.violation import decode_violations
 from tb_pastnet.errors import UnreadableRecord
@@ -38,6 +40,7 @@ DECODERS: dict[Kind, Callable[..., Any]] = {
     Kind.MASK: decode_mask,
     Kind.VIOLATIONS: decode_violations,
     Kind.FUNCTION: decode_function_change,
+    Kind.OVERHEAD: decode_overhead,
 }
 
 
@@ -184,6 +187,11 @@ def _function(found: Any) -> None:
     assert _increase(found.sequence)
 
 
+def _overhead(found: Any) -> None:
+    assert min(asdict(found).values()) >= 0
+    assert max(asdict(found).values()) <= limits.MAX_STEP
+
+
 PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.CHANNELS: _block,
     Kind.TIMELINE: _timeline,
@@ -192,6 +200,7 @@ PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.MASK: _mask,
     Kind.VIOLATIONS: _violations,
     Kind.FUNCTION: _function,
+    Kind.OVERHEAD: _overhead,
 }
 
 

@@ -23,6 +23,7 @@ from tb_pastnet.core.function_change import (
 )
 from tb_pastnet.core.mask_bits import MaskBits, encode_mask
 from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.core.overhead import Overhead, encode_overhead
 from tb_pastnet.core.timeline import Timeline, encode_timeline
 from tb_pastnet.core.violation import Violation, encode_violations
 
@@ -128,6 +129,21 @@ def violations() -> tuple[Violation, ...]:
     )
 
 
+def overhead() -> Overhead:
+    """A number of each length, and a time that is no whole number of milliseconds."""
+    return Overhead(
+        steps=160,
+        training=3600.000001,
+        records=30.5,
+        copies=0.000127,
+        masks=0.0,
+        probe=0.000128,
+        other=1.25,
+        writer=12.345678,
+        bytes=1 << 33,
+    )
+
+
 DIGESTS = {"function": ("", ""), "function_digest": ("0f1e2d3c4b5a6978", "")}
 
 
@@ -166,6 +182,9 @@ def messages() -> dict[str, bytes]:
         "masks.bin": encode_mask_log(mask_log(), tag="masks", step=LAST_STEP, lineage=LINEAGE),
         "violations.bin": encode_violations(
             violations(), tag="violations", step=LAST_STEP, lineage=LINEAGE
+        ),
+        "overhead.bin": encode_overhead(
+            overhead(), tag="overhead", step=LAST_STEP, lineage=LINEAGE
         ),
         **{
             f"{name}.bin": encode_function_change(

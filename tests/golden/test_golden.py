@@ -11,6 +11,7 @@ from tb_pastnet.core.envelope import VERSION
 from tb_pastnet.core.function_change import decode_function_change
 from tb_pastnet.core.mask_bits import decode_mask
 from tb_pastnet.core.mask_log import decode_mask_log
+from tb_pastnet.core.overhead import decode_overhead
 from tb_pastnet.core.timeline import decode_timeline
 from tb_pastnet.core.violation import decode_violations
 from tests.golden import contents
@@ -68,9 +69,10 @@ def test_masks(version, coding):
     [
         ("masks", decode_mask_log, contents.mask_log()),
         ("violations", decode_violations, contents.violations()),
+        ("overhead", decode_overhead, contents.overhead()),
     ],
 )
-def test_changes_and_violations(version, name, decode, expected):
+def test_changes_violations_and_overhead(version, name, decode, expected):
     message = (contents.folder(version) / f"{name}.bin").read_bytes()
     assert decode(message, tag=name, step=contents.LAST_STEP, lineage=contents.LINEAGE) == expected
 
