@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -153,10 +153,14 @@ def write_run(folder: Path, number: int, size: Size, made: Sequence[Made], origi
         messages += changes.messages(variables, made, some)
         messages.append(_timeline(some, size.steps, lineage))
         wall = CREATED + 0.1 * some.stop
-        files.write(lambda: head, b"".join(message_event(one, wall) for one in messages))
+        files.write(lambda: head, _as_is(b"".join(message_event(one, wall) for one in messages)))
     if size.layers > 4:
-        files.write(lambda: head, _leak(variables[4], size.steps, lineage))
+        files.write(lambda: head, _as_is(_leak(variables[4], size.steps, lineage)))
     files.close()
+
+
+def _as_is(body: bytes) -> Callable[[int], bytes]:
+    return lambda _: body
 
 
 class _Changes:

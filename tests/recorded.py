@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.block import decode_block
+from tb_pastnet.core.block import Block, decode_block
 from tb_pastnet.core.description import Description, decode_description
 from tb_pastnet.core.function_change import FunctionChange, decode_function_change
 from tb_pastnet.core.mask_bits import MaskBits, decode_mask
@@ -16,12 +16,14 @@ from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
+    TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     mask_of,
     parse_run,
     variable_of,
 )
+from tb_pastnet.core.overhead import Overhead, decode_overhead
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.timeline import Timeline, decode_timeline
 from tb_pastnet.core.violation import Violation, decode_violations
@@ -33,7 +35,7 @@ class Recorded:
     """A lineage. `codes`, `steps` and `past_steps` are by variable; a record may stand twice.
 
     `changes` and `masks` are by number, `violations` by variable, channel and first step;
-    `functions` are the messages of a probe, in their order.
+    `functions` are the messages of a probe and `overheads` those of the cost, in their order.
     """
 
     ordinal: int
@@ -47,6 +49,7 @@ class Recorded:
     masks: dict[int, MaskBits] = field(default_factory=dict)
     violations: dict[tuple[str, int, int], Violation] = field(default_factory=dict)
     functions: list[FunctionChange] = field(default_factory=list)
+    overheads: list[Overhead] = field(default_factory=list)
     tags: dict[str, list[int]] = field(default_factory=dict)
     segments: int = 0
 
@@ -109,13 +112,18 @@ def _read_segment(file: Path, into: Recorded) -> None:
                     into.violations[one.variable, one.channel, one.first_step] = one
             elif message.tag == TAG_FUNCTION:
                 into.functions.append(decode_function_change(message.payload, **place))
+            elif message.tag == TAG_OVERHEAD:
+                into.overheads.append(decode_overhead(message.payload, **place))
             elif mask_of(message.tag) is not None:
                 bits = decode_mask(message.payload, **place)
                 into.masks[bits.number] = bits
             else:
-                variable = variable_of(message.tag)
                 block = decode_block(message.payload, **place)
-                for at, key in enumerate(block.sequence.tolist()):
-                    into.codes.setdefault(variable, {})[key] = block.codes[:, at]
-                    into.steps[key] = int(block.steps[at])
-                    into.past_steps[key] = int(block.past_steps[at])
+                _take_block(block, variable_of(message.tag), into)
+
+
+def _take_block(block: Block, variable: str, into: Recorded) -> None:
+    for at, key in enumerate(block.sequence.tolist()):
+        into.codes.setdefault(variable, {})[key] = block.codes[:, at]
+        into.steps[key] = int(block.steps[at])
+        into.past_steps[key] = int(block.past_steps[at])

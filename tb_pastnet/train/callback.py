@@ -9,8 +9,10 @@ from typing import Any
 import keras
 
 from tb_pastnet.errors import PastNetError
+from tb_pastnet.train.cost import budget as budgets
+from tb_pastnet.train.cost.meter import Meter, metered
 from tb_pastnet.train.log.notes import Notes, noted
-from tb_pastnet.train.measure.schedule import check
+from tb_pastnet.train.measure import schedule
 from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.train.recorder import Recorder
 from tb_pastnet.train.steps import BatchCount
@@ -38,10 +40,13 @@ class PastNetCallback(keras.callbacks.Callback):
             held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
         probe: a fixed batch to call the model with: each record also says how far its outputs, and
             those of its layers, are from those with the past values. See `Recorder`.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more; they count as thinned. None: all are made. Changes of
+            masks and the audit are never left out. See `docs/overhead.md`.
 
     Raises:
-        InvalidArgument: `every` or `past` can't be used. What concerns the model is checked, and
-            raises as in `Recorder`, when `fit` begins.
+        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
+            checked, and raises as in `Recorder`, when `fit` begins.
 
     Example:
         >>> import tempfile, numpy as np
@@ -64,9 +69,11 @@ class PastNetCallback(keras.callbacks.Callback):
         learning_rate: Any = None,
         audit: bool = True,
         probe: Any = None,
+        budget: float | None = None,
     ) -> None:
         super().__init__()
-        check(every, past)
+        schedule.check(every, past)
+        budgets.check(budget)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,
@@ -77,6 +84,7 @@ class PastNetCallback(keras.callbacks.Callback):
             "learning_rate": learning_rate,
             "audit": audit,
             "probe": probe,
+            "budget": budget,
         }
         self._recorded: Any = None
         self._count = BatchCount()
@@ -107,6 +115,7 @@ class PastNetCallback(keras.callbacks.Callback):
         if wrong is not None:
             raise wrong
 
+    @metered
     @noted("Could not see what is held")
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Remembers where an execution of several steps begins, and sees what is held."""
@@ -114,6 +123,7 @@ class PastNetCallback(keras.callbacks.Callback):
         if self.recorder is not None:
             self.recorder.observe()
 
+    @metered
     @noted("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Counts the steps made, and records where that is due."""
@@ -126,12 +136,14 @@ class PastNetCallback(keras.callbacks.Callback):
         else:
             self.recorder.record(step)
 
+    @metered
     @noted("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Copies the past values where they are those of an epoch."""
         if self.recorder is not None and self._settings["past"] == "epoch":
             self.recorder.sync()
 
+    @metered
     @noted("Could not write records")
     def on_train_end(self, logs: Any = None) -> None:
         """Writes what waits; another `fit` may go on."""
@@ -149,6 +161,10 @@ class PastNetCallback(keras.callbacks.Callback):
     def _notes(self) -> Notes:
         """What went wrong is shown in the tab, where there is a log."""
         return self._early if self.recorder is None else self.recorder.notes
+
+    @property
+    def _meter(self) -> Meter | None:
+        return None if self.recorder is None else self.recorder.meter
 
     def _start(self) -> None:
         self._recorded = self.model

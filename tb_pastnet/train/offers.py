@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.train.cost.meter import COPIES, PROBE, RECORDS, Meter
 from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.graphs.reason import said
 from tb_pastnet.train.log.batch import Offer, Span
@@ -29,6 +30,7 @@ class Offers:
         feed: follows the masks.
         probe: how far the outputs moved; None for none.
         notes: failures are counted here.
+        meter: times it.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Offers:
         feed: Feed,
         probe: Probe | None,
         notes: Notes,
+        meter: Meter,
     ) -> None:
         self._records = network.variables
         self._pass = statistics
@@ -48,6 +51,7 @@ class Offers:
         self._probe = probe
         self._failures: dict[type[Exception], str] = {}
         self._notes = notes
+        self._meter = meter
 
     def spans(self) -> list[Span]:
         """Where the channels of each variable lie in a record."""
@@ -62,7 +66,8 @@ class Offers:
         Args:
             number: which of the copies.
         """
-        self._pass.copy(number)
+        with self._meter.part(COPIES):
+            self._pass.copy(number)
 
     def make(self, sequence: int, step: int, action: Action) -> Offer:
         """Measures one record, and makes the current values the past where the same copy is due.
@@ -73,7 +78,14 @@ class Offers:
             action: what the schedule says of it; its past step is known.
         """
         # Before the past values are replaced.
-        function = self._function(action.compare)
+        with self._meter.part(PROBE):
+            function = self._function(action.compare)
+        with self._meter.part(RECORDS):
+            return self._measured(sequence, step, action, function)
+
+    def _measured(
+        self, sequence: int, step: int, action: Action, function: npt.NDArray[np.float32] | None
+    ) -> Offer:
         values = self._pass.statistics(action.compare, replace=action.copy == action.compare)
         flags = [record.found.trainable() for record in self._records]
         values[KEPT], through = self._feed.shares()

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tb_pastnet.train.audit.audit import Audit
+from tb_pastnet.train.cost.budget import Budget
+from tb_pastnet.train.cost.meter import Meter
 from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.log.functions import Functions
 from tb_pastnet.train.log.lineage import origin
@@ -55,10 +57,13 @@ class Recorder(Recording):
             says how far its outputs, and those of its layers, are from those with the past values.
             See `docs/past_networks.md`. While a record is made this takes up to one more copy of
             the weights, and the time of two evaluations.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more; they count as thinned. None: all are made. Changes of
+            masks and the audit are never left out. See `docs/overhead.md`.
 
     Raises:
         InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
-            axis or the probe can't be used.
+            axis, the probe or `budget` can't be used.
         UnknownName: a name fits no variable, or several.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
         UnwritableLog: the log directory can't be made or written.
@@ -87,8 +92,11 @@ class Recorder(Recording):
         masks: Masks | None = None,
         audit: bool = True,
         probe: Any = None,
+        budget: float | None = None,
     ) -> None:
-        schedule = Schedule(every, past, initial_step)
+        meter = Meter()
+        limit = None if budget is None else Budget(budget, meter)
+        schedule = Schedule(every, past, initial_step, limit)
         found = network(model, variables, channel_axis)
         self._probe = None if probe is None else Probe(model, found, probe)
         functions = None
@@ -104,5 +112,5 @@ class Recorder(Recording):
         )
         statistics = ChannelPass.of(found.variables, schedule.copies)
         rate = rate_of(learning_rate, model)
-        offers = Offers(found, statistics, rate, feed, self._probe, notes)
-        super().__init__(logdir, schedule, found, offers, feed, notes, functions)
+        offers = Offers(found, statistics, rate, feed, self._probe, notes, meter)
+        super().__init__(logdir, schedule, found, offers, feed, notes, meter, functions)

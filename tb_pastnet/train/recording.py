@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import secrets
-import time
 from types import TracebackType
 from typing import TypeVar
 
-from tb_pastnet.core.names import RunName, lineage_directory
+from tb_pastnet.core.overhead import Overhead
+from tb_pastnet.train.cost.meter import MASKS, Meter, metered
 from tb_pastnet.train.feed import Feed
-from tb_pastnet.train.log.batch import Batch, Offer
+from tb_pastnet.train.lineages import Lineages
+from tb_pastnet.train.log.batch import Offer
 from tb_pastnet.train.log.functions import Functions
-from tb_pastnet.train.log.lineage import Describer
 from tb_pastnet.train.log.notes import Notes, noted
-from tb_pastnet.train.log.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.measure.schedule import Action, Schedule
 from tb_pastnet.train.model.variables import Network
@@ -38,7 +36,11 @@ class Recording:
         offers: measures it.
         feed: follows its masks.
         notes: failures are counted here.
+        meter: times what training waits for.
         functions: packs what a probe says; None without one.
+
+    Attributes:
+        meter: the same.
 
     Raises:
         UnwritableLog: the log directory can't be made or written.
@@ -52,30 +54,33 @@ class Recording:
         offers: Offers,
         feed: Feed,
         notes: Notes,
+        meter: Meter,
         functions: Functions | None = None,
     ) -> None:
         self._schedule = schedule
-        self._network = network
         self._offers = offers
         self._feed = feed
         self._notes = notes
-        self._functions = functions
+        self.meter = self._meter = meter
         self._sink: Sink | None = None
         self._closed = False
         self._pid = os.getpid()
         self._writes = writes(record.found.variable for record in network.everything)
         if self._writes:
-            self._run = create_lineage(os.fspath(logdir))
-            self._segments = self._new_segments()
-            try:
-                self._segments.open()
-            except Exception as error:
-                raise unwritable(os.fspath(logdir), error) from error
+            self._lineages = Lineages(logdir, network, offers.spans(), functions, notes)
 
     @property
     def notes(self) -> Notes:
         """What went wrong so far, and how often."""
         return self._notes
+
+    @property
+    def overhead(self) -> Overhead:
+        """What recording has cost training since this lineage began. Here nothing tells of bytes.
+
+        The log tells that, too: see `docs/overhead.md`.
+        """
+        return self._meter.spent.overhead()
 
     @property
     def last_step(self) -> int | None:
@@ -87,6 +92,7 @@ class Recording:
         """Whether nothing is left to do, or it is that of another process."""
         return self._closed or not self._writes or os.getpid() != self._pid
 
+    @metered
     @noted("Could not make a record")
     def record(self, step: int) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
@@ -99,8 +105,9 @@ class Recording:
         try:
             self._advance(int(step))
         finally:
-            self._feed.observe()
+            self._observe()
 
+    @metered
     @noted("Could not see what is held")
     def observe(self) -> None:
         """Sees what is `trainable` before an update, where that was changed since the last one.
@@ -109,14 +116,16 @@ class Recording:
         `trainable` without compiling anew, and want to be told of that at once.
         """
         if not self._idle:
-            self._feed.observe()
+            self._observe()
 
+    @metered
     @noted("Could not copy the past values")
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
         if not self._idle:
             self._copy(self._schedule.sync())
 
+    @metered
     @noted("Could not begin a new lineage")
     def restart(self, initial_step: int) -> None:
         """Begins a new lineage because training begins anew, or goes back to a checkpoint.
@@ -127,6 +136,7 @@ class Recording:
         if not self._idle:
             self._restart(initial_step)
 
+    @metered
     @noted("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
         """Waits until all records so far are written.
@@ -143,8 +153,11 @@ class Recording:
         if self._idle:
             return not self._writes
         self._tell_late()
+        if closed:
+            self._meter.rest()
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
+    @metered
     @noted("Could not close the log")
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
@@ -157,7 +170,7 @@ class Recording:
         self._tell_late()
         self._closed = True
         if self._sink is None:
-            self._segments.close()
+            self._lineages.close()
         else:
             self._sink.close(timeout)
 
@@ -180,10 +193,13 @@ class Recording:
         if self._sink is None:
             start = self._schedule.last
             self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
+        self._meter.spent.steps += 1
         action = self._schedule.advance(step)
         try:
             if action.record:
                 self._offer(self._sink, step, action)
+            elif action.thinned:
+                self._thin(self._sink, step)
             else:
                 self._tell_masks(self._sink, step)
         finally:
@@ -202,6 +218,15 @@ class Recording:
                 self._notes.add("Could not keep up with the records: the queue was full")
         finally:
             self._tell_violations(sink, step)
+            self._schedule.made()
+
+    def _thin(self, sink: Sink, step: int) -> None:
+        """Leaves out a record that the budget can't pay, but neither masks nor violations."""
+        sink.thin()
+        try:
+            self._tell_masks(sink, step, due=True)
+        finally:
+            self._tell_violations(sink, step)
 
     def _make(self, sink: Sink, sequence: int, step: int, action: Action) -> Offer:
         # Before the record that they are in force in, and which can't be right without them.
@@ -215,14 +240,20 @@ class Recording:
         self._offers.copy(number)
         self._schedule.copied(number)
 
+    def _observe(self) -> None:
+        with self._meter.part(MASKS):
+            self._feed.observe()
+
     def _tell_violations(self, sink: Sink, step: int) -> None:
-        violations = self._feed.violations(step)
+        with self._meter.part(MASKS):
+            violations = self._feed.violations(step)
         if violations:
             sink.violations(step, violations)
             self._feed.told(violations=violations)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        offers = self._feed.changes(due=due)
+        with self._meter.part(MASKS):
+            offers = self._feed.changes(due=due)
         if offers:
             sink.masks(step, offers)
             self._feed.told(masks=offers)
@@ -245,27 +276,13 @@ class Recording:
         if self._sink is not None:
             # Its thread writes the rest; waiting for that would stop training.
             self._sink.close(timeout=0.0)
-            self._run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
-            self._segments = self._new_segments()
+            self._meter.restart()
+            self._lineages.begin_another()
             self._sink = self._new_sink(resumed=step > 0)
             self._feed.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
 
-    def _new_segments(self) -> Segments:
-        name = lineage_directory(self._run.ordinal, self._run.lineage)
-        return Segments(join(self._run.run, name), time.time())
-
     def _new_sink(self, *, resumed: bool) -> Sink:
-        describe = Describer(
-            self._run,
-            self._network,
-            every=self._schedule.every,
-            past=self._schedule.past,
-            own_origin=self._feed.origin,
-            audited=self._feed.audited,
-            resumed=resumed,
-        )
-        batch = Batch(self._offers.spans(), self._run.lineage, functions=self._functions)
-        return Sink(self._segments, batch, describe, self._notes)
+        return self._lineages.sink(self._schedule, self._feed, self.meter.spent, resumed=resumed)

@@ -8,8 +8,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.train.cost import budget as budgets
+from tb_pastnet.train.cost.meter import Meter, metered
 from tb_pastnet.train.log.notes import Notes
-from tb_pastnet.train.measure.schedule import check
+from tb_pastnet.train.measure import schedule
 from tb_pastnet.train.model.variables import AxisOverrides
 from tb_pastnet.v1.graph.found import Chosen
 from tb_pastnet.v1.masks.masks import Masks
@@ -32,13 +34,14 @@ class RecorderHook(tf.train.SessionRunHook):
         learning_rate: a number, a tensor, a variable, or a function without arguments.
         masks: each change of them is recorded when it happens.
         audit: whether each record compares what the masks hold bitwise with what it was.
+        budget: a share of the training's time that recording may take.
 
     Attributes:
         recorder: the Recorder, None before the session begins.
 
     Raises:
-        InvalidArgument: `every` or `past` can't be used. What concerns the graph is checked when
-            the session begins.
+        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the graph is
+            checked when the session begins.
 
     Example:
         >>> import tempfile
@@ -65,8 +68,10 @@ class RecorderHook(tf.train.SessionRunHook):
         learning_rate: Any = None,
         masks: Masks | None = None,
         audit: bool = True,
+        budget: float | None = None,
     ) -> None:
-        check(every, past)
+        schedule.check(every, past)
+        budgets.check(budget)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,
@@ -77,6 +82,7 @@ class RecorderHook(tf.train.SessionRunHook):
             "learning_rate": learning_rate,
             "masks": masks,
             "audit": audit,
+            "budget": budget,
         }
         self._step: Any = None
         self._notes = Notes()
@@ -104,6 +110,11 @@ class RecorderHook(tf.train.SessionRunHook):
         if self.recorder is not None:
             self.recorder.close(session=session)
 
+    @property
+    def _meter(self) -> Meter | None:
+        return None if self.recorder is None else self.recorder.meter
+
+    @metered
     def _tell(self, session: Any, *, begin: bool) -> None:
         recorder = self.recorder
         if recorder is None:

@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 from tb_pastnet.train.audit.audit import Audit
+from tb_pastnet.train.cost.budget import Budget
+from tb_pastnet.train.cost.meter import Meter, metered
 from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.log.notes import Notes
@@ -47,10 +49,13 @@ class Recorder(Recording):
         masks: each change of them is recorded when it happens.
         audit: whether each record compares what the masks hold bitwise with what it was.
         graph: a tf.Graph; None: that of the masks, or the default graph.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more; they count as thinned. None: all are made. Changes of
+            masks and the audit are never left out. See `docs/overhead.md`.
 
     Raises:
         InvalidArgument: the graph is finalized, nothing is left to record, or `every`, `past`, an
-            axis, the learning rate or the masks can't be used.
+            axis, the learning rate, the masks or `budget` can't be used.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -82,8 +87,11 @@ class Recorder(Recording):
         masks: Masks | None = None,
         audit: bool = True,
         graph: Any = None,
+        budget: float | None = None,
     ) -> None:
-        schedule = Schedule(every, past, None)
+        meter = Meter()
+        limit = None if budget is None else Budget(budget, meter)
+        schedule = Schedule(every, past, None, limit)
         self._site = Site(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
         # What a new session hasn't, begins in it.
@@ -94,9 +102,10 @@ class Recorder(Recording):
         feed = self._feed_of(network, notes, audit=audit)
         statistics = ChannelPass.of(network.variables, schedule.copies, self._site)
         rate = rate_in(self._site, learning_rate)
-        offers = Offers(network, statistics, rate, feed, None, notes)
-        super().__init__(logdir, schedule, network, offers, feed, notes)
+        offers = Offers(network, statistics, rate, feed, None, notes, meter)
+        super().__init__(logdir, schedule, network, offers, feed, notes, meter)
 
+    @metered
     def record(self, step: int, session: Any = None) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
@@ -112,6 +121,7 @@ class Recorder(Recording):
             else:
                 super().restart(step)
 
+    @metered
     def restart(self, initial_step: int, session: Any = None) -> None:
         """Begins, or begins a new lineage because training went back to a checkpoint.
 
@@ -122,6 +132,7 @@ class Recorder(Recording):
         with self._site.using(session), self._site.at_once():
             super().restart(initial_step)
 
+    @metered
     def sync(self, session: Any = None) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end.
 
@@ -131,6 +142,7 @@ class Recorder(Recording):
         with self._site.using(session):
             super().sync()
 
+    @metered
     def close(self, timeout: float = CLOSE_SECONDS, session: Any = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
 
@@ -146,7 +158,8 @@ class Recorder(Recording):
             self._masks.refresh()
         super()._restart(step)
         if self._site.current is not self._session():
-            self._schedule = Schedule(self._schedule.every, self._schedule.past, step)
+            before = self._schedule
+            self._schedule = Schedule(before.every, before.past, step, before.budget)
             self._copy(0)
             self._session = weakref.ref(self._site.current)
         self._origin()

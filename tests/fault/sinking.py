@@ -17,8 +17,10 @@ from tb_pastnet.core.description import Description, encode_description
 from tb_pastnet.core.function_change import LAYER, Place
 from tb_pastnet.core.names import lineage_directory
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.train.cost.meter import Spent
 from tb_pastnet.train.log.batch import Batch, Offer, Span
 from tb_pastnet.train.log.changes import MaskOffer
+from tb_pastnet.train.log.costs import Costs
 from tb_pastnet.train.log.events import Message
 from tb_pastnet.train.log.functions import Functions
 from tb_pastnet.train.log.notes import Notes
@@ -40,7 +42,8 @@ def make_sink(logdir, **settings):
     notes = Notes()
     functions = Functions([], [Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
     batch = Batch(spans, run.lineage, functions=functions)
-    return Sink(segments, batch, describe, notes, **settings), notes
+    costs = Costs(Spent(), run.lineage)
+    return Sink(segments, batch, describe, notes, costs=costs, **settings), notes
 
 
 def offer(sink, step):

@@ -61,6 +61,7 @@ class Offer(NamedTuple):
         values: floats (8, channels of all variables), rows as in `core.statistics.STATISTICS`.
         function: float32 (4, places of the probe), rows as in `core.function_change.MEASURES`; None
             where there is no probe, or it couldn't be evaluated.
+        thinned: records of the lineage before it that a budget left out.
     """
 
     sequence: int
@@ -70,6 +71,7 @@ class Offer(NamedTuple):
     learning_rate: float
     values: npt.NDArray[np.floating]
     function: npt.NDArray[np.float32] | None = None
+    thinned: int = 0
 
 
 class Group(NamedTuple):
@@ -101,7 +103,6 @@ class Batch:
 
     Attributes:
         changes: what is no record; they are written with the records, or alone.
-        thinned: records left out by the thinning rule so far.
         packed: records that were packed and are written.
     """
 
@@ -125,9 +126,15 @@ class Batch:
         self._previous: Codes | None = None
         self._timeline_step = -1
         self._seen = 0
+        self._by_rule = 0
+        self._by_budget = 0
         self.changes = Changes(lineage)
-        self.thinned = 0
         self.packed = 0
+
+    @property
+    def thinned(self) -> int:
+        """Records left out so far, by the thinning rule and by a budget."""
+        return self._by_rule + self._by_budget
 
     @property
     def full(self) -> bool:
@@ -146,7 +153,7 @@ class Batch:
             offer: its step and sequence number are larger than those before.
         """
         record = _Kept(offer, _quantize(offer.values))
-        self._seen = offer.sequence + 1
+        self.reach(offer.sequence + 1, offer.thinned)
         changed = self._mask_changed(record.codes)
         self._previous = record.codes
         if self._thinning.keep(changed):
@@ -154,22 +161,29 @@ class Batch:
             self._pending.append(record)
         else:
             self._left_out = record
-            self.thinned += 1
+            self._by_rule += 1
+
+    def reach(self, offered: int, thinned: int) -> None:
+        """Takes note of how many records were offered so far.
+
+        Args:
+            offered: in all, also those that it hasn't seen.
+            thinned: of these, left out by a budget.
+        """
+        self._seen = max(self._seen, offered)
+        self._by_budget = max(self._by_budget, thinned)
 
     def restore_last(self) -> None:
         """Keeps the newest record even where it was left out: a log ends with its last one."""
         if self._left_out is not None:
             self._pending.append(self._left_out)
             self._left_out = None
-            self.thinned -= 1
+            self._by_rule -= 1
 
-    def pack(
-        self, *, offered: int = 0, closed: bool = False, notes: Mapping[str, int] | None = None
-    ) -> Group:
+    def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
         """Packs what waits, which it goes on doing until `done`.
 
         Args:
-            offered: records offered in all, where that is more than this batch has seen.
             closed: whether the log ends here.
             notes: what went wrong so far, and how often.
 
@@ -183,7 +197,7 @@ class Batch:
             messages += self._functions.pack([r.offer for r in records], self._lineage)
         messages += self.changes.pack()
         if closed or records or not messages:
-            messages.append(self._timeline(records, offered, closed=closed, notes=notes or {}))
+            messages.append(self._timeline(records, closed=closed, notes=notes or {}))
         return Group(tuple(messages), len(records))
 
     def done(self, group: Group) -> None:
@@ -206,20 +220,18 @@ class Batch:
     def _timeline(
         self,
         records: Sequence[_Kept],
-        offered: int,
         *,
         closed: bool,
         notes: Mapping[str, int],
     ) -> Message:
-        offered = max(offered, self._seen)
         timeline = Timeline(
             np.array([r.offer.sequence for r in records], np.int64),
             np.array([r.offer.step for r in records], np.int64),
             np.array([r.offer.wall_time for r in records], np.float64),
             np.array([r.offer.learning_rate for r in records], np.float64),
-            offered=offered,
+            offered=self._seen,
             thinned=self.thinned,
-            dropped=offered - self.packed - len(records) - self.thinned,
+            dropped=self._seen - self.packed - len(records) - self.thinned,
             closed=closed,
             notes=dict(notes),
         )

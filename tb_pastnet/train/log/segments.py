@@ -46,6 +46,7 @@ class Segments:
         self._number = 0
         self._file: _File | None = None
         self._written = 0
+        self._total = 0
         self._fresh = False
 
     def open(self) -> None:
@@ -64,12 +65,12 @@ class Segments:
         self._fresh = True
         self._put(version_event(self._start))
 
-    def write(self, head: Callable[[], bytes], body: bytes) -> None:
+    def write(self, head: Callable[[], bytes], body: Callable[[int], bytes]) -> None:
         """Writes a group of events, in a new segment where the current one can't be used.
 
         Args:
             head: makes the events that a new segment begins with.
-            body: the events of the group.
+            body: makes the events of the group, from the number of bytes of all segments before it.
 
         Raises:
             OSError: the group isn't readable as a whole. Call again to write it elsewhere.
@@ -80,7 +81,7 @@ class Segments:
             if self._fresh:
                 self._put(head())
                 self._fresh = False
-            self._put(body)
+            self._put(body(self._total))
         except Exception:
             self.close()
             raise
@@ -98,6 +99,7 @@ class Segments:
             raise OSError("the segment is closed")
         self._file.write(data)
         self._written += len(data)
+        self._total += len(data)
 
 
 def create_lineage(logdir: str) -> RunName:

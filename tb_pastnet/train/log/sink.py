@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.train.log.batch import Batch, Offer
 from tb_pastnet.train.log.changes import Change, MaskOffer
+from tb_pastnet.train.log.costs import Costs
 from tb_pastnet.train.log.events import Message
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments
@@ -48,6 +49,7 @@ class Sink:
         notes: failures are counted here.
         queue_bytes: bound of the records in the queue.
         change_bytes: bound of the changes in the queue.
+        costs: what recording costs; None: the log doesn't tell.
     """
 
     def __init__(
@@ -58,11 +60,13 @@ class Sink:
         notes: Notes,
         queue_bytes: int = QUEUE_BYTES,
         change_bytes: int = CHANGE_BYTES,
+        costs: Costs | None = None,
     ) -> None:
         self._notes = notes
         self._limit = queue_bytes
         self._change_limit = change_bytes
         self._offered = 0
+        self._thinned = 0
         self._lost = False
         # Each is written by one thread only, so that no lock is needed: put in, and taken out.
         self._records_in = 0
@@ -70,7 +74,7 @@ class Sink:
         self._lost_masks = 0
         self._last: Mark | None = None
         self._pid = os.getpid()
-        self._writer = Writer(segments, batch, describe, notes)
+        self._writer = Writer(segments, batch, describe, notes, costs)
         _OPEN.append(self)
 
     def offer(self, make: Callable[[int], Offer]) -> bool:
@@ -87,7 +91,7 @@ class Sink:
         sequence = self._offered
         self._offered = sequence + 1
         lost, self._lost = self._lost, True
-        item = make(sequence)
+        item = make(sequence)._replace(thinned=self._thinned)
         size = item.values.nbytes
         waiting = self._records_in - self._writer.records_out
         if waiting > 0 and waiting + size > self._limit:
@@ -96,6 +100,12 @@ class Sink:
         self._records_in += size
         self._lost = lost
         return True
+
+    def thin(self) -> None:
+        """Counts a record that the budget left out; the next one that is handed over tells it."""
+        if not self._idle:
+            self._offered += 1
+            self._thinned += 1
 
     def drop(self) -> None:
         """Counts a record that couldn't be made."""
@@ -190,7 +200,7 @@ class Sink:
         return True
 
     def _mark(self, *, closed: bool, last: bool = False) -> Mark:
-        mark = Mark(self._offered, closed=closed, last=last)
+        mark = Mark(self._offered, self._thinned, closed=closed, last=last)
         self._writer.marks.append(mark)
         self._writer.queue.put(mark)
         return mark

@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
+from tb_pastnet.core.names import TAG_TIMELINE
 from tb_pastnet.train.log.batch import Batch, Group, Offer
 from tb_pastnet.train.log.changes import Change
+from tb_pastnet.train.log.costs import Costs
 from tb_pastnet.train.log.events import Message, message_event
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments
@@ -31,6 +33,7 @@ class Mark:
 
     Args:
         offered: records offered so far.
+        thinned: of these, left out by a budget.
         closed: whether the training ends here, as far as it is known.
         last: whether the thread ends here.
 
@@ -39,8 +42,9 @@ class Mark:
         done: set once that is known.
     """
 
-    def __init__(self, offered: int, *, closed: bool, last: bool) -> None:
+    def __init__(self, offered: int, thinned: int, *, closed: bool, last: bool) -> None:
         self.offered = offered
+        self.thinned = thinned
         self.closed = closed
         self.last = last
         self.written = False
@@ -61,6 +65,7 @@ class Writer:
         batch: packs the records.
         describe: makes the description for a new segment, from the first step and the event's.
         notes: failures are counted here.
+        costs: what recording costs; None: the log doesn't tell.
 
     Attributes:
         queue: what is to be written.
@@ -80,11 +85,13 @@ class Writer:
         batch: Batch,
         describe: Callable[[int, int], Message],
         notes: Notes,
+        costs: Costs | None = None,
     ) -> None:
         self._segments = segments
         self._batch = batch
         self._describe = describe
         self._notes = notes
+        self._costs = costs
         self._first_step: int | None = None
         self._described_step = 0
         self._oldest = 0.0
@@ -139,6 +146,7 @@ class Writer:
         written = False
         for _ in range(MOST_ATTEMPTS):
             try:
+                self._batch.reach(mark.offered, mark.thinned)
                 if mark.closed:
                     self._batch.restore_last()
                 written = self._write(mark)
@@ -174,11 +182,10 @@ class Writer:
         closed = mark is not None and mark.closed
         if self._first_step is None or (self._batch.empty and not closed):
             return True
-        offered = mark.offered if mark is not None else 0
         for _ in range(MOST_ATTEMPTS):
             try:
                 notes = self._notes.counts()
-                group = self._batch.pack(offered=offered, closed=closed, notes=notes)
+                group = self._batch.pack(closed=closed, notes=notes)
                 if self._keep_writing(group):
                     self._batch.done(group)
                     return True
@@ -209,11 +216,23 @@ class Writer:
             first = self._first_step or 0
             # The description has a tag of its own, whose steps must not decrease either.
             self._described_step = step = max(self._described_step, group.messages[0].step)
+            events = [message_event(message, now) for message in group.messages]
             self._segments.write(
                 lambda: message_event(self._describe(first, step), now),
-                b"".join(message_event(message, now) for message in group.messages),
+                lambda written: self._body(group, events, now, written),
             )
         except Exception as error:
             self._notes.add("Could not write records", error)
             return False
         return True
+
+    def _body(self, group: Group, events: list[bytes], now: float, written: int) -> bytes:
+        """All events of a group, and before its timeline what recording has cost so far."""
+        last = group.messages[-1]
+        if self._costs is not None and last.tag == TAG_TIMELINE:
+            try:
+                size = written + sum(map(len, events))
+                events = [*events[:-1], self._costs.event(last.step, now, size), events[-1]]
+            except Exception as error:
+                self._notes.add("Could not tell what recording costs", error)
+        return b"".join(events)

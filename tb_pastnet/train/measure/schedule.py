@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_pastnet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from tb_pastnet.train.cost.budget import Budget
 
 NAMED = ("previous", "record", "epoch", "initial")
 MOST_COPIES = 16
@@ -19,12 +22,14 @@ class Action(NamedTuple):
         compare: the copy that it is compared with.
         past_step: the step of that copy; None where it isn't known, because it couldn't be taken.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
+        thinned: a record is due, but the budget leaves it out.
     """
 
     record: bool
     compare: int
     past_step: int | None
     copy: int | None
+    thinned: bool = False
 
 
 class Schedule:
@@ -38,6 +43,8 @@ class Schedule:
         every: steps from record to record, at least 1.
         past: "previous", "record", "epoch", "initial" or a number of steps.
         start: the step that the values have now; None where it is only known from the first step.
+        budget: which of the records that are due can be paid; None: all. Where a copy is taken for
+            one record alone it is asked then, so that no copy is in vain.
 
     Attributes:
         copies: how many past copies are held.
@@ -55,10 +62,17 @@ class Schedule:
         (True, 0, 9)
     """
 
-    def __init__(self, every: int, past: str | int, start: int | None = 0) -> None:
+    def __init__(
+        self,
+        every: int,
+        past: str | int,
+        start: int | None = 0,
+        budget: Budget | None = None,
+    ) -> None:
         check(every, past)
         self.every = every
         self.past = past
+        self.budget = budget
         lag = past if isinstance(past, int) else 1
         self.copies = -(-lag // every)
         self._lag = lag if isinstance(past, int) or past == "previous" else None
@@ -66,6 +80,8 @@ class Schedule:
         # Steps of the copies; None where one was never taken.
         self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
         self._unknown = start is None
+        # Whether the record that is due as the n-th of all (step // every) is made, once decided.
+        self._decided: dict[int, bool] = {}
 
     @property
     def last(self) -> int | None:
@@ -99,6 +115,9 @@ class Schedule:
         """
         self._last = step
         self._unknown = step is None
+        self._decided.clear()
+        if self.budget is not None:
+            self.budget.begin()
         if self.past == "initial":
             return None
         self._steps = [None] * self.copies
@@ -127,13 +146,32 @@ class Schedule:
             self._steps[0] = step - 1
         previous = step - 1 if self._last is None else self._last
         self._last = step
-        record = step // self.every > previous // self.every
+        number = step // self.every
+        due = number > previous // self.every
+        if due:
+            # What was passed over waits no more.
+            self._decided = {n: made for n, made in self._decided.items() if n >= number}
+        record = due and self._affords(number)
         compare = self._compare(step)
         past_step = self._steps[compare]
         copy = self._copy(step, step - previous, record)
         if copy is not None:
             self._steps[copy] = None
-        return Action(record, compare, past_step, copy)
+        return Action(record, compare, past_step, copy, due and not record)
+
+    def made(self) -> None:
+        """Takes note that a record was made at the last step seen, or has failed."""
+        if self.budget is not None and self._last is not None:
+            self._decided.pop(self._last // self.every, None)
+            self.budget.made()
+
+    def _affords(self, number: int) -> bool:
+        """Whether the record that is due as the n-th is made. Asked again it doesn't change."""
+        if self.budget is None:
+            return True
+        if number not in self._decided:
+            self._decided[number] = self.budget.affords(sum(self._decided.values()))
+        return self._decided[number]
 
     def _compare(self, step: int) -> int:
         taken = [(at, copy) for copy, at in enumerate(self._steps) if at is not None]
@@ -148,7 +186,8 @@ class Schedule:
             return 0 if self.past == "record" and record else None
         # The step that would be compared with these values, if steps go on as the last ones did.
         due = step + stride * -(-self._lag // stride)
-        if due // self.every == (due - stride) // self.every:
+        number = due // self.every
+        if number == (due - stride) // self.every or not self._affords(number):
             return None
         free = [copy for copy, at in enumerate(self._steps) if at is None]
         oldest = min(range(self.copies), key=lambda copy: self._steps[copy] or 0)

@@ -12,7 +12,7 @@ from tb_pastnet.train.log.segments import Segments, create_lineage, lineages
 def test_segments_follow_each_other_by_size(tmp_path):
     writer = Segments(str(tmp_path / "a" / "b"), 1_700_000_000.7, size=100)
     for _ in range(3):
-        writer.write(lambda: b"H" * 10, b"B" * 100)
+        writer.write(lambda: b"H" * 10, lambda _: b"B" * 100)
     writer.close()
     files = sorted(path.name for path in (tmp_path / "a" / "b").iterdir())
     assert files == [f"events.out.tfevents.1700000000.{n:06d}.pastnet" for n in range(3)]
@@ -23,8 +23,8 @@ def test_segments_follow_each_other_by_size(tmp_path):
 def test_an_open_segment_gets_its_head_with_the_first_group(tmp_path):
     writer = Segments(str(tmp_path), 0.0)
     writer.open()
-    writer.write(lambda: b"H", b"1")
-    writer.write(lambda: b"H", b"2")
+    writer.write(lambda: b"H", lambda _: b"1")
+    writer.write(lambda: b"H", lambda _: b"2")
     writer.close()
     (file,) = tmp_path.iterdir()
     assert file.read_bytes().endswith(b"H12")
@@ -32,9 +32,9 @@ def test_an_open_segment_gets_its_head_with_the_first_group(tmp_path):
 
 def test_a_deleted_directory_is_made_again(tmp_path):
     writer = Segments(str(tmp_path / "log"), 0.0)
-    writer.write(lambda: b"H", b"1")
+    writer.write(lambda: b"H", lambda _: b"1")
     shutil.rmtree(tmp_path / "log")
-    writer.write(lambda: b"H", b"2")
+    writer.write(lambda: b"H", lambda _: b"2")
     writer.close()
     (file,) = (tmp_path / "log").iterdir()
     assert file.name.endswith(".000001.pastnet")
@@ -43,14 +43,14 @@ def test_a_deleted_directory_is_made_again(tmp_path):
 
 def test_after_an_error_the_group_goes_to_a_new_segment(tmp_path, monkeypatch):
     writer = Segments(str(tmp_path), 0.0)
-    writer.write(lambda: b"H", b"1")
+    writer.write(lambda: b"H", lambda _: b"1")
     monkeypatch.setattr(segments, "open_file", broken)
     writer._file.close()
     writer._file = broken("")
     with pytest.raises(OSError, match="No space"):
-        writer.write(lambda: b"H", b"2")
+        writer.write(lambda: b"H", lambda _: b"2")
     monkeypatch.undo()
-    writer.write(lambda: b"H", b"2")
+    writer.write(lambda: b"H", lambda _: b"2")
     writer.close()
     first, second = sorted(tmp_path.iterdir())
     assert first.read_bytes().endswith(b"H1")
@@ -113,8 +113,8 @@ def test_remote_paths_go_through_tensorflow():
     run = create_lineage("ram://logs/a")
     assert create_lineage("ram://logs/a/").ordinal == run.ordinal + 1
     writer = Segments("ram://logs/a/x", 0.0)
-    writer.write(lambda: b"H", b"1")
-    writer.write(lambda: b"H", b"2")
+    writer.write(lambda: b"H", lambda _: b"1")
+    writer.write(lambda: b"H", lambda _: b"2")
     writer.close()
     (name,) = tf.io.gfile.listdir("ram://logs/a/x")
     with tf.io.gfile.GFile(f"ram://logs/a/x/{name}", "rb") as stream:

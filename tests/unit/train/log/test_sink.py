@@ -275,6 +275,6 @@ def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
 
 def test_a_thread_that_has_ended_keeps_nobody_waiting(make, monkeypatch):
     sink = make()
-    sink._writer.queue.put(Mark(0, closed=False, last=True))
+    sink._writer.queue.put(Mark(0, 0, closed=False, last=True))
     sink._writer.thread.join(20)
     assert not sink.flush()
