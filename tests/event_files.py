@@ -20,12 +20,14 @@ from tb_pastnet.core.names import (
     PLUGIN,
     TAG_DESCRIPTION,
     TAG_MASKS,
+    TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
     mask_tag,
 )
 from tb_pastnet.core.names import lineage_directory as directory_name
+from tb_pastnet.core.overhead import Overhead, encode_overhead
 from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
 from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
 from tb_pastnet.core.timeline import Timeline, encode_timeline
@@ -267,6 +269,12 @@ class LineageWriter:
         at = self.event_step(TAG_VIOLATIONS, step)
         sealed = encode_violations(found, tag=TAG_VIOLATIONS, step=at, lineage=self.lineage)
         self.put(TAG_VIOLATIONS, at, sealed)
+
+    def overhead(self, step: int, cost: Overhead) -> None:
+        """Writes what recording has cost so far."""
+        at = self.event_step(TAG_OVERHEAD, step)
+        sealed = encode_overhead(cost, tag=TAG_OVERHEAD, step=at, lineage=self.lineage)
+        self.put(TAG_OVERHEAD, at, sealed)
 
     def event_step(self, tag: str, step: int) -> int:
         """Event steps increase within a tag, whatever the steps are that it tells of."""

@@ -19,6 +19,7 @@ from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
+    TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     RunName,
@@ -26,6 +27,7 @@ from tb_pastnet.core.names import (
     parse_run,
     variable_of,
 )
+from tb_pastnet.core.overhead import decode_overhead
 from tb_pastnet.core.timeline import Timeline, decode_timeline
 from tb_pastnet.core.violation import decode_violations
 from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
@@ -40,6 +42,7 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     TAG_MASKS: decode_mask_log,
     TAG_VIOLATIONS: decode_violations,
     TAG_FUNCTION: decode_function_change,
+    TAG_OVERHEAD: decode_overhead,
 }
 
 

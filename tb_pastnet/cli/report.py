@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_pastnet.cli.chosen import chosen_runs
 from tb_pastnet.cli.text import counted, fit, printable, size_of, table, width
-from tb_pastnet.cli.words import account_text
+from tb_pastnet.cli.words import account_text, overhead_text
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.names import parse_run
 from tb_pastnet.core.states import THRESHOLD
@@ -21,6 +21,7 @@ from tb_pastnet.files.folder import find_runs
 from tb_pastnet.log.log import Log
 from tb_pastnet.log.runs import Run
 from tb_pastnet.serve.store.runs import SINK
+from tb_pastnet.serve.views.index import overhead_of
 
 SCHEMA = 1
 SHOWN = 10
@@ -142,6 +143,7 @@ def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "first_step": int(steps[0]) if len(steps) else None,
         "last_step": int(steps[-1]) if len(steps) else None,
         "account": asdict(run.account),
+        "overhead": overhead_of(run.overhead),
         "unreadable": run.account.unreadable + lost,
         "sparsity": _finite(sparsity[-1]) if len(sparsity) else None,
         "bytes": size,
@@ -201,6 +203,8 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
         writers = "written by tf.summary"
     yield f"{counted(run['records'], 'record')}{span}; {writers}"
     yield account_text(Account(**run["account"]))
+    if run["overhead"] is not None:
+        yield overhead_text(run["overhead"])
     each = f", {size_of(run['bytes_per_record'])} a record" if run["bytes_per_record"] else ""
     yield f"{size_of(run['bytes'])} on disk{each}"
     if run["sparsity"] is not None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.log.function import Function
@@ -69,6 +70,8 @@ class Run:
         layers: in forward order, by id. Any end of an id that fits only one finds it.
         variables: all of the network, by id, likewise.
         account: what became of its time steps: offered is the sum of the other numbers.
+        overhead: what recording cost its training, all lineages together; None where the log
+            doesn't tell, as one of summary calls. See `docs/overhead.md`.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -84,6 +87,7 @@ class Run:
         self.lineages: tuple[Lineage, ...] = tuple(map(_lineage, run.lineages))
         self.skipped: Mapping[str, str] = dict(described.skipped if described else ())
         self.account: Account = run.account
+        self.overhead: Overhead | None = run.overhead
 
     @cached_property
     def layers(self) -> Named[Layer]:

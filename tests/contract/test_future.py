@@ -14,6 +14,7 @@ from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
+    TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.promise("foreign_and_future")
 LINEAGE = 0x3F9A2C1B
 KERNEL = channels_tag("conv1/kernel")
 TAGS = (KERNEL, TAG_TIMELINE, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION,
-        mask_tag("kept", "conv1/kernel"))  # fmt: skip
+        TAG_OVERHEAD, mask_tag("kept", "conv1/kernel"))  # fmt: skip
 
 
 def sealed(version: int, kind: int, tag: str, step: int, payload: bytes) -> bytes:

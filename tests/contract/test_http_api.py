@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.function_change import Place
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.serve import plugin
 from tb_pastnet.serve.http import container
@@ -27,11 +28,23 @@ BLOCK = re.compile(r"^Sample: `(?P<query>[^`]*)`\n\n```(?P<kind>json|csv)\n(?P<t
                    re.MULTILINE | re.DOTALL)  # fmt: skip
 
 
+COST = Overhead(
+    steps=6,
+    training=1.5,
+    records=0.01,
+    copies=0.001,
+    masks=0.0005,
+    probe=0.0005,
+    writer=0.004,
+    bytes=2315,
+)
+
+
 def sample_log(logdir: Path) -> None:
     """Six steps of one layer; at step 4 one of its two channels is frozen.
 
     At step 5 four weights of the other are pruned; one of them moves at step 6. A probe compares
-    its outputs and those of the network. In a second run every third weight is pruned at step 2,
+    its outputs and those of the network. It says what recording cost. In a second run every third weight is pruned at step 2,
     and the second channel at step 6.
     """
     writer = files.LineageWriter(logdir, "dense", layers={"conv1": 2})
@@ -48,6 +61,7 @@ def sample_log(logdir: Path) -> None:
     writer.records(range(1, 7), {"conv1/kernel": kernel}, notes={"The queue was full": 1})
     places = Place("layer", "conv1", 128), Place("output", "classes", 10)
     probed.write(writer, probed.change(range(1, 7), places=places))
+    writer.overhead(6, COST)
     writer.close(6, notes={"The queue was full": 1})
     write_ticket(logdir)
 

@@ -19,6 +19,7 @@ from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
+    TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -125,6 +126,8 @@ def bombs() -> list[tuple[str, str, Kind, bytes]]:
         ("a probe whose head inflates far", TAG_FUNCTION, Kind.FUNCTION,
          varint.encode([len(claim + zeros)]) + claim + zeros),
         ("a probe whose head claims more", TAG_FUNCTION, Kind.FUNCTION, varint.encode([1 << 27])),
+        ("an overhead of numbers without end", TAG_OVERHEAD, Kind.OVERHEAD,
+         varint.encode([1 << 60, *range(1000)])),
         ("numbers without end", TAG_TIMELINE, Kind.TIMELINE, b"\xff" * 1000),
     ]  # fmt: skip
 
@@ -285,6 +288,7 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG_MASKS, Kind.MASKS),
             (TAG_VIOLATIONS, Kind.VIOLATIONS),
             (TAG_FUNCTION, Kind.FUNCTION),
+            (TAG_OVERHEAD, Kind.OVERHEAD),
             (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)

@@ -12,6 +12,7 @@ from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
+    TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -24,7 +25,7 @@ from tb_pastnet.serve.store.source import Caller, Listing, Source, Stamp
 from tb_pastnet.serve.store.vanished import gone
 from tb_pastnet.serve.threads import both
 
-_HEAD = (TAG_DESCRIPTION, TAG_TIMELINE)
+_HEAD = (TAG_DESCRIPTION, TAG_TIMELINE, TAG_OVERHEAD)
 _TOLD = (TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
 _KNOWN = (*_HEAD, *_TOLD)
 _RUNS_A_CALL = 64

@@ -13,7 +13,14 @@ import numpy.typing as npt
 
 from tb_pastnet.core import description, timeline
 from tb_pastnet.core.description import Description
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, RunName, variable_of
+from tb_pastnet.core.names import (
+    TAG_DESCRIPTION,
+    TAG_OVERHEAD,
+    TAG_TIMELINE,
+    RunName,
+    variable_of,
+)
+from tb_pastnet.core.overhead import Overhead, decode_overhead
 from tb_pastnet.core.timeline import Timeline
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.serve.store import notes
@@ -36,6 +43,7 @@ class Lineage:
         timeline: all readable blocks as one, each record once; the counts of the latest.
         damaged: messages of the timeline that could not be read.
         notes: why, and what the writer itself noted.
+        overhead: what it cost, None where it didn't tell.
     """
 
     tb_run: str
@@ -45,6 +53,7 @@ class Lineage:
     timeline: Timeline
     damaged: int = 0
     notes: Notes = field(default_factory=Counter)
+    overhead: Overhead | None = None
 
     @cached_property
     def described(self) -> frozenset[str]:
@@ -110,7 +119,7 @@ def make_lineage(
     readings: Mapping[tuple[str, str], Sequence[Message]],
     withheld: Sequence[tuple[str, str]],
 ) -> Lineage:
-    """Decodes a lineage's description and timeline.
+    """Decodes a lineage's description and timeline, and what it cost.
 
     Args:
         tb_run: TensorBoard's name of its directory.
@@ -129,11 +138,13 @@ def make_lineage(
             lost,
         )
     )
-    others: Notes = Counter({notes.WITHHELD: 1} if (tb_run, TAG_DESCRIPTION) in withheld else {})
+    kept_back = [tag for tag in (TAG_DESCRIPTION, TAG_OVERHEAD) if (tb_run, tag) in withheld]
+    others: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
     described = _latest(readings.get((tb_run, TAG_DESCRIPTION), ()), name.lineage, others)
+    costs = _overhead(readings.get((tb_run, TAG_OVERHEAD), ()), name.lineage, others)
     merged = merge_timelines(blocks)
     everything = lost + others + Counter(merged.notes)
-    return Lineage(tb_run, name, stamps, described, merged, lost.total(), everything)
+    return Lineage(tb_run, name, stamps, described, merged, lost.total(), everything, costs)
 
 
 def _latest(messages: Sequence[Message], lineage: int, found: Notes) -> Description | None:
@@ -146,6 +157,16 @@ def _latest(messages: Sequence[Message], lineage: int, found: Notes) -> Descript
     if latest is None:
         found[notes.NO_DESCRIPTION] += 1
     return latest
+
+
+def _overhead(messages: Sequence[Message], lineage: int, found: Notes) -> Overhead | None:
+    """The totals of the latest message that can be read; they only grow."""
+
+    def decode(data: bytes, step: int) -> Overhead:
+        return decode_overhead(data, tag=TAG_OVERHEAD, step=step, lineage=lineage)
+
+    known = decode_all(messages, decode, found)
+    return max(known, key=lambda one: (one.bytes, one.training), default=None)
 
 
 def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:

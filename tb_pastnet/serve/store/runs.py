@@ -13,6 +13,7 @@ from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.description import Description, Layer, Variable
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.names import TAG_FUNCTION, channels_tag
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.serve.store.lineages import Lineage
 from tb_pastnet.serve.store.notes import Notes
 
@@ -92,6 +93,12 @@ class Run:
     def past(self) -> str:
         """What "past" means in this run, "" where unknown."""
         return self.description.past if self.description else ""
+
+    @property
+    def overhead(self) -> Overhead | None:
+        """What all of its writers cost that tell it; None where none does."""
+        told = [one.overhead for one in self.lineages if one.overhead is not None]
+        return sum(told, Overhead()) if told else None
 
     @property
     def probed(self) -> bool:

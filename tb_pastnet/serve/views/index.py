@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_pastnet.core import states
 from tb_pastnet.core.description import Variable
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.catalog import Catalog
@@ -60,6 +61,7 @@ def _run(run: Run, network: int) -> dict[str, Any]:
         "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
         "lineages": [_lineage(one) for one in run.lineages],
         "account": asdict(run.account),
+        "overhead": overhead_of(run.overhead),
         "notes": notes.listed(run.notes),
         "skipped": [
             {"name": name, "reason": reason}
@@ -68,6 +70,17 @@ def _run(run: Run, network: int) -> dict[str, Any]:
         "source": run.source,
         "probe": run.probed,
     }
+
+
+def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
+    """What recording cost as JSON values.
+
+    Args:
+        cost: None where it isn't known.
+    """
+    if cost is None:
+        return None
+    return {**asdict(cost), "seconds": cost.seconds, "share": _finite(cost.share)}
 
 
 def _lineage(lineage: Lineage) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from collections import Counter
 
 import numpy as np
 
+from tb_pastnet.core.names import TAG_OVERHEAD, RunName
+from tb_pastnet.core.overhead import Overhead, encode_overhead
 from tb_pastnet.core.timeline import Timeline
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.lineages import decode_all, merge_timelines
+from tb_pastnet.serve.store.lineages import decode_all, make_lineage, merge_timelines
 from tb_pastnet.serve.store.source import Message
 
 
@@ -51,3 +53,16 @@ def test_what_cant_be_decoded_is_noted_by_its_cause() -> None:
 def test_notes_are_listed_by_frequency_and_not_without_end() -> None:
     assert notes.listed(Counter(a=1, b=2)) == [{"text": "b", "count": 2}, {"text": "a", "count": 1}]
     assert len(notes.listed(Counter(str(i) for i in range(999)))) == 50
+
+
+def test_the_newest_totals_that_can_be_read_stand() -> None:
+    costs = [Overhead(steps=step, training=step / 2, bytes=100 * step) for step in (10, 20, 30)]
+    sealed = [encode_overhead(one, tag=TAG_OVERHEAD, step=one.steps, lineage=7) for one in costs]
+    # The second was written twice, as after a failed write, and the third is damaged.
+    order = [(20, sealed[1]), (10, sealed[0]), (20, sealed[1]), (30, sealed[2][:-1])]
+    readings = {("r", TAG_OVERHEAD): [Message(step, 0.0, data) for step, data in order]}
+    found = make_lineage("r", RunName("a", 1, 7), {}, readings, [])
+    assert found.overhead == costs[1]
+    assert found.notes == {notes.DAMAGED: 1, notes.NO_DESCRIPTION: 1}
+    assert found.damaged == 0
+    assert make_lineage("r", RunName("a", 1, 7), {}, {}, []).overhead is None

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from tb_pastnet.core.description import Description, Layer
 from tb_pastnet.core.names import RunName, channels_tag
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.timeline import Timeline
 from tb_pastnet.serve.store.lineages import Lineage
 from tb_pastnet.serve.store.runs import join
@@ -56,6 +58,16 @@ def test_the_account_of_all_lineages_adds_up() -> None:
     assert (account.shown, account.superseded) == (25, 5)
     assert (account.thinned, account.dropped, account.unreadable) == (4, 1, 6)
     assert account.offered == 41
+
+
+def test_what_lineages_cost_adds_up_where_they_tell() -> None:
+    one = replace(lineage(1, range(5)), overhead=Overhead(steps=5, training=2.0, probe=0.5))
+    two = lineage(2, range(3, 9))
+    assert join("a", [two]).overhead is None
+    assert join("a", [one, two]).overhead == one.overhead
+    three = replace(lineage(3, range(9, 12)), overhead=Overhead(steps=3, bytes=99))
+    expected = Overhead(steps=8, training=2.0, probe=0.5, bytes=99)
+    assert join("a", [one, two, three]).overhead == expected
 
 
 def test_the_latest_network_stands_and_what_is_gone_follows() -> None:

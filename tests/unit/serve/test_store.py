@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.block import Block, encode_block
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
+from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, channels_tag
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.serve.store import notes, store
 from tb_pastnet.serve.store.source import ALL, Caller
 from tb_pastnet.serve.store.store import Store
@@ -41,7 +42,7 @@ def test_all_new_runs_are_read_in_one_call_and_a_run_that_grew_alone(
     assert len(provider.reads) == 1
     writers[1].records(range(17, 33))
     assert here.catalog(CALLER).runs["b"].axis.steps.tolist() == list(range(1, 33))
-    head = sorted([TAG_DESCRIPTION, TAG_TIMELINE])
+    head = sorted([TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE])
     assert provider.reads[1:] == [([writers[1].tb_run], head, ALL)]
 
 
@@ -94,9 +95,12 @@ def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> 
         assert [len(moves.steps) for moves in found] == [16, 16]
 
 
-@pytest.mark.parametrize("tag", [channels_tag("conv1/kernel"), TAG_TIMELINE, TAG_DESCRIPTION])
+@pytest.mark.parametrize(
+    "tag", [channels_tag("conv1/kernel"), TAG_TIMELINE, TAG_DESCRIPTION, TAG_OVERHEAD]
+)
 def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider, tag: str) -> None:
     writer = memory_run(provider, "a", range(1, 17))
+    writer.overhead(16, Overhead(steps=16))
     here = Store(provider, fresh_for=0)
     listed = provider.list_tensors
     provider.broken = {f"{writer.tb_run}/{tag}"}
@@ -105,7 +109,7 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider, tag: str
     run = here.catalog(CALLER).runs["a"]
     if tag == TAG_DESCRIPTION:
         assert run.layers == ()
-    elif tag == TAG_TIMELINE:
+    elif tag in (TAG_TIMELINE, TAG_OVERHEAD):
         assert run.notes[notes.WITHHELD] == 1
     else:
         assert here.movement(CALLER, run, "conv1/kernel").notes == {notes.WITHHELD: 1}
@@ -113,6 +117,7 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider, tag: str
     run = here.catalog(CALLER).runs["a"]
     assert len(here.movement(CALLER, run, "conv1/kernel").steps) == 16
     assert len(run.axis.steps) == 16
+    assert run.overhead == Overhead(steps=16)
     assert not run.notes
 
 
