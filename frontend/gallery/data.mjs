@@ -285,6 +285,7 @@ export function index(data) {
       wall_time: wallTime(r),
       lineages: [],
       account: account(r.steps.length),
+      overhead: { training: 30 * r.steps.length, seconds: 0.24 * r.steps.length, bytes: 24_000 * r.steps.length },
       notes: [],
       skipped: [],
       source: "sink",

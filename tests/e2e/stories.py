@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import CHANGED
 from tests.event_files import LineageWriter, codes, frame, freeze, prune, scalar_event
@@ -47,6 +48,7 @@ def story(logdir: Path) -> None:
         writer = LineageWriter(logdir, run, lineage=0x1000 + at, layers=LAYERS)
         writer.describe(0)
         writer.records(steps, arrays, learning_rates=[0.1 if step < 20 else 0.01 for step in steps])
+        writer.overhead(40, Overhead(training=12.5, records=0.1, masks=0.01, bytes=1_234_567))
         writer.close(40)
     few = range(2, 62, 2)
     writer = LineageWriter(

@@ -111,15 +111,19 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
     assert found["metrics"]["Trainable"] == "0% of 9"
     parts = ("offered", "shown", "superseded", "thinned", "dropped", "unreadable")
     accounts = {
-        entry["name"]: [f"{entry['account'][part]:,}" for part in parts]
+        entry["name"]: [
+            *(f"{entry['account'][part]:,}" for part in parts),
+            *(["0.9%", "1.2 MB"] if entry["overhead"] else ["–", "–"]),
+        ]
         for entry in told.json("index")["runs"]
     }
     account = found["account"]
-    assert [row[0] for row in account["rows"]] == list(parts)
+    assert [row[0] for row in account["rows"]] == [*parts, "time", "size"]
     columns = zip(*(row[1:] for row in account["rows"]), strict=True)
     shown = {run: list(column) for run, column in zip(account["runs"], columns, strict=True)}
     assert shown == accounts
-    assert accounts["pruned"][4] == "3"
+    assert accounts["pruned"][4:] == ["3", "0", "–", "–"]
+    assert accounts["leaky"][-2:] == ["0.9%", "1.2 MB"]
 
 
 def test_addresses_restore_and_back_works(tab: Tab) -> None:

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  formatBytes,
   formatCount,
   formatNumber,
   formatPower,
@@ -27,6 +28,22 @@ describe("formatShare", () => {
   it("never reads 0% or 100% where it isn't exactly that", () => {
     for (let part = 1; part < 5000; part++) expect(["0%", "100%"]).not.toContain(formatShare(part, 5000));
   });
+});
+
+it.each([
+  [0, "0 B"],
+  [999, "999 B"],
+  [1000, "1.0 kB"],
+  [2315, "2.3 kB"],
+  [9949, "9.9 kB"],
+  [9950, "10 kB"],
+  [999_499, "999 kB"],
+  [999_500, "1.0 MB"],
+  [1_234_567, "1.2 MB"],
+  [45_600_000, "46 MB"],
+  [7.5e12, "7,500 GB"],
+])("%d bytes read %s", (value, text) => {
+  expect(formatBytes(value)).toBe(text);
 });
 
 it.each([

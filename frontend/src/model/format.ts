@@ -25,6 +25,13 @@ export function formatShort(value: number): string {
   return formatCount(value);
 }
 
+/** 1.2 MB */
+export function formatBytes(value: number): string {
+  let unit = 0;
+  for (; value >= 999.5 && unit < 3; unit++) value /= 1000;
+  return `${unit > 0 && value < 9.95 ? value.toFixed(1) : formatCount(value)} ${["B", "kB", "MB", "GB"][unit]}`;
+}
+
 /** A share of a whole. It reads 0 % and 100 % only where it is exactly that. */
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0)) return "–";

@@ -11,6 +11,15 @@ export interface Account {
   unreadable: number;
 }
 
+/** What recording cost, in seconds and bytes. */
+export interface Overhead {
+  /** From the first step that was seen to the last. */
+  training: number;
+  /** Of these, what training waited for. */
+  seconds: number;
+  bytes: number;
+}
+
 export interface Note {
   text: string;
   count: number;
@@ -31,6 +40,8 @@ export interface RunInfo {
   wall_time: [number, number] | null;
   lineages: { id: string; ordinal: number; first_step: number | null; last_step: number | null; closed: boolean }[];
   account: Account;
+  /** null where the log doesn't tell. */
+  overhead: Overhead | null;
   notes: Note[];
   skipped: { name: string; reason: string }[];
   source: "sink" | "summary";

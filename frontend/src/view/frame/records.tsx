@@ -1,8 +1,8 @@
 /** The account of records, notes and warnings. */
 
-import { formatCount } from "../../model/format";
+import { formatBytes, formatCount, formatShare } from "../../model/format";
 import { livenessOf } from "../../model/live";
-import type { Account } from "../../wire/types";
+import type { Account, Overhead } from "../../wire/types";
 import { Icon, Marker } from "../shared/bits";
 import { indexOf, layers, listedRuns, overviewOf, type Run } from "../state/data";
 
@@ -13,6 +13,10 @@ const PARTS: [keyof Account, string][] = [
   ["thinned", "left out by our rule, to bound the size"],
   ["dropped", "given up under pressure"],
   ["unreadable", "written but damaged, or of a newer version"],
+];
+const COSTS: [string, string, (cost: Overhead) => string][] = [
+  ["time", "share of the training that recording took", (cost) => formatShare(cost.seconds, cost.training)],
+  ["size", "written to disk", (cost) => formatBytes(cost.bytes)],
 ];
 const BAD = new Set<keyof Account>(["dropped", "unreadable"]);
 
@@ -44,6 +48,16 @@ function AccountTable({ list }: { list: readonly Run[] }) {
               <td key={run.name} class={BAD.has(part) && run.account[part] > 0 ? "some" : ""}>
                 {countOf(run, part)}
               </td>
+            ))}
+          </tr>
+        ))}
+        {COSTS.map(([name, hint, text]) => (
+          <tr key={name}>
+            <th scope="row" class="text" title={hint}>
+              {name}
+            </th>
+            {list.map((run) => (
+              <td key={run.name}>{run.overhead ? text(run.overhead) : "–"}</td>
             ))}
           </tr>
         ))}
