@@ -20,6 +20,7 @@ SAID = {
     "masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
     "lottery_tickets.md": "36.0%",
     "past_networks.md": "after sync: 0.0",
+    "overhead.md": "252 records were due: ",
     "function_view.md": "recorded to step 16",
     "many_devices.md": "pruned: 0.5 leaks: []",
     "cloning.md": "out of sync: False\nin sync again: True",
