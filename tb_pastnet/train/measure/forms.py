@@ -51,21 +51,19 @@ class Form:
         """
         raise NotImplementedError
 
-    def measure(self, current: Values, past: Values, *, replace: bool) -> Rows:
+    def measure(
+        self, current: Values, past: Values, cut: tuple[slice, slice], *, replace: bool
+    ) -> Rows:
         """Gives one part to the kernel.
 
         Args:
-            current: a part of the array.
+            current: the array.
             past: likewise.
-            replace: whether `past` becomes `current`.
-        """
-        raise NotImplementedError
-
-    def united(self, parts: Sequence[Rows]) -> Rows:
-        """Puts together what the parts gave.
+            cut: which part.
+            replace: whether that part of `past` becomes that of `current`.
 
         Returns:
-            float64 (kernels.ROWS, members, channels).
+            float64 (kernels.ROWS, members, channels), of this part.
         """
         raise NotImplementedError
 
@@ -93,16 +91,13 @@ class Columns(Form):
         step = width * max(1, -(-size // (parts * width)))
         return [(slice(None), slice(at, at + step)) for at in range(0, size, step)]
 
-    def measure(self, current: Values, past: Values, *, replace: bool) -> Rows:
+    def measure(
+        self, current: Values, past: Values, cut: tuple[slice, slice], *, replace: bool
+    ) -> Rows:
         """See `Form`."""
-        out = np.empty((kernels.ROWS, self.members, self._width))
-        kernels.columns(current, past, out, replace)
+        out = np.empty((kernels.ROWS, self.members, self.channels))
+        kernels.columns(current[cut], past[cut], self._width, self.after, out, replace)
         return out
-
-    def united(self, parts: Sequence[Rows]) -> Rows:
-        """See `Form`."""
-        shape = (kernels.ROWS, self.members, -1, self.channels, self.after)
-        return _united(np.concatenate(parts, axis=2).reshape(shape), (1, 3))
 
 
 class LongRows(Form):
@@ -119,16 +114,13 @@ class LongRows(Form):
         step = -(-rows // parts)
         return [(slice(at, at + step), slice(None)) for at in range(0, rows, step)]
 
-    def measure(self, current: Values, past: Values, *, replace: bool) -> Rows:
+    def measure(
+        self, current: Values, past: Values, cut: tuple[slice, slice], *, replace: bool
+    ) -> Rows:
         """See `Form`."""
-        out = np.empty((kernels.ROWS, len(current)))
-        kernels.rows(current, past, out, replace)
+        out = np.zeros((kernels.ROWS, self.members, self.channels))
+        kernels.rows(current[cut], past[cut], cut[0].start, self.before, out, replace)
         return out
-
-    def united(self, parts: Sequence[Rows]) -> Rows:
-        """See `Form`."""
-        shape = (kernels.ROWS, self.members, self.before, self.channels)
-        return _united(np.concatenate(parts, axis=1).reshape(shape), (1,))
 
 
 def form_of(axis: ChannelAxis, members: int) -> Form | None:
@@ -151,7 +143,15 @@ def form_of(axis: ChannelAxis, members: int) -> Form | None:
     return (Columns if short else LongRows)(*sizes)
 
 
-def _united(rows: Rows, over: tuple[int, ...]) -> Rows:
-    united: Rows = rows.sum(axis=tuple(at + 1 for at in over))
-    united[kernels.DELTA_MAX] = rows[kernels.DELTA_MAX].max(axis=over)
-    return united
+def united(parts: Sequence[Rows]) -> Rows:
+    """Puts together what the parts of an array gave.
+
+    Args:
+        parts: at least one.
+    """
+    whole = parts[0]
+    for part in parts[1:]:
+        largest = np.maximum(whole[kernels.DELTA_MAX], part[kernels.DELTA_MAX])
+        whole = whole + part
+        whole[kernels.DELTA_MAX] = largest
+    return whole

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.statistics import CHANGED, NORM
-from tb_pastnet.train.measure.forms import Form, Rows, Values, form_of
+from tb_pastnet.train.measure.forms import Form, Rows, Values, form_of, united
 from tb_pastnet.train.measure.kernels import DELTA_NORM
 from tb_pastnet.train.measure.stacks import Stack
 from tb_pastnet.train.measure.together import processors, together
@@ -53,7 +53,9 @@ class ArrayCopies:
         self._stacks = tuple(stacks)
         found = [form_of(stack.axis, len(stack.members)) for stack in self._stacks]
         self._forms = [form for form in found if form is not None]
-        self._read = tf.function(lambda: [stack.read() for stack in self._stacks], autograph=False)
+        read = tf.function(lambda: [stack.read() for stack in self._stacks], autograph=False)
+        # Found once: for hundreds of variables TensorFlow takes as long to find it as to run it.
+        self._read = read.get_concrete_function()
         self._cuts = [
             (number, part)
             for number, form in enumerate(self._forms)
@@ -71,15 +73,14 @@ class ArrayCopies:
         values = self._values()
 
         def measure(at: int, part: tuple[slice, slice]) -> Rows:
-            past = self._past[at][part]
-            return self._forms[at].measure(values[at][part], past, replace=replace)
+            return self._forms[at].measure(values[at], self._past[at], part, replace=replace)
 
         found = self._each(measure)
         numbers = [number for number, _ in self._cuts]
         results = []
-        for number, (stack, form) in enumerate(zip(self._stacks, self._forms, strict=True)):
+        for number, stack in enumerate(self._stacks):
             own = [rows for at, rows in zip(numbers, found, strict=True) if at == number]
-            results.append(_finished(form.united(own), stack.axis.elements))
+            results.append(_finished(united(own), stack.axis.elements))
         return np.concatenate(results, axis=1)
 
     def past(self) -> list[Any]:

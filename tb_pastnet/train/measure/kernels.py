@@ -57,22 +57,43 @@ def _compared(now: Any, before: Any) -> Any:  # pragma: no cover  compiled
     return np.float64(now), np.float64(before), np.float64(delta), bits, *counted
 
 
-@_compiled("(Array(float32, 2, 'C', readonly=True), float32[:, ::1], float64[:, :, ::1], b1)")
-def columns(current: Any, past: Any, out: Any, replace: Any) -> None:  # pragma: no cover
-    """Reduces arrays whose elements are of the channels 0, 1, …, width − 1, 0, 1, … in turn.
+@numba.njit(inline="always")
+def _add(
+    out: Any, member: Any, channel: Any, first: Any, second: Any, third: Any, bits: Any
+) -> None:  # pragma: no cover  compiled
+    """Adds sums of squares, and the largest |delta| by its bits."""
+    out[NORM, member, channel] += first
+    out[PAST_NORM, member, channel] += second
+    out[DELTA_NORM, member, channel] += third
+    largest = np.float64(np.int32(bits).view(np.float32))
+    out[DELTA_MAX, member, channel] = max(out[DELTA_MAX, member, channel], largest)
+
+
+_SIGNATURE = (
+    "(Array(float32, 2, 'C', readonly=True), float32[:, ::1], i8, i8, float64[:, :, ::1], b1)"
+)
+
+
+@_compiled(_SIGNATURE)
+def columns(
+    current: Any, past: Any, width: Any, after: Any, out: Any, replace: Any
+) -> None:  # pragma: no cover
+    """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
 
     Args:
-        current: float32 (members, elements).
+        current: float32 (members, elements), from the first element of the first channel on.
         past: likewise.
-        out: float64 (ROWS, members, width), which is overwritten.
+        width: elements that are summed side by side: whole turns of all channels.
+        after: elements of a channel that lie side by side.
+        out: float64 (ROWS, members, channels), which is overwritten.
         replace: whether `past` becomes `current`.
     """
-    width = out.shape[2]
+    squares = np.empty((3, width), np.float64)
+    first, second, third = squares[0], squares[1], squares[2]
     largest = np.empty(width, np.int32)
     changed = np.empty(width, np.int32)
     nonfinite = np.empty(width, np.int32)
-    for member in range(out.shape[1]):
-        first, second, third = out[NORM, member], out[PAST_NORM, member], out[DELTA_NORM, member]
+    for member in range(current.shape[0]):
         for at in range(width):
             first[at] = second[at] = third[at] = 0
             largest[at] = changed[at] = nonfinite[at] = 0
@@ -90,20 +111,28 @@ def columns(current: Any, past: Any, out: Any, replace: Any) -> None:  # pragma:
             if replace:  # a loop: numba's own copy of a slice takes several times as long
                 for at in range(now.shape[0]):
                     before[at] = now[at]
+        for row in range(ROWS):
+            for channel in range(out.shape[2]):
+                out[row, member, channel] = 0
         for at in range(width):
-            out[DELTA_MAX, member, at] = np.int32(largest[at]).view(np.float32)
-            out[CHANGED, member, at] = changed[at]
-            out[NONFINITE, member, at] = nonfinite[at]
+            channel = at // after % out.shape[2]
+            _add(out, member, channel, first[at], second[at], third[at], largest[at])
+            out[CHANGED, member, channel] += changed[at]
+            out[NONFINITE, member, channel] += nonfinite[at]
 
 
-@_compiled("(Array(float32, 2, 'C', readonly=True), float32[:, ::1], float64[:, ::1], b1)")
-def rows(current: Any, past: Any, out: Any, replace: Any) -> None:  # pragma: no cover
-    """Reduces each row of an array.
+@_compiled(_SIGNATURE)
+def rows(
+    current: Any, past: Any, first_row: Any, turns: Any, out: Any, replace: Any
+) -> None:  # pragma: no cover
+    """Reduces arrays each row of which belongs to one channel: 0, 1, …, 0, 1, … and so on.
 
     Args:
-        current: float32 (rows, elements).
+        current: float32 (rows, elements): some rows of all members.
         past: likewise.
-        out: float64 (ROWS, rows), which is overwritten.
+        first_row: the number of the first of them.
+        turns: how often the channels come in turn in a member.
+        out: float64 (ROWS, members, channels), to which is added.
         replace: whether `past` becomes `current`.
     """
     for row in range(current.shape[0]):
@@ -121,6 +150,8 @@ def rows(current: Any, past: Any, out: Any, replace: Any) -> None:  # pragma: no
         if replace:
             for at in range(now.shape[0]):
                 before[at] = now[at]
-        out[NORM, row], out[PAST_NORM, row], out[DELTA_NORM, row] = first, second, third
-        out[DELTA_MAX, row] = np.int32(largest).view(np.float32)
-        out[CHANGED, row], out[NONFINITE, row] = changed, nonfinite
+        turn, channel = divmod(first_row + row, out.shape[2])
+        member = turn // turns
+        _add(out, member, channel, first, second, third, largest)
+        out[CHANGED, member, channel] += changed
+        out[NONFINITE, member, channel] += nonfinite
