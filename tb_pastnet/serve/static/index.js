@@ -1,1 +1,1 @@
-import("./page-MK7EIJ3U.js");import("./chunk-I2LLFY32.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-MK7EIJ3U.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-RLXJUFIN.js");import("./chunk-LR6VS2VJ.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-RLXJUFIN.js");async function t(){(await n).show(e)}export{t as render};
