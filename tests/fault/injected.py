@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 import threading
 from collections.abc import Iterator
@@ -96,8 +97,6 @@ class Injector:
         return self._end
 
     def _end(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "exception" and arg[0] is GeneratorExit:
-            return None  # nobody waits for what a generator does that is let go
         if event == "return" and not self.raised:
             self._raise()
         return self._end
@@ -109,6 +108,8 @@ class Injector:
 
 def _name(frame: FrameType) -> str | None:
     """Its name where it is ours, or called by one of ours, and one of ours is behind it."""
+    if frame.f_code.co_flags & inspect.CO_GENERATOR:
+        return None  # one that is let go is entered by nobody, and ends there
     caller = frame.f_back
     own = _ours(frame.f_code)
     by = None if caller is None else _ours(caller.f_code)

@@ -6,6 +6,7 @@ and later each time; the server tells copies by their sequence numbers.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -123,6 +124,8 @@ class Writer:
                 self.lost = True
                 if isinstance(item, Change):
                     self._take_again(item)
+                elif isinstance(item, Mark):
+                    self._release(item)
                 elif item is None:
                     time.sleep(_RETRY_SECONDS[0])  # what fails without one may fail again at once
 
@@ -132,6 +135,11 @@ class Writer:
         except Exception as error:
             self._notes.add("Could not prepare changes of masks", error)
             self._batch.changes.lose(change)
+
+    def _release(self, mark: Mark) -> None:
+        """Lets go who waits for a mark that couldn't be handled."""
+        with contextlib.suppress(Exception):
+            mark.settle(written=False)
 
     def _handle(self, item: Offer | Change | Mark | None) -> None:
         if isinstance(item, Mark):
