@@ -100,8 +100,7 @@ def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
 
 def freeze(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
     """Holds channels: their trainable mask is 0 and nothing of them changes."""
-    array[TRAINABLE, records, channels] = ZERO
-    array[[2, 3, CHANGED], records, channels] = ZERO
+    array[[2, 3, CHANGED, TRAINABLE], records, channels] = ZERO
     return array
 
 
@@ -272,9 +271,8 @@ class LineageWriter:
 
     def overhead(self, step: int, cost: Overhead) -> None:
         """Writes what recording has cost so far."""
-        at = self.event_step(TAG_OVERHEAD, step)
-        sealed = encode_overhead(cost, tag=TAG_OVERHEAD, step=at, lineage=self.lineage)
-        self.put(TAG_OVERHEAD, at, sealed)
+        tag, at = TAG_OVERHEAD, self.event_step(TAG_OVERHEAD, step)
+        self.put(tag, at, encode_overhead(cost, tag=tag, step=at, lineage=self.lineage))
 
     def event_step(self, tag: str, step: int) -> int:
         """Event steps increase within a tag, whatever the steps are that it tells of."""

@@ -83,8 +83,7 @@ def _differences(words: Words, starts: Sequence[int]) -> tuple[Bytes, Bytes]:
 
 
 def _deflated(cells: bytes) -> bytes:
-    # Differences repeat nothing but runs of zeros: to look for more takes four times as long, and
-    # what it finds by chance costs a tenth of the size.
+    # Differences repeat nothing but runs of zeros: to look for more takes longer, for nothing.
     stream = zlib.compressobj(strategy=zlib.Z_RLE)
     return stream.compress(cells) + stream.flush()
 

@@ -28,6 +28,7 @@ ORIGIN = {"seed": "elsewhere"}
 PAST = {"other": "epoch"}
 SAME = ("dense", "ticket", "other")
 """Runs of one origin."""
+NAMES = sorted(STEPS)
 RUNS, RECORDS = len(STEPS), sum(len(steps) for steps in STEPS.values())
 
 STATIONS: list[dict[str, Any]] = [
@@ -38,6 +39,13 @@ STATIONS: list[dict[str, Any]] = [
     {"s": 40, "r": "other", "r2": "ticket", "mk": "trainable", "u": "channels"},
 ]
 """What the tests look at: step, runs A and B, layer, unit and mask, by their keys in the address."""
+OTHERS: dict[str, dict[str, Any]] = {
+    "nothing pruned in one": {"s": 30, "r": "dense", "r2": "ticket"},
+    "nothing pruned in either": {"s": 3, "r": "dense", "r2": "ticket"},
+    "other origin": {"s": 30, "r": "ticket", "r2": "seed", "l": "conv1"},
+    "ended": {"s": 41, "r": "ticket", "r2": "other"},
+}
+"""Others, for what they say."""
 
 Masks = tuple[np.ndarray, np.ndarray]
 """Kept and trainable, bool (elements of a channel, channels)."""

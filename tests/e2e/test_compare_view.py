@@ -14,6 +14,8 @@ from tests.e2e.browser import clean
 from tests.e2e.compared import (
     COMMON,
     LAYERS,
+    NAMES,
+    OTHERS,
     RECORDS,
     RUNS,
     SAME,
@@ -28,8 +30,6 @@ from tests.e2e.compared import (
 )
 from tests.e2e.conftest import BROWSED, Tab, known, tensorboard, wait
 
-NAMES = sorted(STEPS)
-
 
 @pytest.fixture(scope="module", params=BROWSED)
 def compared(
@@ -43,20 +43,10 @@ def compared(
         yield running
 
 
-OTHERS: dict[str, dict[str, Any]] = {
-    "nothing pruned in one": {"s": 30, "r": "dense", "r2": "ticket"},
-    "nothing pruned in either": {"s": 3, "r": "dense", "r2": "ticket"},
-    "other origin": {"s": 30, "r": "ticket", "r2": "seed", "l": "conv1"},
-    "ended": {"s": 41, "r": "ticket", "r2": "other"},
-}
-
-
 @pytest.fixture(scope="module")
-def walked(compared: Tab) -> list[dict[str, Any]]:
+def walked(compared: Tab) -> Any:
     """Every station, walked through once."""
-    stations = [*STATIONS, *OTHERS.values()]
-    found: list[dict[str, Any]] = clean(compared.drive("compareNumbers", stations=stations))
-    return found
+    return clean(compared.drive("compareNumbers", stations=[*STATIONS, *OTHERS.values()]))
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ export interface Account {
   unreadable: number;
 }
 
-/** What recording cost, in seconds and bytes. */
+/** What recording cost, in seconds and bytes; `training` is from the first step seen to the last. */
 export interface Overhead {
-  /** From the first step that was seen to the last. */
   training: number;
   /** Of these, what training waited for. */
   seconds: number;
