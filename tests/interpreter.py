@@ -33,6 +33,8 @@ class Interpreter:
     """
 
     def __init__(self, *flags: str, begin: str = "") -> None:
+        # A crash shows where.
+        flags = ("-X", "faulthandler", *flags)
         self._command = [sys.executable, *flags, "-c", f"shared = {{}}\n{begin}\n{LOOP}"]
         self._process: subprocess.Popen[str] | None = None
 
@@ -52,7 +54,7 @@ class Interpreter:
         to.write(json.dumps([program, given]) + "\n")
         to.flush()
         line = back.readline()
-        assert line, "the process ended"
+        assert line, f"the process ended with {self._process.wait()}"
         said, error = json.loads(line)
         assert not error, error
         return str(said)

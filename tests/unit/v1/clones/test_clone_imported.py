@@ -17,7 +17,8 @@ X = np.random.default_rng(0).normal(size=(4, 3)).astype("f")
 def built():
     """A network whose building function is gone: a loop, a branch, a custom gradient."""
     x = tf.placeholder(tf.float32, (None, 3), "x")
-    w = tf.get_variable("net/w", (3, 3))
+    # Seeded: with some weights no unit is active, and nothing would train.
+    w = tf.get_variable("net/w", (3, 3), initializer=tf.glorot_uniform_initializer(1))
     b = tf.get_variable("net/b", (3,), trainable=False)
     y = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, tf.tanh(a @ w)), (0, x))[1]
     y = tf.cond(tf.reduce_sum(y) > 0, lambda: y + b, lambda: y - b)
