@@ -118,7 +118,8 @@ class Audited(keras.callbacks.Callback):
         kept, trainable = np.ones((2, *record.text.shape), bool)
         if state is not None:
             kept, trainable = state.read(record.text.id)
-        if not record.found.trainable():
+        found = record.found
+        if not (found.statistic or all(holder.trainable for holder in found.holders)):
             trainable = np.zeros_like(kept)
         return ~(kept & trainable), ~kept
 

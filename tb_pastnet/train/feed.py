@@ -49,6 +49,7 @@ class Feed:
         self._noted = 0
         self._told_of: dict[tuple[str, int, int], Violation] = {}
         self._missed = False
+        self._looked = False
         self._earlier: set[tuple[str, int, int]] = set()
         self._owned = [
             (record, record.found.variable)
@@ -85,9 +86,10 @@ class Feed:
             self._earlier = {_key(one) for one in self._audit.violations}
 
     def observe(self) -> None:
-        """Sees what is held before the next update moves it. Quick."""
+        """Sees what is held before the next update moves it, where `violations` hasn't just."""
+        looked, self._looked = self._looked, False
         try:
-            if self._audit is not None:
+            if self._audit is not None and not looked:
                 self._audit.observe()
         except Exception as error:
             self._notes.add("Could not see what is held", error)
@@ -102,6 +104,7 @@ class Feed:
             return []
         try:
             found = self._audit.check(step)
+            self._looked = True
         except Exception as error:
             self._notes.add("Could not audit held weights", error)
             self._missed = True

@@ -16,6 +16,7 @@ from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.measure.channel_pass import ChannelPass
 from tb_pastnet.train.measure.rates import Rate
 from tb_pastnet.train.measure.schedule import Action
+from tb_pastnet.train.model.switches import Flags, Switches
 from tb_pastnet.train.model.variables import Network
 from tb_pastnet.train.probe.probe import Probe
 
@@ -46,6 +47,9 @@ class Offers:
         self._records = network.variables
         self._pass = statistics
         self._widths = [record.axis.channels for record in self._records]
+        self._switches = Switches([record.found for record in self._records])
+        self._flags: Flags | None = None
+        self._free: npt.NDArray[np.bool_] = np.ones(0, bool)
         self._rate = rate
         self._feed = feed
         self._probe = probe
@@ -87,12 +91,19 @@ class Offers:
         self, sequence: int, step: int, action: Action, function: npt.NDArray[np.float32] | None
     ) -> Offer:
         values = self._pass.statistics(action.compare, replace=action.copy == action.compare)
-        flags = [record.found.trainable() for record in self._records]
         values[KEPT], through = self._feed.shares()
-        values[TRAINABLE] = through * np.repeat(flags, self._widths)
+        values[TRAINABLE] = through * self._trainable()
         rate = self._learning_rate(step)
         past_step = step if action.past_step is None else action.past_step
         return Offer(sequence, step, past_step, time.time(), rate, values, function)
+
+    def _trainable(self) -> npt.NDArray[np.bool_]:
+        """Of each channel, whether its variable is."""
+        flags = self._switches.read()
+        if flags != self._flags:
+            self._free = np.repeat(self._switches.of(flags), self._widths)
+            self._flags = flags
+        return self._free
 
     def _function(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:

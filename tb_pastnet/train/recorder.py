@@ -15,8 +15,9 @@ from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.masks import Masks
+from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.channel_pass import ChannelPass
-from tb_pastnet.train.measure.rates import optimizer_of, rate_of
+from tb_pastnet.train.measure.rates import optimizer_of, rate_of, variables_of
 from tb_pastnet.train.measure.schedule import Schedule
 from tb_pastnet.train.model.variables import AxisOverrides, network
 from tb_pastnet.train.offers import Offers
@@ -110,7 +111,8 @@ class Recorder(Recording):
         feed = Feed(
             found.variables, lambda: given or attached(model), audited, lambda: start, notes
         )
-        statistics = ChannelPass.of(found.variables, schedule.copies)
-        rate = rate_of(learning_rate, model)
+        beside = Beside(variables_of(learning_rate, model))
+        statistics = ChannelPass.of(found.variables, schedule.copies, beside=beside)
+        rate = rate_of(learning_rate, model, beside)
         offers = Offers(found, statistics, rate, feed, self._probe, notes, meter)
         super().__init__(logdir, schedule, found, offers, feed, notes, meter, functions)

@@ -14,6 +14,7 @@ from tb_pastnet.train.audit.watch import Ints, Watch
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.keeper import attached
 from tb_pastnet.train.masks.table import MaskTable
+from tb_pastnet.train.model.switches import Switches
 from tb_pastnet.train.model.variables import Recorded
 
 
@@ -86,8 +87,7 @@ class Audit:
     ) -> None:
         self._masks = masks
         self._records = [record for record in records if not record.found.statistic]
-        holders = (holder for record in self._records for holder in record.found.holders)
-        self._holders = list({id(holder): holder for holder in holders}.values())
+        self._switches = Switches([record.found for record in self._records])
         variables = (record.found.variable for record in self._records)
         self._owned = [one for one in variables if isinstance(one, MaskedWeight)]
         self._witness = witness
@@ -98,7 +98,6 @@ class Audit:
         self._book = Book()
         self._notes: dict[str, None] = {}
         self.observe()
-        self._witness.tick(self._watches.values(), masks())
 
     @classmethod
     def of(
@@ -140,12 +139,12 @@ class Audit:
         """Sees what is held and what not, so that references are those of now. Quick: each step."""
         state = self._masks()
         seen = (
-            [holder.trainable for holder in self._holders],
+            self._switches.read(),
             None if state is None else (id(state), state.version),
             [one.version for one in self._owned],
         )
         if seen != self._seen:
-            self._follow(state)
+            self._follow(state, self._switches.of(seen[0]))
             self._seen = seen
 
     def check(self, step: int) -> list[Violation]:
@@ -159,6 +158,8 @@ class Audit:
             with one `first_step` are the same one.
         """
         self.observe()
+        if not self._watches:
+            return []
         told = []
         watches = list(self._watches.values())
         for watch, moved in zip(watches, self._comparing.moved(watches), strict=True):
@@ -179,24 +180,27 @@ class Audit:
         with suppress(Exception):
             self.observe()
 
-    def _follow(self, state: MaskTable | None) -> None:
+    def _follow(self, state: MaskTable | None, trainable: Sequence[bool]) -> None:
         if state is not None:
             state.settle()
             if self._heard is not state:
                 state.tell(self._hear)
                 self._heard = state
-        for record in self._records:
+        unwatched = not self._watches
+        for record, free in zip(self._records, trainable, strict=True):
             name, variable = record.text.id, record.found.variable
             hold = None if state is None else state.hold_of(variable)
-            flagged = not record.found.trainable()
-            if hold is None and not flagged:
+            if hold is None and free:
                 self._watches.pop(name, None)
                 self._book.close(name)
                 continue
             if name not in self._watches:
                 self._watches[name] = self._comparing.watch(record)
-            if self._watches[name].follow(hold, flagged=flagged):
+            if self._watches[name].follow(hold, flagged=not free):
                 self._witness.begin(self._watches[name], state)
+        if unwatched:
+            # As of now: where nothing was held, no check has looked.
+            self._witness.tick(self._watches.values(), state)
 
     def _judge(self, watch: Watch, step: int) -> list[Violation]:
         found = watch.channels()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
+from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.copies import Copies, TensorCopies
 from tb_pastnet.train.measure.place import EAGER, Place
 from tb_pastnet.train.measure.stacks import Stack, channel_order, stacks
@@ -35,6 +36,7 @@ class ChannelPass:
         axes: how each splits into channels.
         copies: past copies to hold room for. Eagerly each is taken now.
         place: where it is computed.
+        beside: is read with what `statistics` compares.
 
     Example:
         >>> import tensorflow as tf
@@ -52,18 +54,27 @@ class ChannelPass:
         axes: Sequence[ChannelAxis],
         copies: int = 1,
         place: Place = EAGER,
+        beside: Beside | None = None,
     ) -> None:
         self._starts = np.cumsum([0, *(axis.channels for axis in axes)])
         quick, others = _parted(stacks(variables, axes), place)
         self._stacks = [*quick, *others]
         self._order = channel_order(self._stacks, self._starts)
-        self._copies = [_copies(quick, others, place) for _ in range(copies)]
+        self._copies = [
+            _copies(quick, others, place, beside or Beside()) for _ in range(copies)
+        ]
 
     @classmethod
-    def of(cls, records: Sequence[Recorded], copies: int = 1, place: Place = EAGER) -> ChannelPass:
+    def of(
+        cls,
+        records: Sequence[Recorded],
+        copies: int = 1,
+        place: Place = EAGER,
+        beside: Beside | None = None,
+    ) -> ChannelPass:
         """That of recorded variables."""
         variables = [record.found.variable for record in records]
-        return cls(variables, [record.axis for record in records], copies, place)
+        return cls(variables, [record.axis for record in records], copies, place, beside)
 
     @property
     def channels(self) -> int:
@@ -110,7 +121,8 @@ class ChannelPass:
         parts = [part.compare(replace=replace) for part in self._copies[number]]
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         result = np.empty((len(STATISTICS), self.channels), found.dtype)
-        np.take(found, self._order, axis=1, out=result[: NONFINITE + 1])
+        # Told to clip, NumPy writes in place.
+        np.take(found, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
         result[[KEPT, TRAINABLE]] = 1
         return result
 
@@ -132,12 +144,15 @@ def _parted(found: Sequence[Stack], place: Place) -> tuple[list[Stack], list[Sta
     return quick, [stack for stack in found if stack.members not in taken]
 
 
-def _copies(quick: Sequence[Stack], others: Sequence[Stack], place: Place) -> list[Copies]:
+def _copies(
+    quick: Sequence[Stack], others: Sequence[Stack], place: Place, beside: Beside
+) -> list[Copies]:
     made: list[Copies] = []
     if quick:
         from tb_pastnet.train.measure.fused import ArrayCopies
 
-        made.append(ArrayCopies(quick))
+        made.append(ArrayCopies(quick, beside))
+        beside = Beside()  # once is enough
     if others:
-        made.append(TensorCopies(others, place))
+        made.append(TensorCopies(others, place, beside))
     return made

@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
+from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.place import Place
 from tb_pastnet.train.measure.stacks import Stack
 
@@ -61,16 +62,22 @@ class TensorCopies:
         stacks: what is compared.
         place: where it is computed. Eagerly the past values are those of now; in a graph they have
             to be taken.
+        beside: is read where they are compared.
     """
 
-    def __init__(self, stacks: Sequence[Stack], place: Place) -> None:
+    def __init__(self, stacks: Sequence[Stack], place: Place, beside: Beside) -> None:
         self._stacks = tuple(stacks)
         self._place = place
+        self._beside = beside
         self._copies = [
             place.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
         ]
-        self._take = place.function(lambda: self._assign(self._read()))
-        self._compare = place.fetch(lambda: self._rows(self._read()))
+        # Found where they are current: of past values they are the same each time.
+        self._norms = [
+            place.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
+        ]
+        self._take = place.function(self._assign_all)
+        self._compare = place.fetch(lambda: [self._rows(self._read())[0], *beside.tensors()])
         self._replace = place.fetch(self._compare_and_assign)
         self._give: Callable[[], Any] | None = None
 
@@ -80,7 +87,8 @@ class TensorCopies:
 
     def compare(self, *, replace: bool) -> Floats:
         """See `Copies`."""
-        rows = (self._replace if replace else self._compare)()
+        rows, *numbers = (self._replace if replace else self._compare)()
+        self._beside.hear(numbers)
         result: Floats = np.zeros((NONFINITE + 1, rows.shape[1]), np.float32)
         result[: CHANGED + 1] = rows[: CHANGED + 1]
         suspects = np.flatnonzero(rows[-1])
@@ -106,24 +114,33 @@ class TensorCopies:
             for one in tf.unstack(copy.read_value())
         ]
 
-    def _assign(self, values: Sequence[Any]) -> Any:
-        pairs = zip(self._copies, values, strict=True)
+    def _assign_all(self) -> Any:
+        values = self._read()
+        both = zip(self._stacks, values, strict=True)
+        return self._assign(values, [_norm(_known(value), stack.axis) for stack, value in both])
+
+    def _assign(self, values: Sequence[Any], norms: Sequence[Any]) -> Any:
+        pairs = zip((*self._copies, *self._norms), (*values, *norms), strict=True)
         with tf.control_dependencies([c.assign(value, read_value=False) for c, value in pairs]):
             return tf.constant(True)
 
-    def _rows(self, values: Sequence[Any]) -> Any:
-        both = zip(self._stacks, self._copies, values, strict=True)
-        parts = [_reduce(value, copy.read_value(), stack.axis) for stack, copy, value in both]
-        return tf.concat(parts, axis=1)
+    def _rows(self, values: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The rows of all stacks, and the norms of the current values of each."""
+        past = zip(self._copies, self._norms, strict=True)
+        sides = [
+            _Sides(_known(value), _known(copy.read_value()), known.read_value(), stack.axis)
+            for stack, value, (copy, known) in zip(self._stacks, values, past, strict=True)
+        ]
+        return tf.concat([one.rows() for one in sides], axis=1), [one.norm for one in sides]
 
-    def _compare_and_assign(self) -> Any:
+    def _compare_and_assign(self) -> list[Any]:
         values = self._read()
-        rows = self._rows(values)
+        rows, norms = self._rows(values)
         # Where some channels have to be computed again, the past values are still needed.
         suspect = tf.reduce_any(rows[-1] > 0)
-        done = tf.cond(suspect, lambda: tf.constant(True), lambda: self._assign(values))
+        done = tf.cond(suspect, lambda: tf.constant(True), lambda: self._assign(values, norms))
         with tf.control_dependencies([done]):
-            return tf.identity(rows)
+            return [tf.identity(rows), *self._beside.tensors()]
 
     def _exact(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.
@@ -140,33 +157,76 @@ class TensorCopies:
         return exact
 
 
-def _reduce(current: Any, past: Any, axis: ChannelAxis) -> Any:
-    """Rows norm, past_norm, delta_norm, delta_max, changed and suspect of (members, *view)."""
-    if current.dtype not in (tf.float32, tf.float64):
-        current, past = tf.cast(current, tf.float32), tf.cast(past, tf.float32)
-    over = [number + 1 for number in range(len(axis.view)) if number not in axis.axes]
-    shape = [current.shape.as_list()[0], *(n for at, n in enumerate(axis.view) if at in axis.axes)]
+class _Sides:
+    """Current and past values of a stack, (members, *view).
 
-    def reduced(function: Any, values: Any) -> Any:
-        return function(values, over) if axis.elements > 1 else tf.reshape(values, shape)
+    Args:
+        current: in a dtype that has all operations.
+        past: likewise.
+        past_norm: of each channel.
+        axis: how each splits into channels.
 
-    delta = current - past
-    differs = tf.cast(tf.not_equal(current, past), current.dtype)
-    # Of a single element the norm is its magnitude.
-    norms = [tf.abs(reduced(tf.math.reduce_euclidean_norm, x)) for x in (current, past, delta)]
-    largest = reduced(tf.reduce_max, tf.abs(delta))
-    changed = reduced(tf.reduce_sum, differs) / axis.elements
-    # A single float32 isn't squared; a float64 has to fit in the float32 of the result.
-    squared = axis.elements > 1 or current.dtype == tf.float64
-    suspect = _suspect(norms, changed, _TINY_NORM if squared else 0.0)
-    zero = tf.equal(tf.minimum(norms[0], norms[1]), 0)
-    hidden = tf.cond(
-        tf.reduce_any(zero),
-        lambda: _hidden(current, norms[0], over) | _hidden(past, norms[1], over),
-        lambda: tf.zeros_like(zero),
-    )
-    rows = [*norms, largest, changed, tf.cast(suspect | hidden, current.dtype)]
-    return tf.cast(tf.stack([_in_order(row, axis) for row in rows]), tf.float32)
+    Attributes:
+        norm: of each channel of the current ones.
+    """
+
+    def __init__(self, current: Any, past: Any, past_norm: Any, axis: ChannelAxis) -> None:
+        self._current = current
+        self._past = past
+        self._past_norm = past_norm
+        self._axis = axis
+        self.norm = _norm(current, axis)
+
+    def rows(self) -> Any:
+        """Norm, past_norm, delta_norm, delta_max, changed and suspect: float32 (6, channels)."""
+        current, axis = self._current, self._axis
+        delta = current - self._past
+        differs = tf.cast(tf.not_equal(current, self._past), current.dtype)
+        norms = [self.norm, self._past_norm, _norm(delta, axis)]
+        largest = _reduced(tf.reduce_max, tf.abs(delta), axis)
+        changed = _reduced(tf.reduce_sum, differs, axis) / axis.elements
+        # A single float32 isn't squared; a float64 has to fit in the float32 of the result.
+        squared = axis.elements > 1 or current.dtype == tf.float64
+        suspect = _suspect(norms, changed, _TINY_NORM if squared else 0.0)
+        rows = [*norms, largest, changed, tf.cast(suspect | self._hidden(), current.dtype)]
+        return tf.cast(tf.stack([_in_order(row, axis) for row in rows]), tf.float32)
+
+    def _hidden(self) -> Any:
+        """Which channels have a norm of 0, and an element that isn't 0."""
+        zero = tf.equal(tf.minimum(self.norm, self._past_norm), 0)
+
+        def look() -> Any:
+            now = _hidden(self._current, self.norm, self._axis)
+            return now | _hidden(self._past, self._past_norm, self._axis)
+
+        # Of each stack alone: where all weights are looked at, that takes as long as the rest.
+        return tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
+
+
+def _norm_now(stack: Stack) -> Any:
+    return _norm(_known(stack.read()), stack.axis)
+
+
+def _known(values: Any) -> Any:
+    """In a dtype that is exact enough, and has all operations."""
+    return values if values.dtype in (tf.float32, tf.float64) else tf.cast(values, tf.float32)
+
+
+def _norm(values: Any, axis: ChannelAxis) -> Any:
+    # Of a single element it is its magnitude.
+    return tf.abs(_reduced(tf.math.reduce_euclidean_norm, values, axis))
+
+
+def _reduced(function: Any, values: Any, axis: ChannelAxis) -> Any:
+    """(members, *view) to (members, *channel axes)."""
+    if axis.elements > 1:
+        return function(values, _over(axis))
+    sizes = (n for at, n in enumerate(axis.view) if at in axis.axes)
+    return tf.reshape(values, [values.shape.as_list()[0], *sizes])
+
+
+def _over(axis: ChannelAxis) -> list[int]:
+    return [number + 1 for number in range(len(axis.view)) if number not in axis.axes]
 
 
 def _suspect(norms: Sequence[Any], changed: Any, tiny: float) -> Any:
@@ -178,11 +238,11 @@ def _suspect(norms: Sequence[Any], changed: Any, tiny: float) -> Any:
     return suspect | ((norms[2] == 0) & (changed > 0))
 
 
-def _hidden(values: Any, norm: Any, over: Sequence[int]) -> Any:
+def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
     """Channels of norm 0 with an element that isn't: by its bits, as subnormals compare as 0."""
     bits = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
     magnitude = tf.bitwise.left_shift(bits, tf.ones_like(bits))
-    found = tf.reduce_any(tf.not_equal(magnitude, 0), over)
+    found = tf.reduce_any(tf.not_equal(magnitude, 0), _over(axis))
     return tf.equal(norm, 0) & tf.reshape(found, tf.shape(norm))
 
 

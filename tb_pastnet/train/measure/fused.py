@@ -15,17 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from tb_pastnet.core.statistics import CHANGED, NORM
+from tb_pastnet.core.statistics import CHANGED
+from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.forms import Form, Rows, Values, form_of, united
-from tb_pastnet.train.measure.kernels import DELTA_NORM
+from tb_pastnet.train.measure.kernels import DELTA_NORM, finish
 from tb_pastnet.train.measure.stacks import Stack
 from tb_pastnet.train.measure.together import processors, together
 
 _PIECE = 1 << 18
 """Elements that are worth another thread."""
-
-_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
-_LARGEST = np.finfo(np.float32).max
 
 Floats = npt.NDArray[np.floating]
 Result = TypeVar("Result")
@@ -46,14 +44,18 @@ class ArrayCopies:
     """Past copies in the memory of this machine; see `Copies`.
 
     Args:
-        stacks: what is compared: `fits` is true of each.
+        stacks: what is compared: `fitting` gives them.
+        beside: is read where they are compared.
     """
 
-    def __init__(self, stacks: Sequence[Stack]) -> None:
+    def __init__(self, stacks: Sequence[Stack], beside: Beside) -> None:
         self._stacks = tuple(stacks)
         found = [form_of(stack.axis, len(stack.members)) for stack in self._stacks]
         self._forms = [form for form in found if form is not None]
-        read = tf.function(lambda: [stack.read() for stack in self._stacks], autograph=False)
+        self._beside = beside
+        read = tf.function(
+            lambda: ([stack.read() for stack in self._stacks], beside.tensors()), autograph=False
+        )
         # Found once: for hundreds of variables TensorFlow takes as long to find it as to run it.
         self._read = read.get_concrete_function()
         self._cuts = [
@@ -94,7 +96,9 @@ class ArrayCopies:
     def _values(self) -> list[Values]:
         # Views of what TensorFlow holds: nothing is copied, and training, which goes on once they
         # are let go, doesn't have to either.
-        read = zip(self._read(), self._forms, strict=True)
+        stacks, numbers = self._read()
+        self._beside.hear(numbers)
+        read = zip(stacks, self._forms, strict=True)
         return [np.asarray(memoryview(value)).reshape(form.shape) for value, form in read]
 
     def _each(self, action: Callable[[int, tuple[slice, slice]], Result]) -> list[Result]:
@@ -119,12 +123,9 @@ def _finished(rows: Rows, elements: int) -> Floats:
     float32 where they fit: the norm of the largest values doesn't.
     """
     rows = rows.reshape(len(rows), -1)
+    result = np.empty(rows.shape, np.float32)
+    if finish(rows, elements, result):
+        return result
     np.sqrt(rows[: DELTA_NORM + 1], out=rows[: DELTA_NORM + 1])
-    whole = rows[CHANGED] == elements
     rows[CHANGED] /= elements
-    if rows[NORM : DELTA_NORM + 1].max(initial=0) > _LARGEST:
-        return rows
-    result = rows.astype(np.float32)
-    # A share is 1 only where it is exactly that.
-    result[CHANGED] = np.where(whole, 1, np.minimum(result[CHANGED], _BELOW_ONE))
-    return result
+    return rows

@@ -24,6 +24,7 @@ ROWS = 6
 
 _LARGEST = np.finfo(np.float32).max
 _ZERO = np.float32(0)
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 # Sums may be added in any order, which is what lets several be added at once. Nothing else is
 # relaxed: NaN and infinity are told from numbers.
@@ -114,11 +115,14 @@ def columns(
         for row in range(ROWS):
             for channel in range(out.shape[2]):
                 out[row, member, channel] = 0
-        for at in range(width):
-            channel = at // after % out.shape[2]
-            _add(out, member, channel, first[at], second[at], third[at], largest[at])
-            out[CHANGED, member, channel] += changed[at]
-            out[NONFINITE, member, channel] += nonfinite[at]
+        at = 0
+        while at < width:  # counted, not divided: that would take as long as all of the above
+            for channel in range(out.shape[2]):
+                for _ in range(after):
+                    _add(out, member, channel, first[at], second[at], third[at], largest[at])
+                    out[CHANGED, member, channel] += changed[at]
+                    out[NONFINITE, member, channel] += nonfinite[at]
+                    at += 1
 
 
 @_compiled(_SIGNATURE)
@@ -155,3 +159,31 @@ def rows(
         _add(out, member, channel, first, second, third, largest)
         out[CHANGED, member, channel] += changed
         out[NONFINITE, member, channel] += nonfinite
+
+
+@_compiled("(float64[:, ::1], f8, float32[:, ::1])")
+def finish(sums: Any, elements: Any, result: Any) -> bool:  # pragma: no cover  compiled
+    """Makes statistics of sums, as far as float32 can hold them.
+
+    Args:
+        sums: float64 (ROWS, channels).
+        elements: of a channel.
+        result: float32 (ROWS, channels), which is overwritten.
+
+    Returns:
+        Whether all fit: the norm of the largest values doesn't.
+    """
+    fits = True
+    for row in range(DELTA_NORM + 1):
+        for channel in range(sums.shape[1]):
+            norm = np.sqrt(sums[row, channel])
+            fits &= norm <= _LARGEST
+            result[row, channel] = norm
+    for channel in range(sums.shape[1]):
+        result[DELTA_MAX, channel] = sums[DELTA_MAX, channel]
+        changed = sums[CHANGED, channel]
+        # A share is 1 only where it is exactly that.
+        share = np.float32(changed / elements)
+        result[CHANGED, channel] = share if changed == elements else min(share, _BELOW_ONE)
+        result[NONFINITE, channel] = sums[NONFINITE, channel]
+    return fits

@@ -28,7 +28,7 @@ class Place(Protocol):
         """Runs the code each time that it is called."""
 
     def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
-        """Likewise, of code that gives one tensor: the result is an array."""
+        """Likewise, of code that gives a tensor, or a list of them: the result is of arrays."""
 
 
 class Eager:
@@ -48,13 +48,34 @@ class Eager:
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """See `Place`. It is compiled by its first call."""
-        compiled: Callable[[], Any] = tf.function(build, autograph=False)
-        return compiled
+        return _Compiled(build)
 
     def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """See `Place`."""
         compiled = self.function(build)
-        return lambda: compiled().numpy()
+
+        def fetched() -> Any:
+            found = compiled()
+            return [one.numpy() for one in found] if isinstance(found, list) else found.numpy()
+
+        return fetched
+
+
+class _Compiled:
+    """Code as one TensorFlow function, which is looked up once: that takes half as long as a run.
+
+    Args:
+        build: the code.
+    """
+
+    def __init__(self, build: Callable[[], Any]) -> None:
+        self._build = build
+        self._run: Callable[[], Any] | None = None
+
+    def __call__(self) -> Any:
+        if self._run is None:
+            self._run = tf.function(self._build, autograph=False).get_concrete_function()
+        return self._run()
 
 
 EAGER = Eager()

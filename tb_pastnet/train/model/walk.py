@@ -54,10 +54,6 @@ class Found:
         """The variable's path below the root."""
         return self.layer if self.layer == self.name else f"{self.layer}/{self.name}"
 
-    def trainable(self) -> bool:
-        """Whether updates may change it now. Statistics are not held by `trainable=False`."""
-        return self.statistic or all(holder.trainable for holder in self.holders)
-
 
 def find_variables(model: Any) -> list[Found]:
     """Lists the variables of a model in forward order, each shared one once.

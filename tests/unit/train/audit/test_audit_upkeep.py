@@ -88,7 +88,7 @@ def test_masks_do_not_keep_an_audit_alive(model, masks):
 def test_a_change_of_masks_does_not_fail_with_the_audit(model, masks, monkeypatch):
     masks.freeze(KERNEL)
     audit = audit_of(model)
-    monkeypatch.setattr(audit, "_follow", lambda state: 1 / 0)
+    monkeypatch.setattr(audit, "_follow", lambda *_: 1 / 0)
     masks.freeze("bias")
     with pytest.raises(ZeroDivisionError):
         audit.observe()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
 from tb_pastnet.train.measure import fused
+from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.fused import ArrayCopies, fitting
 from tb_pastnet.train.measure.stacks import Stack
 
@@ -57,7 +58,7 @@ def test_it_is_what_the_definition_says(case, processors, longest):
         patch.setattr(fused, "_PIECE", 4)
         patch.setattr("tb_pastnet.train.measure.forms.LONGEST_PERIOD", longest)
         assert len(fitting([stack])) == 1
-        copies = ArrayCopies([stack])
+        copies = ArrayCopies([stack], Beside())
         assign(stack, past)
         copies.take()
         assign(stack, current)
@@ -80,7 +81,7 @@ def test_what_it_leaves_to_tensorflow(shape, axis, why):
 
 def test_a_share_is_one_only_where_all_have_changed():
     stack = stack_of(1, (1 << 25, 1), -1)
-    copies = ArrayCopies([stack])
+    copies = ArrayCopies([stack], Beside())
     current = np.ones((1 << 25, 1), np.float32)
     current[7] = 0
     assign(stack, [current])
@@ -91,7 +92,7 @@ def test_a_share_is_one_only_where_all_have_changed():
 
 def test_training_need_not_copy_what_was_read():
     stack = stack_of(1, (1000, 1000), -1)
-    copies = ArrayCopies([stack])
+    copies = ArrayCopies([stack], Beside())
 
     def address():
         return np.asarray(memoryview(stack.variables[0].read_value())).ctypes.data

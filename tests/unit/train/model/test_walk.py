@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
+from tb_pastnet.train.model.switches import Switches
 from tb_pastnet.train.model.variables import network
 from tests.naming import ids, plain, texts
 
@@ -195,7 +196,8 @@ def test_a_mapping_by_its_names():
         "x": "its dtype bool isn't a floating one",
         "empty": "it has no elements",
     }
-    assert all(record.found.trainable() for record in found.variables)
+    switches = Switches([record.found for record in found.variables])
+    assert all(switches.of(switches.read()))
 
 
 def test_names_that_meet_are_kept_apart():

@@ -1,0 +1,50 @@
+"""What Keras says is trainable, asked of each layer once for all its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tb_pastnet.train.model.walk import Found
+
+Flags = tuple[bool, ...]
+
+
+class Switches:
+    """The `trainable` flags that concern some variables.
+
+    Args:
+        found: the variables.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> layer = SimpleNamespace(trainable=True)
+        >>> weight, mean = Found("a", "w", None, "Dense", holders=(layer,)), Found(
+        ...     "a", "mean", None, "Dense", statistic=True, holders=(layer,)
+        ... )
+        >>> switches = Switches([weight, mean])
+        >>> layer.trainable = False
+        >>> switches.of(switches.read())
+        [False, True]
+    """
+
+    def __init__(self, found: Sequence[Found]) -> None:
+        # Of a statistic they say nothing.
+        heard = [() if one.statistic else one.holders for one in found]
+        unique = {id(holder): holder for holders in heard for holder in holders}
+        self._holders = list(unique.values())
+        numbers = {key: number for number, key in enumerate(unique)}
+        self._heard = [[numbers[id(holder)] for holder in holders] for holders in heard]
+
+    def read(self) -> Flags:
+        """Each flag as of now: equal where nothing was switched."""
+        return tuple([bool(holder.trainable) for holder in self._holders])
+
+    def of(self, flags: Flags) -> list[bool]:
+        """Of each variable, whether updates may change it.
+
+        Args:
+            flags: what `read` gave.
+        """
+        if all(flags):
+            return [True] * len(self._heard)
+        return [all(flags[number] for number in numbers) for numbers in self._heard]
