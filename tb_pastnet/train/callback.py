@@ -117,11 +117,14 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @metered
     @noted("Could not see what is held")
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Remembers where an execution of several steps begins, and sees what is held."""
-        self._begin = batch
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Sees what is held before the next step; within an epoch each record call does."""
         if self.recorder is not None:
             self.recorder.observe()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Remembers where an execution of several steps begins."""
+        self._begin = batch
 
     @metered
     @noted("Could not make a record")

@@ -159,7 +159,8 @@ def attach(model: Any, state: MaskState) -> None:
 
 def attached(model: Any) -> MaskState | None:
     """The masks that a model carries, None where it has none."""
-    state = getattr(model, ATTRIBUTE, None)
+    # Asked at each step: `getattr` takes long to find that a model has none.
+    state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
     return state if isinstance(state, MaskState) else None
 
 

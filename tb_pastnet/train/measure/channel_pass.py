@@ -60,9 +60,7 @@ class ChannelPass:
         quick, others = _parted(stacks(variables, axes), place)
         self._stacks = [*quick, *others]
         self._order = channel_order(self._stacks, self._starts)
-        self._copies = [
-            _copies(quick, others, place, beside or Beside()) for _ in range(copies)
-        ]
+        self._copies = [_copies(quick, others, place, beside or Beside()) for _ in range(copies)]
 
     @classmethod
     def of(

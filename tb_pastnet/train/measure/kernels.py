@@ -70,6 +70,22 @@ def _add(
     out[DELTA_MAX, member, channel] = max(out[DELTA_MAX, member, channel], largest)
 
 
+@numba.njit(inline="always")
+def _collect(
+    out: Any, member: Any, after: Any, squares: Any, largest: Any, changed: Any, nonfinite: Any
+) -> None:  # pragma: no cover  compiled
+    """Adds what was summed place by place to the channels, which come in turn."""
+    at = 0
+    while at < largest.shape[0]:  # counted, as to divide would take as long as to sum
+        for channel in range(out.shape[2]):
+            for _ in range(after):
+                first, second, third = squares[0, at], squares[1, at], squares[2, at]
+                _add(out, member, channel, first, second, third, largest[at])
+                out[CHANGED, member, channel] += changed[at]
+                out[NONFINITE, member, channel] += nonfinite[at]
+                at += 1
+
+
 _SIGNATURE = (
     "(Array(float32, 2, 'C', readonly=True), float32[:, ::1], i8, i8, float64[:, :, ::1], b1)"
 )
@@ -115,14 +131,7 @@ def columns(
         for row in range(ROWS):
             for channel in range(out.shape[2]):
                 out[row, member, channel] = 0
-        at = 0
-        while at < width:  # counted, not divided: that would take as long as all of the above
-            for channel in range(out.shape[2]):
-                for _ in range(after):
-                    _add(out, member, channel, first[at], second[at], third[at], largest[at])
-                    out[CHANGED, member, channel] += changed[at]
-                    out[NONFINITE, member, channel] += nonfinite[at]
-                    at += 1
+        _collect(out, member, after, squares, largest, changed, nonfinite)
 
 
 @_compiled(_SIGNATURE)

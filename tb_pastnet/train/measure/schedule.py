@@ -152,7 +152,7 @@ class Schedule:
             # What was passed over waits no more.
             self._decided = {n: made for n, made in self._decided.items() if n >= number}
         record = due and self._affords(number)
-        compare = self._compare(step)
+        compare = self._compare(step) if due else 0
         past_step = self._steps[compare]
         copy = self._copy(step, step - previous, record)
         if copy is not None:

@@ -14,6 +14,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.layers.masked import Masked, MaskedDense
 from tb_pastnet.train.log.lineage import origin
 from tb_pastnet.train.masks.masks import Masks
+from tb_pastnet.train.model.switches import Switches
 from tb_pastnet.train.model.variables import network
 from tests.naming import ids, texts
 from tests.recorded import read_one
@@ -72,9 +73,9 @@ def test_a_layer_of_its_own_and_its_variables_as_a_choice():
     for want in (kernel, kernel.weight, kernel.variable, "dense0/kernel"):
         assert ids(model, variables=[want]) == ["dense0/kernel"]
     assert ids(model.layers[0])[0] == "kernel"
-    flags = {record.text.id: record.found.trainable for record in network(model).variables}
+    switches = Switches([record.found for record in network(model).variables])
     model.layers[1].layer.trainable = False
-    assert [name for name, flag in flags.items() if not flag()] == ["masked/kernel", "masked/bias"]
+    assert switches.of(switches.read()) == [True, True, False, False]
 
 
 def test_what_tensorflow_takes_a_weight_for():

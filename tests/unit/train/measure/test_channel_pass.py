@@ -210,3 +210,35 @@ def test_many_small_variables_are_few_operations():
     start, stop = reducer.spans()[17]
     moved = np.flatnonzero(reducer.statistics()[DELTA_NORM])
     assert moved.tolist() == list(range(start, stop))
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_norms_of_past_values_are_those_of_the_values(monkeypatch, fast):
+    """They are kept from when the values were current, however that came about."""
+    monkeypatch.setenv(SWITCH, fast)
+    random = np.random.default_rng(3)
+    weight = tf.Variable(random.normal(size=(5, 4)).astype("f"))
+    measured = ChannelPass([weight], [explicit_axis(-1, (5, 4), "w")])
+
+    def move(scale=1.0):
+        weight.assign(scale * random.normal(size=(5, 4)).astype("f"))
+
+    def check(past, *, replace=False):
+        found = measured.statistics(replace=replace)[1]
+        expected = np.linalg.norm(past.astype(np.float64), axis=0)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+    past = weight.numpy()
+    move()
+    check(past)
+    check(past, replace=True)
+    past = weight.numpy()
+    move(1e-30)  # too small to be squared: computed by the definition
+    check(past, replace=True)
+    past = weight.numpy()
+    move()
+    check(past, replace=True)
+    measured.copy()
+    past = weight.numpy()
+    move()
+    check(past)
