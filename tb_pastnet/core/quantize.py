@@ -11,6 +11,8 @@ double. Zero, infinity and NaN have codes of their own: a value other than zero 
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +25,11 @@ NAN = 32766
 INFINITE = 32767
 _LARGEST = 1024 * CODES_PER_OCTAVE - 1
 _ORDINARY = (1 << 14) - 1
+
+_CELL = 16
+_MAGNITUDE = np.uint32(0x7FFFFFFF)
+_NORMAL = np.uint32(0x00800000)
+"""Bits of the smallest float32 that isn't subnormal."""
 
 Codes = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float64]
@@ -44,8 +51,14 @@ def quantize(values: npt.ArrayLike) -> Codes:
         >>> quantize(np.zeros((0, 3))).shape
         (0, 3)
     """
-    array = np.abs(np.asarray(values, dtype=np.float64))
+    array = np.asarray(values)
+    return _of_float32(array) if array.dtype == np.float32 else _rounded(array)
+
+
+def _rounded(values: npt.ArrayLike) -> Codes:
+    """Codes by the definition."""
     with np.errstate(divide="ignore", invalid="ignore"):
+        array = np.abs(np.asarray(values, dtype=np.float64))
         scaled = np.rint(np.log2(array) * CODES_PER_OCTAVE)
     # The largest doubles would round up to 2**1024, which is infinite.
     codes = np.where(np.isfinite(scaled), np.minimum(scaled, _LARGEST), 0).astype(np.int16)
@@ -53,6 +66,40 @@ def quantize(values: npt.ArrayLike) -> Codes:
     codes[np.isinf(array)] = INFINITE
     codes[np.isnan(array)] = NAN
     return codes
+
+
+def _of_float32(values: npt.NDArray[np.float32]) -> Codes:
+    """The same codes, looked up, which takes a fraction of the time of logarithms."""
+    limits, table = _lookup()
+    bits = values.view(np.uint32) & _MAGNITUDE
+    cell = (bits >> _CELL).astype(np.intp)
+    above = bits >= limits.take(cell)
+    cell += cell
+    cell += above
+    codes = np.asarray(table.take(cell))
+    subnormal = bits - np.uint32(1) < _NORMAL - 1
+    if subnormal.any():  # some cells of theirs hold many codes
+        codes[subnormal] = _rounded(values[subnormal])
+    return codes
+
+
+@functools.cache
+def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
+    """For each cell, the floats that share their upper bits: where its second code begins.
+
+    An octave has 128 cells and 16 codes, so that no cell holds more than two.
+
+    Returns:
+        The least bits that have the second code, and both codes of each cell.
+    """
+    first = np.arange(1 << 15, dtype=np.uint32) * np.uint32(1 << _CELL)
+    low, high = first, first + np.uint32((1 << _CELL) - 1)
+    codes = np.stack([_rounded(bits.view(np.float32)) for bits in (low, high)], axis=1)
+    for _ in range(_CELL):
+        middle = low + (high - low) // np.uint32(2)
+        before = _rounded(middle.view(np.float32)) == codes[:, 0]
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    return high, codes.ravel()
 
 
 def quantize_share(values: npt.ArrayLike) -> Codes:
@@ -68,7 +115,7 @@ def quantize_share(values: npt.ArrayLike) -> Codes:
         >>> quantize_share([0.0, 0.999, 1.0]).tolist()
         [-32768, -1, 0]
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values)
     codes = quantize(array)
     keep_one(codes, array)
     return codes

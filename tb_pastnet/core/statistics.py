@@ -107,7 +107,7 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
     Raises:
         InvalidArgument: the first dimension isn't 8.
     """
-    array = np.asarray(statistics, dtype=np.float64)
+    array = np.asarray(statistics)
     if array.ndim == 0 or array.shape[0] != len(STATISTICS):
         raise InvalidArgument(
             f"Could not quantise statistics: expected {len(STATISTICS)} rows, got shape "

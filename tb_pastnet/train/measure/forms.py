@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -23,7 +24,7 @@ Rows = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Form:
+class Form(ABC):
     """Variables as an array (members, before, channels, after), of which `channels` are told apart.
 
     Attributes:
@@ -39,18 +40,19 @@ class Form:
     after: int
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """That of the array that is cut and given to the kernel."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cuts(self, parts: int) -> list[tuple[slice, slice]]:
         """Cuts that array.
 
         Args:
             parts: how many are wanted; there may be fewer.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def measure(
         self, current: Values, past: Values, cut: tuple[slice, slice], *, replace: bool
     ) -> Rows:
@@ -65,7 +67,6 @@ class Form:
         Returns:
             float64 (kernels.ROWS, members, channels), of this part.
         """
-        raise NotImplementedError
 
 
 class Columns(Form):

@@ -94,3 +94,38 @@ def test_ratios_of_ordinary_codes_are_those_of_codes_beside_special_ones():
     expected = np.clip(top.astype(int) - bottom, ZERO + 1, NAN - 1)
     for some in (slice(None), *(slice(at, at + 1) for at in range(len(top)))):
         np.testing.assert_array_equal(ratio_codes(top[some], bottom[some]), expected[some])
+
+
+def assert_codes_of_doubles(bits):
+    """float32 have the codes of the same doubles, which are computed by the definition."""
+    values = bits.astype(np.uint32).view(np.float32)
+    with np.errstate(invalid="ignore"):  # of NaNs that signal
+        doubles = values.astype(np.float64)
+    np.testing.assert_array_equal(quantize(values), quantize(doubles))
+
+
+def test_float32_have_the_codes_of_doubles():
+    rng = np.random.default_rng(1)
+    assert_codes_of_doubles(rng.integers(0, 1 << 32, 200_000, np.uint32))
+    assert_codes_of_doubles(rng.integers(0, 1 << 23, 20_000, np.uint32))  # subnormal
+    assert_codes_of_doubles(np.concatenate([np.arange(64), np.arange(0x7F7FFFF0, 0x7F800010)]))
+
+
+def test_float32_round_to_the_nearest_code_at_each_boundary():
+    codes = np.arange(-126 * 16, 128 * 16 - 1)
+    boundary = np.exp2((codes + 0.5) / 16)
+    below, above = boundary.astype(np.float32), boundary.astype(np.float32)
+    below = np.where(below > boundary, np.nextafter(below, np.float32(0)), below)
+    above = np.where(above < boundary, np.nextafter(above, np.float32(np.inf)), above)
+    np.testing.assert_array_equal(quantize(below), codes)
+    np.testing.assert_array_equal(quantize(above), codes + 1)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (2, 3)])
+def test_float32_of_any_shape(shape):
+    values = np.full(shape, 2.0, np.float32)
+    codes = quantize(values)
+    assert (codes.shape, codes.dtype) == (shape, np.int16)
+    assert (codes == 16).all()
+    transposed = np.arange(6, dtype=np.float32).reshape(2, 3).T
+    np.testing.assert_array_equal(quantize(transposed), quantize(transposed.astype(np.float64)))
