@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tools import environment
 from tools.columns import COLUMNS, Column
-from tools.promises import RESULTS
+from tools.promises import RESULTS, VERSIONS
 from tools.steps import ROOT, Failure, quiet, say
 
 HOME = ROOT / ".venv-matrix"
@@ -170,7 +170,7 @@ def save(one: Outcome, folder: Path = RESULTS) -> None:
     column = one.column
     told = f"Python {one.versions}: {one.counts}"
     result = {
-        "promise": "versions",
+        "promise": VERSIONS,
         "test": f"dev.py matrix {column.name}",
         "outcome": one.outcome,
         "seconds": round(one.seconds, 1),

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.promises import PROMISES, Promise
+from tools.columns import COLUMNS
 from tools.steps import ROOT
 
 RESULTS = ROOT / ".prove"
 PAGE = ROOT / "docs" / "promises.md"
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
+VERSIONS = "versions"
+"""The promise of `dev.py matrix`, a result a column."""
+
 PROVEN, SHORT, FAILED, PARTLY, UNSHOWN = "proven", "SHORT", "FAILED", "partly", "not run"
 
 
@@ -61,7 +65,16 @@ def load(folder: Path = RESULTS) -> tuple[list[dict[str, Any]], list[str]]:
         for result in body["results"]:
             newest[result["promise"], result["test"]] = result, body["commit"]
     found = list(newest.values())
-    return [result for result, _ in found], sorted({commit for _, commit in found})
+    results = [result for result, _ in found]
+    return results + _left_out(results), sorted({commit for _, commit in found})
+
+
+def _left_out(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The columns of the matrix that weren't run, where others were."""
+    ran = {one["test"].split()[-1] for one in results if one["promise"] == VERSIONS}
+    left = [one.name for one in COLUMNS if one.name not in ran] if ran else []
+    common = {"promise": VERSIONS, "outcome": "skipped", "seconds": 0.0}
+    return [{**common, "test": name, "why": f"column {name} wasn't run"} for name in left]
 
 
 def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:

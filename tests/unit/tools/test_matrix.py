@@ -128,7 +128,8 @@ def test_versions_that_dont_go_together_are_a_failure(tried, monkeypatch, capsys
     assert "Could not install the versions of a" in capsys.readouterr().out
 
 
-def test_what_a_column_showed_is_a_row_of_the_promises(tmp_path):
+def test_what_a_column_showed_is_a_row_of_the_promises(tmp_path, monkeypatch):
+    monkeypatch.setattr("tools.promises.COLUMNS", (Column("a", "3.12"), Column("b", "3.10")))
     told = "3.12.1, tensorflow 2.19.1"
     one = matrix.Outcome(Column("a", "3.12"), "passed", told, "6 passed", 1.25)
     matrix.save(one, tmp_path)

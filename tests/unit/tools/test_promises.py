@@ -10,8 +10,10 @@ import pytest
 
 from tests.promises import PROMISES, Promise
 from tools import promises
+from tools.columns import COLUMNS
 
 HERE = Promise("kill_9", "it is killed", "nothing | is lost")
+PLACE = [one.name for one in PROMISES].index("versions")
 OTHER = Promise("soak", "it is read for long", "quick")
 
 
@@ -138,6 +140,23 @@ def test_the_newest_result_of_a_test_counts_and_a_whole_run_begins_anew(tmp_path
     keep("matrix-oldest", "old", "passed", 1)
     promises.forget(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["matrix-oldest.json"]
+
+
+def test_columns_of_the_matrix_that_were_not_run_are_told(tmp_path):
+    def keep(*columns):
+        for name in columns:
+            test = f"dev.py matrix {name}"
+            found = {"results": [result(promise="versions", test=test)], "commit": "a"}
+            (tmp_path / f"matrix-{name}.json").write_text(json.dumps(found))
+        row = promises.rows(promises.load(tmp_path)[0])[PLACE]
+        return row.verdict, row.tests, row.figures
+
+    names = [column.name for column in COLUMNS]
+    assert keep() == ("not run", "0 of 0", [])
+    verdict, tests, figures = keep(*names[:2])
+    assert (verdict, tests) == ("partly", f"2 of {len(names)}")
+    assert figures == sorted(f"skipped: column {name} wasn't run" for name in names[2:])
+    assert keep(*names) == ("proven", f"{len(names)} of {len(names)}", [])
 
 
 def run(folder: Path, results: Path, *crowd: str) -> subprocess.CompletedProcess[str]:
