@@ -33,10 +33,9 @@ def fitting(stacks: Sequence[Stack]) -> list[Stack]:
     """Those that can be measured here."""
     known = [stack for stack in stacks if _known(stack)]
     # Where each is read into: for variables on an accelerator that is there.
-    read = (
-        tf.function(lambda: [stack.read() for stack in known], autograph=False)() if known else ()
-    )
-    places = [value.device for value in read]
+    read = tf.function(lambda: [stack.read() for stack in known], autograph=False)
+    # Not called as it is: of several recorders TensorFlow would warn as of one traced too often.
+    places = [value.device for value in read.get_concrete_function()()] if known else []
     return [stack for stack, place in zip(known, places, strict=True) if "CPU" in str(place)]
 
 

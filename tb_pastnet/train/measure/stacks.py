@@ -5,7 +5,7 @@ That halves the cost of networks with many of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,14 +65,6 @@ def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]
         Stack(tuple(members), tuple(variables[at] for at in members), axes[members[0]])
         for members in found.values()
     ]
-
-
-def parted(
-    all_stacks: Sequence[Stack], first: Callable[[Stack], bool]
-) -> tuple[list[Stack], list[Stack]]:
-    """Those that a rule is true of, and the others."""
-    chosen = [stack for stack in all_stacks if first(stack)]
-    return chosen, [stack for stack in all_stacks if stack not in chosen]
 
 
 def channel_order(all_stacks: Sequence[Stack], starts: Integers) -> Integers:
