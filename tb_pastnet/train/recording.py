@@ -112,8 +112,8 @@ class Recording:
     def observe(self) -> None:
         """Sees what is `trainable` before an update, where that was changed since the last one.
 
-        `PastNetCallback` calls it. In a loop of your own it is needed only where you set
-        `trainable` without compiling anew, and want to be told of that at once.
+        `PastNetCallback` calls it where an epoch begins. In a loop of your own it is needed only
+        where you set `trainable` without compiling anew, and want to be told of that at once.
         """
         if not self._idle:
             self._observe()

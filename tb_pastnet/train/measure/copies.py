@@ -199,7 +199,7 @@ class _Sides:
             now = _hidden(self._current, self.norm, self._axis)
             return now | _hidden(self._past, self._past_norm, self._axis)
 
-        # Of each stack alone: where all weights are looked at, that takes as long as the rest.
+        # Of each stack alone: one channel of zeros shouldn't let all weights be looked at.
         return tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
 
 

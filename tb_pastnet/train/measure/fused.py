@@ -19,6 +19,7 @@ from tb_pastnet.core.statistics import CHANGED
 from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.forms import Form, Rows, Values, form_of, united
 from tb_pastnet.train.measure.kernels import DELTA_NORM, finish
+from tb_pastnet.train.measure.place import EAGER
 from tb_pastnet.train.measure.stacks import Stack
 from tb_pastnet.train.measure.together import processors, together
 
@@ -33,9 +34,8 @@ def fitting(stacks: Sequence[Stack]) -> list[Stack]:
     """Those that can be measured here."""
     known = [stack for stack in stacks if _known(stack)]
     # Where each is read into: for variables on an accelerator that is there.
-    read = tf.function(lambda: [stack.read() for stack in known], autograph=False)
-    # Not called as it is: of several recorders TensorFlow would warn as of one traced too often.
-    places = [value.device for value in read.get_concrete_function()()] if known else []
+    read = EAGER.function(lambda: [stack.read() for stack in known])
+    places = [value.device for value in read()] if known else []
     return [stack for stack, place in zip(known, places, strict=True) if "CPU" in str(place)]
 
 
@@ -52,11 +52,9 @@ class ArrayCopies:
         found = [form_of(stack.axis, len(stack.members)) for stack in self._stacks]
         self._forms = [form for form in found if form is not None]
         self._beside = beside
-        read = tf.function(
-            lambda: ([stack.read() for stack in self._stacks], beside.tensors()), autograph=False
+        self._read = EAGER.function(
+            lambda: ([stack.read() for stack in self._stacks], beside.tensors())
         )
-        # Found once: for hundreds of variables TensorFlow takes as long to find it as to run it.
-        self._read = read.get_concrete_function()
         self._cuts = [
             (number, part)
             for number, form in enumerate(self._forms)

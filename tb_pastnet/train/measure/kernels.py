@@ -76,7 +76,7 @@ def _collect(
 ) -> None:  # pragma: no cover  compiled
     """Adds what was summed place by place to the channels, which come in turn."""
     at = 0
-    while at < largest.shape[0]:  # counted, as to divide would take as long as to sum
+    while at < largest.shape[0]:  # counted: to divide for each place is slow
         for channel in range(out.shape[2]):
             for _ in range(after):
                 first, second, third = squares[0, at], squares[1, at], squares[2, at]

@@ -62,7 +62,10 @@ class Eager:
 
 
 class _Compiled:
-    """Code as one TensorFlow function, which is looked up once: that takes half as long as a run.
+    """Code as one TensorFlow function that is looked up once.
+
+    `tf.function` looks at each call which of its traces fits, which costs much where hundreds of
+    variables are captured, and warns of tracing too often where there are several recorders.
 
     Args:
         build: the code.
