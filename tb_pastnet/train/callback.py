@@ -91,6 +91,7 @@ class PastNetCallback(keras.callbacks.Callback):
         self._begin = 0
         self._uncounted = 0
         self._early = Notes()
+        self._meter: Meter | None = None
 
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:
@@ -115,8 +116,7 @@ class PastNetCallback(keras.callbacks.Callback):
         if wrong is not None:
             raise wrong
 
-    @metered
-    @noted("Could not see what is held")
+    @metered("Could not see what is held")
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Sees what is held before the next step; within an epoch each record call does."""
         if self.recorder is not None:
@@ -126,8 +126,7 @@ class PastNetCallback(keras.callbacks.Callback):
         """Remembers where an execution of several steps begins."""
         self._begin = batch
 
-    @metered
-    @noted("Could not make a record")
+    @metered("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Counts the steps made, and records where that is due."""
         # Those that couldn't be counted are counted with the next ones.
@@ -137,17 +136,15 @@ class PastNetCallback(keras.callbacks.Callback):
         if self.recorder is None:
             self._start_late()
         else:
-            self.recorder.record(step)
+            self.recorder.follow(step)
 
-    @metered
-    @noted("Could not copy the past values")
+    @metered("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Copies the past values where they are those of an epoch."""
         if self.recorder is not None and self._settings["past"] == "epoch":
             self.recorder.sync()
 
-    @metered
-    @noted("Could not write records")
+    @metered("Could not write records")
     def on_train_end(self, logs: Any = None) -> None:
         """Writes what waits; another `fit` may go on."""
         if self.recorder is not None:
@@ -156,7 +153,7 @@ class PastNetCallback(keras.callbacks.Callback):
     @noted("Could not close the log")
     def close(self) -> None:
         """Closes the log. It also closes when the program ends."""
-        recorder, self.recorder = self.recorder, None
+        recorder, self.recorder, self._meter = self.recorder, None, None
         if recorder is not None:
             recorder.close()
 
@@ -165,13 +162,10 @@ class PastNetCallback(keras.callbacks.Callback):
         """What went wrong is shown in the tab, where there is a log."""
         return self._early if self.recorder is None else self.recorder.notes
 
-    @property
-    def _meter(self) -> Meter | None:
-        return None if self.recorder is None else self.recorder.meter
-
     def _start(self) -> None:
         self._recorded = self.model
         self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
+        self._meter = self.recorder.meter
 
     @noted("Could not record the model")
     def _start_late(self) -> None:

@@ -14,7 +14,7 @@ from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.log.changes import MaskOffer
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.masks.hold import Mask
-from tb_pastnet.train.masks.table import MaskTable
+from tb_pastnet.train.masks.table import MaskTable, version_of
 from tb_pastnet.train.model.variables import Recorded
 
 Floats = npt.NDArray[np.float32]
@@ -51,11 +51,8 @@ class Feed:
         self._missed = False
         self._looked = False
         self._earlier: set[tuple[str, int, int]] = set()
-        self._owned = [
-            (record, record.found.variable)
-            for record in self._records
-            if isinstance(record.found.variable, MaskedWeight)
-        ]
+        found = (record.found.variable for record in self._records)
+        self._owned = [one for one in found if isinstance(one, MaskedWeight)]
         self._version: tuple[int, ...] | None = None
         self._seen: tuple[int, ...] | None = None
         self._told: dict[tuple[str, str], bytes] = {}
@@ -85,12 +82,16 @@ class Feed:
             self._audit.restart()
             self._earlier = {_key(one) for one in self._audit.violations}
 
-    def observe(self) -> None:
-        """Sees what is held before the next update moves it, where `violations` hasn't just."""
+    def observe(self, *, quick: bool = False) -> None:
+        """Sees what is held before the next update moves it, where `violations` hasn't just.
+
+        Args:
+            quick: as `Audit.observe` has it.
+        """
         looked, self._looked = self._looked, False
         try:
             if self._audit is not None and not looked:
-                self._audit.observe()
+                self._audit.observe(quick=quick)
         except Exception as error:
             self._notes.add("Could not see what is held", error)
 
@@ -141,8 +142,7 @@ class Feed:
                 their masks.
         """
         state = self._masks()
-        known = () if state is None else (id(state), state.version)
-        version = (*known, *(masked.version for _, masked in self._owned))
+        version = version_of(state, self._owned)
         if version == self._version and not (due and self._owned):
             return []
         if state is not None:

@@ -12,11 +12,12 @@ from tb_pastnet.train.feed import Feed
 from tb_pastnet.train.lineages import Lineages
 from tb_pastnet.train.log.batch import Offer
 from tb_pastnet.train.log.functions import Functions
-from tb_pastnet.train.log.notes import Notes, noted
+from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.train.measure.schedule import Action, Schedule
 from tb_pastnet.train.model.variables import Network
 from tb_pastnet.train.offers import Offers
+from tb_pastnet.train.process import pid
 from tb_pastnet.train.workers import writes
 
 Own = TypeVar("Own", bound="Recording")
@@ -62,9 +63,10 @@ class Recording:
         self._feed = feed
         self._notes = notes
         self.meter = self._meter = meter
+        self._of_masks = meter.part(MASKS)
         self._sink: Sink | None = None
         self._closed = False
-        self._pid = os.getpid()
+        self._pid = pid()
         self._writes = writes(record.found.variable for record in network.everything)
         if self._writes:
             self._lineages = Lineages(logdir, network, offers.spans(), functions, notes)
@@ -90,12 +92,19 @@ class Recording:
     @property
     def _idle(self) -> bool:
         """Whether nothing is left to do, or it is that of another process."""
-        return self._closed or not self._writes or os.getpid() != self._pid
+        return self._closed or not self._writes or pid() != self._pid
 
-    @metered
-    @noted("Could not make a record")
+    @metered("Could not make a record")
     def record(self, step: int) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
+
+        Args:
+            step: the number of the update.
+        """
+        self.follow(step)
+
+    def follow(self, step: int) -> None:
+        """What `record` does, for who counts and times it: the callback at each step.
 
         Args:
             step: the number of the update.
@@ -105,28 +114,26 @@ class Recording:
         try:
             self._advance(int(step))
         finally:
-            self._observe()
+            self._observe(quick=True)
 
-    @metered
-    @noted("Could not see what is held")
+    @metered("Could not see what is held")
     def observe(self) -> None:
         """Sees what is `trainable` before an update, where that was changed since the last one.
 
         `PastNetCallback` calls it where an epoch begins. In a loop of your own it is needed only
         where you set `trainable` without compiling anew, and want to be told of that at once.
+        `record` sees what you set of a layer after each step, of a variable alone after a record.
         """
         if not self._idle:
             self._observe()
 
-    @metered
-    @noted("Could not copy the past values")
+    @metered("Could not copy the past values")
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
         if not self._idle:
             self._copy(self._schedule.sync())
 
-    @metered
-    @noted("Could not begin a new lineage")
+    @metered("Could not begin a new lineage")
     def restart(self, initial_step: int) -> None:
         """Begins a new lineage because training begins anew, or goes back to a checkpoint.
 
@@ -136,8 +143,7 @@ class Recording:
         if not self._idle:
             self._restart(initial_step)
 
-    @metered
-    @noted("Could not write records", otherwise=False)
+    @metered("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
         """Waits until all records so far are written.
 
@@ -157,8 +163,7 @@ class Recording:
             self._meter.rest()
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
-    @metered
-    @noted("Could not close the log")
+    @metered("Could not close the log")
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
 
@@ -186,6 +191,10 @@ class Recording:
         self.close()
 
     def _advance(self, step: int) -> None:
+        if self._sink is not None and self._schedule.passes(step):
+            self._meter.spent.steps += 1
+            self._tell_masks(self._sink, step)
+            return
         if self._schedule.goes_back(step):
             # The values that this step came from are unknown, so it has nothing to compare with.
             self._restart(step)
@@ -240,19 +249,19 @@ class Recording:
         self._offers.copy(number)
         self._schedule.copied(number)
 
-    def _observe(self) -> None:
-        with self._meter.part(MASKS):
-            self._feed.observe()
+    def _observe(self, *, quick: bool = False) -> None:
+        with self._of_masks:
+            self._feed.observe(quick=quick)
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
-        with self._meter.part(MASKS):
+        with self._of_masks:
             violations = self._feed.violations(step)
         if violations:
             sink.violations(step, violations)
             self._feed.told(violations=violations)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        with self._meter.part(MASKS):
+        with self._of_masks:
             offers = self._feed.changes(due=due)
         if offers:
             sink.masks(step, offers)

@@ -114,7 +114,7 @@ class RecorderHook(tf.train.SessionRunHook):
     def _meter(self) -> Meter | None:
         return None if self.recorder is None else self.recorder.meter
 
-    @metered
+    @metered()
     def _tell(self, session: Any, *, begin: bool) -> None:
         recorder = self.recorder
         if recorder is None:

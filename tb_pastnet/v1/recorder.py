@@ -105,7 +105,7 @@ class Recorder(Recording):
         offers = Offers(network, statistics, rate, feed, None, notes, meter)
         super().__init__(logdir, schedule, network, offers, feed, notes, meter)
 
-    @metered
+    @metered()
     def record(self, step: int, session: Any = None) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
@@ -121,7 +121,7 @@ class Recorder(Recording):
             else:
                 super().restart(step)
 
-    @metered
+    @metered()
     def restart(self, initial_step: int, session: Any = None) -> None:
         """Begins, or begins a new lineage because training went back to a checkpoint.
 
@@ -132,7 +132,7 @@ class Recorder(Recording):
         with self._site.using(session), self._site.at_once():
             super().restart(initial_step)
 
-    @metered
+    @metered()
     def sync(self, session: Any = None) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end.
 
@@ -142,7 +142,7 @@ class Recorder(Recording):
         with self._site.using(session):
             super().sync()
 
-    @metered
+    @metered()
     def close(self, timeout: float = CLOSE_SECONDS, session: Any = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
 

@@ -13,8 +13,8 @@ from tb_pastnet.train.audit.evidence import Witness
 from tb_pastnet.train.audit.watch import Ints, Watch
 from tb_pastnet.train.layers.weight import MaskedWeight
 from tb_pastnet.train.masks.keeper import attached
-from tb_pastnet.train.masks.table import MaskTable
-from tb_pastnet.train.model.switches import Switches
+from tb_pastnet.train.masks.table import MaskTable, version_of
+from tb_pastnet.train.model.switches import Flags, Switches
 from tb_pastnet.train.model.variables import Recorded
 
 
@@ -93,6 +93,7 @@ class Audit:
         self._witness = witness
         self._comparing = comparing
         self._seen: Any = None
+        self._flags: Flags | None = None
         self._heard: MaskTable | None = None
         self._watches: dict[str, Watch] = {}
         self._book = Book()
@@ -135,17 +136,21 @@ class Audit:
         """What was found out about the training besides violations, each once."""
         return list(self._notes)
 
-    def observe(self) -> None:
-        """Sees what is held and what not, so that references are those of now. Quick: each step."""
+    def observe(self, *, quick: bool = False) -> None:
+        """Sees what is held and what not, so that references are those of now.
+
+        Args:
+            quick: `trainable` of a variable itself isn't asked, where that of no layer has changed
+                and no mask. Quick enough for each step.
+        """
         state = self._masks()
-        seen = (
-            self._switches.read(),
-            None if state is None else (id(state), state.version),
-            [one.version for one in self._owned],
-        )
-        if seen != self._seen:
-            self._follow(state, self._switches.of(seen[0]))
-            self._seen = seen
+        seen = self._switches.glance(), version_of(state, self._owned)
+        if quick and seen == self._seen:
+            return
+        flags = self._switches.read()
+        if seen != self._seen or flags != self._flags:
+            self._follow(state, self._switches.of(flags))
+            self._seen, self._flags = seen, flags
 
     def check(self, step: int) -> list[Violation]:
         """Compares.

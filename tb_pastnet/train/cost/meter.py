@@ -87,7 +87,7 @@ class Meter:
         Returns:
             Whether `leave` is to be called: not within another call.
         """
-        entered = self._inside.acquire(blocking=False)
+        entered = self._inside.acquire(False)
         if entered:
             if self._resting:
                 self._since, self._resting = None, False
@@ -146,28 +146,42 @@ class _Part:
         self._meter.turn(self._before)
 
 
-def metered(method: Method) -> Method:
+def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]:
     """Decorates what training calls. A failure to measure costs nothing else, and is counted.
 
     Args:
-        method: of an object whose `_meter` is its `Meter`, or None, and whose `_notes` its `Notes`.
+        text: what could not be done where the method raises: that is counted, as `noted` does, but
+            in one call for both, as training makes it at each step. "": what it raises goes on.
+        otherwise: what the method returns then.
+
+    Returns:
+        A decorator of methods of objects whose `_meter` is their `Meter`, or None, and whose
+        `_notes` their `Notes`.
     """
 
-    @functools.wraps(method)
-    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        entered: Meter | None = None
-        try:
-            meter: Meter | None = self._meter
-            entered = meter if meter is not None and meter.enter() else None
-        except Exception as error:
-            self._notes.add(_FAILED, error)
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            if entered is not None:
-                try:
-                    entered.leave()
-                except Exception as error:
-                    self._notes.add(_FAILED, error)
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            entered: Meter | None = None
+            try:
+                meter: Meter | None = self._meter
+                entered = meter if meter is not None and meter.enter() else None
+            except Exception as error:
+                self._notes.add(_FAILED, error)
+            try:
+                return method(self, *args, **kwargs)
+            except Exception as error:
+                if not text:
+                    raise
+                self._notes.add(text, error)
+                return otherwise
+            finally:
+                if entered is not None:
+                    try:
+                        entered.leave()
+                    except Exception as error:
+                        self._notes.add(_FAILED, error)
 
-    return timed  # type: ignore[return-value]
+        return timed  # type: ignore[return-value]
+
+    return decorate

@@ -161,7 +161,7 @@ def attached(model: Any) -> MaskState | None:
     """The masks that a model carries, None where it has none."""
     # Asked at each step: `getattr` takes long to find that a model has none.
     state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
-    return state if isinstance(state, MaskState) else None
+    return state if state is None or isinstance(state, MaskState) else None
 
 
 def _checked(optimizer: Any, model: Any) -> Any:

@@ -128,3 +128,14 @@ class _Table:
 
 def _eager(record: Recorded) -> Hold:
     return Hold(record.found.variable)
+
+
+def version_of(table: MaskTable | None, owned: Sequence[MaskedWeight]) -> tuple[int, ...]:
+    """Another one after each change of masks; quick, as it is asked for at each step.
+
+    Args:
+        table: the masks of a model, None where it has none.
+        owned: weights of layers that own their masks.
+    """
+    version = () if table is None else (id(table), table.version)
+    return (*version, *[one.version for one in owned]) if owned else version

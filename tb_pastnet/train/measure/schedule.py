@@ -82,6 +82,8 @@ class Schedule:
         self._unknown = start is None
         # Whether the record that is due as the n-th of all (step // every) is made, once decided.
         self._decided: dict[int, bool] = {}
+        # Before this step nothing is due, while steps follow one another.
+        self._quiet_until = 0
 
     @property
     def last(self) -> int | None:
@@ -115,6 +117,7 @@ class Schedule:
         """
         self._last = step
         self._unknown = step is None
+        self._quiet_until = 0
         self._decided.clear()
         if self.budget is not None:
             self.budget.begin()
@@ -131,6 +134,20 @@ class Schedule:
         """
         self._steps[0] = None
         return 0
+
+    def passes(self, step: int) -> bool:
+        """Goes on to a step where it is the next one, and `advance` has said that nothing is due.
+
+        Args:
+            step: any.
+
+        Returns:
+            Whether it went on; quick, as that is so at most steps.
+        """
+        if step >= self._quiet_until or step - 1 != self._last:
+            return False
+        self._last = step
+        return True
 
     def advance(self, step: int) -> Action:
         """Goes on to a step.
@@ -157,6 +174,10 @@ class Schedule:
         copy = self._copy(step, step - previous, record)
         if copy is not None:
             self._steps[copy] = None
+        # The next record, and the next step that is `_lag` before one.
+        self._quiet_until = step + min(
+            self.every - after % self.every for after in (step, step + (self._lag or 0))
+        )
         return Action(record, compare, past_step, copy, due and not record)
 
     def made(self) -> None:

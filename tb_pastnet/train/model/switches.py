@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
 
 from tb_pastnet.train.model.walk import Found
 
-Flags = tuple[bool, ...]
+Flags = tuple[Any, ...]
+
+_TRAINABLE = attrgetter("trainable")
 
 
 class Switches:
@@ -34,10 +38,17 @@ class Switches:
         self._holders = list(unique.values())
         numbers = {key: number for number, key in enumerate(unique)}
         self._heard = [[numbers[id(holder)] for holder in holders] for holders in heard]
+        # What is around a layer passes its flag on to it.
+        inner = {id(holders[-2]): holders[-2] for holders in heard if len(holders) > 1}
+        self._layers = list(inner.values())
+
+    def glance(self) -> Flags:
+        """The flags as of now of the layers that have variables: quick enough for each step."""
+        return tuple(map(_TRAINABLE, self._layers))
 
     def read(self) -> Flags:
-        """Each flag as of now: equal where nothing was switched."""
-        return tuple([bool(holder.trainable) for holder in self._holders])
+        """Each flag as of now, those of variables too: equal where nothing was switched."""
+        return tuple(map(_TRAINABLE, self._holders))
 
     def of(self, flags: Flags) -> list[bool]:
         """Of each variable, whether updates may change it.

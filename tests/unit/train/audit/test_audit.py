@@ -196,6 +196,22 @@ def test_trainable_false(model):
     assert brief(audit.check(5)) == [(KERNEL, 0, 5, 5)]
 
 
+def test_a_quick_look_sees_layers_and_a_check_variables_too(model):
+    audit = audit_of(model)
+    layer = model.layers[0]
+    layer.kernel.trainable = False
+    audit.observe(quick=True)
+    move(model)
+    assert audit.check(1) == []  # held from here on
+    move(model)
+    assert brief(audit.check(2)) == [(KERNEL, 0, 2, 2)]
+    layer.trainable = True
+    layer.trainable = False
+    audit.observe(quick=True)
+    layer.bias.assign_add([1.0, 0.0])
+    assert [one.variable for one in audit.check(3)] == ["dense/bias"]
+
+
 def test_a_flag_seen_twice_between_two_checks_holds_the_newer_value(model):
     audit = audit_of(model)
     for _ in range(3):

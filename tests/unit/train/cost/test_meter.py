@@ -27,14 +27,14 @@ class Observer:
         self._meter = Meter(self.clock)
         self._notes = Notes()
 
-    @metered
+    @metered()
     def record(self, seconds):
         self.clock.now += 1
         with self._meter.part(RECORDS):
             self.clock.now += seconds
         return self.sync(0.25)
 
-    @metered
+    @metered()
     def sync(self, seconds):
         with self._meter.part(COPIES):
             self.clock.now += seconds
@@ -42,10 +42,14 @@ class Observer:
                 self.clock.now += 0.5
         return "synced"
 
-    @metered
+    @metered()
     def fail(self):
         self.clock.now += 3
         raise ValueError("no")
+
+    @metered("Could not try", otherwise="nothing")
+    def attempt(self):
+        self.fail()
 
     @property
     def cost(self):
@@ -77,6 +81,13 @@ def test_a_call_that_raises_is_over():
     one.clock.now += 10
     one.sync(0)
     assert one.cost == Overhead(training=13.5, masks=0.5, other=3)
+
+
+def test_what_only_observes_raises_nothing_and_takes_its_time():
+    one = Observer()
+    assert one.attempt() == "nothing"
+    assert one._notes.counts() == {"Could not try: ValueError: no": 1}
+    assert one.cost == Overhead(training=3, other=3)
 
 
 def test_the_time_between_two_trainings_is_none_of_them():

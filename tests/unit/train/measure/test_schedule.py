@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.train.measure.schedule import Action, Schedule
@@ -11,6 +16,8 @@ def run(schedule, steps):
     held: dict[int, int | None] = {0: schedule.last}
     records = []
     for step in steps:
+        if schedule.passes(step):
+            continue
         action = schedule.advance(step)
         if action.record:
             records.append((step, action.past_step, held[action.compare]))
@@ -53,6 +60,19 @@ def test_k_steps_before(every, lag):
     # Before k steps were made, the oldest value there is.
     assert all(past == max(step - lag, 0) for step, past, _ in records if step >= lag)
     assert [step for step, *_ in records] == list(range(every, 101, every))
+
+
+@given(
+    every=st.integers(1, 7),
+    past=st.sampled_from(["previous", "record", "initial", 1, 3]),
+    strides=st.lists(st.integers(1, 4), min_size=1, max_size=60),
+)
+def test_strides_that_change_leave_no_record_out(every, past, strides):
+    steps = np.cumsum(strides).tolist()
+    records = run(Schedule(every, past), steps)
+    due = [b for a, b in pairwise([0, *steps]) if b // every > a // every]
+    assert [step for step, *_ in records] == due
+    assert all(told == held and held < step for step, told, held in records)
 
 
 def test_record_is_the_last_record():
@@ -111,6 +131,22 @@ def test_a_copy_that_could_not_be_taken_is_of_no_known_step(past):
     assert schedule.advance(2) == Action(True, 0, None, 0)
     schedule.copied(0)
     assert schedule.advance(3) == Action(True, 0, 2, 0)
+
+
+def test_steps_at_which_nothing_is_due_pass():
+    schedule = Schedule(10, 3)
+    assert [step for step in range(1, 25) if not passes(schedule, step)] == [1, 7, 10, 17, 20]
+    assert not schedule.passes(26)  # the one before wasn't seen
+    schedule.restart(4)
+    assert not schedule.passes(5)
+    assert schedule.last == 4
+
+
+def passes(schedule, step):
+    passed = schedule.passes(step)
+    if not passed:
+        schedule.advance(step)
+    return passed
 
 
 def test_of_several_copies_an_older_one_stands_in():

@@ -53,6 +53,16 @@ def test_flags_are_equal_where_nothing_was_switched(model):
     assert switches.read() != before
 
 
+def test_at_a_glance_are_layers_seen_and_what_is_around_them_but_not_variables(model):
+    switches = Switches(find_variables(model))
+    inner, last = model.layers
+    for one, glimpsed in ((inner, True), (last, True), (last.bias, False)):
+        glance, flags = switches.glance(), switches.read()
+        one.trainable = not one.trainable
+        assert (switches.glance() != glance) is glimpsed
+        assert switches.read() != flags
+
+
 def test_each_layer_is_asked_once():
     asked = []
 
