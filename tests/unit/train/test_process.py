@@ -25,5 +25,7 @@ def test_it_is_that_of_the_system():
 
 
 def test_a_fork_has_its_own():
-    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
