@@ -96,8 +96,8 @@ def report(rows: Rows, loader: str, found: Times) -> None:
         worst, bar = 1e3 * max(one.seconds for one in replies), BARS.get(name)
         most = WIRE if name.startswith("overview") else None
         times = [1e3 * one.seconds for one in replies]
-        rows.line(title, name, times, "ms", column="median")
-        rows.line(title, name, worst, "ms", column="worst", bar=bar)
+        rows.line(title, name, times, "ms", column="median", bar=bar)
+        rows.line(title, name, worst, "ms", column="worst")
         wire = max(one.wire for one in replies)
         rows.line(title, name, wire, "bytes", column="most sent", bar=most)
         unpacked = max(len(one.body) for one in replies)
