@@ -17,7 +17,7 @@ from tools import environment, matrix
 from tools.steps import ROOT, Failure, demand, say
 
 HOME = ROOT / ".venv-peers"
-TORCH = ("torch==1.12.1", "numpy<2")
+TORCH = ("torch==1.12.1", "torchvision==0.13.1", "numpy<2")
 _SECONDS = 1800.0
 
 
@@ -43,7 +43,13 @@ class Peer(NamedTuple):
 TFMOT = ("numpy", "tensorflow", "tf-keras", "tensorflow-model-optimization", "tensorboard")
 PEERS = (
     Peer("tfmot", "tfmot's PruningSummaries, sparsity alone", "_peer_summaries.py", TFMOT),
-    Peer("wandb", "wandb.watch, offline, parameters", "_peer_wandb.py", (*TORCH, "wandb"), "3.10"),
+    Peer(
+        "wandb",
+        "wandb.watch, offline, parameters",
+        "_peer_wandb.py",
+        (*TORCH, "wandb"),
+        "3.10",
+    ),
     Peer(
         "cockpit",
         "Cockpit: UpdateSize and Distance",

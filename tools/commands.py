@@ -26,11 +26,15 @@ bench      run the benchmarks and print their tables; names choose some of them,
 
 
 class Session:
-    """The environment of one call of dev.py, brought up when first needed."""
+    """The environment of one call of dev.py, brought up when first needed.
 
-    def __init__(self) -> None:
+    Args:
+        repeatable: as `environment.variables` has it.
+    """
+
+    def __init__(self, *, repeatable: bool = True) -> None:
         self.python = environment.ensure()
-        self.env = environment.variables(self.python)
+        self.env = environment.variables(self.python, repeatable=repeatable)
 
     def tool(self, *arguments: str) -> list[str]:
         """The command of a Python tool of the environment."""
@@ -154,7 +158,8 @@ def measure(arguments: argparse.Namespace) -> int:
     """Runs benchmarks, or only writes the tables of those that ran before."""
     code = 0
     if arguments.names or not arguments.write:
-        session, chosen = Session(), bench.choose(arguments.names)
+        # What is timed is TensorFlow as users have it.
+        session, chosen = Session(repeatable=False), bench.choose(arguments.names)
         if any(bench.in_browser(path) for path in chosen):
             session.with_browser()
         env = session.env

@@ -193,11 +193,18 @@ def install(command: list[str], doing: str) -> None:
     demand(doing, [*command, "--quiet", "--progress-bar=off", "--disable-pip-version-check"])
 
 
-def variables(python: Path) -> dict[str, str]:
-    """The environment variables for programs that run in the environment."""
+def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:
+    """The environment variables for programs that run in the environment.
+
+    Args:
+        python: of the environment.
+        repeatable: whether TensorFlow does without oneDNN, whose results differ from one machine to
+            the next, unless the user says otherwise. A step takes up to three times as long then.
+    """
     env = dict(os.environ)
     env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
     env["PYTHONPATH"] = str(ROOT)
     env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    env.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    if repeatable:
+        env.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     return env

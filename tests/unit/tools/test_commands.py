@@ -73,6 +73,16 @@ def test_a_benchmark_with_programs_for_node_gets_a_browser(monkeypatch, name, wa
     assert len(brought) == wanted
 
 
+def test_what_is_timed_is_tensorflow_as_users_have_it(monkeypatch):
+    environments = []
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
+    monkeypatch.setattr(commands.bench, "run", lambda command, env: environments.append(env) or 0)
+    assert commands.main(["bench", "idle"]) == 0
+    environments.append(commands.Session().env)
+    assert [env.get("TF_ENABLE_ONEDNN_OPTS") for env in environments] == [None, "0"]
+
+
 def test_a_step_that_fails_shows_its_output_and_the_others_run(capsys):
     steps = Steps()
     steps.step("first", lambda: (1, "what went wrong\n"))
