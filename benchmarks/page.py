@@ -2,10 +2,9 @@
 
 Twenty runs of 300 layers, 50,000 channels and 1,000 steps are written (or given by --logdir). The
 server is warm: it has answered once what the page asks. Times go from the click's own timestamp to
-the second frame after the last picture was there; the best of some rounds counts, each in a new
-profile of the browser. Work of a frame is what the main thread did since the frame
-before, from Chromium's trace, in time of that thread; of the frames after an input the one with the
-most of it counts.
+the second frame after the last picture was there; each round is in a new profile of the browser.
+Work of a frame is what the main thread did since the frame before, from Chromium's trace, in time
+of that thread; of the frames after an input the one with the most of it counts.
 """
 
 from __future__ import annotations
@@ -83,8 +82,8 @@ def times(rows: Rows, found: Any) -> None:
         values = [one[of] for one in found[key]]
         if values:
             name = f"{start}: {end}"
-            rows.line(title, name, min(values), "ms", column="best", bar=bar)
-            rows.line(title, name, values, "ms", column="median")
+            rows.line(title, name, values, "ms", column="median", bar=bar)
+            rows.line(title, name, min(values), "ms", column="best")
 
 
 def requests(rows: Rows, found: Any) -> None:
@@ -118,7 +117,7 @@ def main(argv: Sequence[str]) -> int:
     """Prints the tables."""
     top = parser("page", __doc__)
     top.add_argument("--logdir", type=Path, help="logs of benchmarks._logs that are there")
-    top.add_argument("--rounds", type=int, default=5)
+    top.add_argument("--rounds", type=int, default=9)
     top.add_argument("--address", help="of a TensorBoard that runs")
     for name, default in zip(Size._fields, Size(), strict=True):
         top.add_argument(f"--{name}", type=int, default=default)
