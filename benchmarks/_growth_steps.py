@@ -34,47 +34,58 @@ def network(of: Any) -> Task:
 def long_training(rows: Rows, steps: int) -> None:
     """Prints the curves of a training, and what grew from its first tenth to its last.
 
+    By turns a twin makes a step that isn't recorded: what the machine does to both is no growth.
+    This should run before anything large: memory that was freed would hide what grows.
+
     Args:
         rows: of the benchmark.
         steps: of the training; a multiple of PARTS.
     """
-    task = ready(network)
-    train, size = step(task), steps // PARTS
-    times, memory, waiting = np.zeros((PARTS, size)), np.zeros(PARTS), np.zeros(PARTS)
+    task, twin = ready(network), ready(network)
+    train, alone, size = step(task), step(twin), steps // PARTS
+    times, plain = np.zeros((PARTS, size)), np.zeros((PARTS, size))
+    memory, waiting = np.zeros(PARTS), np.zeros(PARTS)
     with (
         tempfile.TemporaryDirectory() as folder,
         pastnet.Recorder(folder, task.model, every=1) as recorder,
     ):
         for number in range(1, size + 1):  # a part that isn't measured: it compiles
+            alone()
             train()
             recorder.record(number)
         for part in range(PARTS):
             for at in range(size):
                 start = time.perf_counter()
+                alone()
+                middle = time.perf_counter()
                 train()
                 recorder.record(size + part * size + at + 1)
-                times[part, at] = time.perf_counter() - start
+                plain[part, at], times[part, at] = middle - start, time.perf_counter() - middle
             memory[part], waiting[part] = _resident(), _waiting(recorder)
-    _show(rows, steps, 1e3 * np.median(times, axis=1), memory, waiting)
+    recorded, stock = 1e3 * np.median(times, axis=1), 1e3 * np.median(plain, axis=1)
+    curves = [
+        ("a step and its record", recorded, "ms", None),
+        ("a step of the twin", stock, "ms", None),
+        ("a step and its record / a step of the twin", recorded / stock, "", GROWTH_BAR),
+        ("memory", memory, "MiB", GROWTH_BAR),
+    ]
+    _show(rows, steps, curves, waiting)
 
 
-def _show(rows: Rows, steps: int, times: Any, memory: Any, waiting: Any) -> None:
+def _show(rows: Rows, steps: int, curves: Any, waiting: Any) -> None:
     title = f"Growth with steps: {steps:,} steps, recorded at each"
     print(title)
     sizes = [steps // PARTS * (part + 1) for part in range(PARTS)]
-    for name, values, unit in (
-        ("a step and its record", times, "ms"),
-        ("memory", memory, "MiB"),
-        ("records in the queue", waiting, ""),
-    ):
+    queue = ("records in the queue", waiting, "", QUEUE_BAR)
+    for name, values, unit, bar in (*curves, queue):
         for size, value in zip(sizes, values, strict=True):
             rows.line(title, name, float(value), unit, column=f"{size:,}")
         slope = float(np.polyfit(np.arange(PARTS), values, 1)[0]) * (PARTS - 1)
-        if name == "records in the queue":
-            rows.line(title, name, slope, "records more", column="growth", bar=QUEUE_BAR)
+        if name == queue[0]:
+            rows.line(title, name, slope, "records more", column="growth", bar=bar)
         else:
             share = 100 * slope / float(np.median(values))
-            rows.line(title, name, share, "%", column="growth", bar=GROWTH_BAR)
+            rows.line(title, name, share, "%", column="growth", bar=bar)
 
 
 def _resident() -> float:

@@ -1,12 +1,12 @@
 """How the costs of recording and of reading grow: with weights, variables, channels, steps, runs.
 
+Steps: a small network is trained for 10,000 steps and recorded at each one; its step time beside
+that of a twin, its memory and what waits in the queue are a curve, whose slope is what grew.
 Recording: a record of `every=1` after all weights moved, on the training thread; variables are
-moved by an addition that isn't timed. Steps: a small network is trained for 10,000 steps and
-recorded at each one; its step time, its memory and what waits in the queue are a curve, whose slope
-is what grew. Reading: in TensorBoard's application in this process, without a socket, the first
-answers of an index, an overview and a layer over generated logs. The exponent is the slope of log
-cost over log size, of all sizes and of the three largest; at most linear is our bar, with some room
-for noise.
+moved by an addition that isn't timed. Reading: in TensorBoard's application in this process,
+without a socket, the first answers of an index, an overview and a layer over generated logs. The
+exponent is the slope of log cost over log size, of all sizes and of the three largest; at most
+linear is our bar, with some room for noise.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def main(argv: Sequence[str]) -> int:
     """
     smoke = parser("growth", __doc__).parse_args(argv).smoke
     rows = Rows("growth")
-    recording(rows, smoke=smoke)
     long_training(rows, 40 if smoke else STEPS)
+    recording(rows, smoke=smoke)
     reading(rows, smoke=smoke)
     return rows.finish()
 
