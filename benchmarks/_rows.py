@@ -9,6 +9,7 @@ import json
 import math
 import os
 import statistics
+import textwrap
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ class Row(NamedTuple):
     def cell(self) -> str:
         """What stands in a table."""
         if self.value is None or self.low is None or self.high is None:
-            return f"not measured: {self.error}"
+            return f"not measured: {textwrap.shorten(self.error, 120, placeholder=' …')}"
         text = _with_unit(number(self.value), self.unit)
         if self.low < self.high:
             text += f" ({number(self.low)} to {number(self.high)})"
