@@ -25,7 +25,7 @@ from tb_pastnet.serve.threads import in_threads
 _CODES = {"u1": "<u1", "u2": "<u2", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
 _LENGTH = struct.Struct("<I")
 _ALIGN = 8
-_ROWS = 64
+_STRIP = 16
 
 
 def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) -> bytes:
@@ -94,12 +94,14 @@ def _in_order(array: npt.NDArray[Any]) -> memoryview:
     if array.flags.c_contiguous:
         return array.reshape(-1).view(np.uint8).data
     rows = np.empty(array.shape, array.dtype)
+    outer = int(np.argmax(np.abs(array.strides)))
 
-    def turn(some: slice) -> None:
+    def turn(start: int) -> None:
+        some = (*[slice(None)] * outer, slice(start, start + _STRIP))
         rows[some] = array[some]
 
-    # Some rows at a time, which the processor's cache holds.
-    list(in_threads(turn, [slice(at, at + _ROWS) for at in range(0, len(rows), _ROWS)]))
+    # A few of what lies far apart at a time: the cache holds what both sides touch.
+    list(in_threads(turn, range(0, array.shape[outer], _STRIP)))
     return rows.reshape(-1).view(np.uint8).data
 
 
