@@ -43,13 +43,7 @@ class Peer(NamedTuple):
 TFMOT = ("numpy", "tensorflow", "tf-keras", "tensorflow-model-optimization", "tensorboard")
 PEERS = (
     Peer("tfmot", "tfmot's PruningSummaries, sparsity alone", "_peer_summaries.py", TFMOT),
-    Peer(
-        "wandb",
-        "wandb.watch, offline, parameters",
-        "_peer_wandb.py",
-        (*TORCH, "wandb"),
-        "3.10",
-    ),
+    Peer("wandb", "wandb.watch, offline, parameters", "_peer_wandb.py", (*TORCH, "wandb"), "3.10"),
     Peer(
         "cockpit",
         "Cockpit: UpdateSize and Distance",

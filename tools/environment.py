@@ -199,7 +199,7 @@ def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:
     Args:
         python: of the environment.
         repeatable: whether TensorFlow does without oneDNN, whose results differ from one machine to
-            the next, unless the user says otherwise. A step takes up to three times as long then.
+            the next, unless the user says otherwise. Steps take longer then.
     """
     env = dict(os.environ)
     env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])

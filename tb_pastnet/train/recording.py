@@ -63,7 +63,7 @@ class Recording:
         self._feed = feed
         self._notes = notes
         self.meter = self._meter = meter
-        self._of_masks = meter.part(MASKS)
+        self._masks_part = meter.part(MASKS)
         self._sink: Sink | None = None
         self._closed = False
         self._pid = pid()
@@ -250,18 +250,18 @@ class Recording:
         self._schedule.copied(number)
 
     def _observe(self, *, quick: bool = False) -> None:
-        with self._of_masks:
+        with self._masks_part:
             self._feed.observe(quick=quick)
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
-        with self._of_masks:
+        with self._masks_part:
             violations = self._feed.violations(step)
         if violations:
             sink.violations(step, violations)
             self._feed.told(violations=violations)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        with self._of_masks:
+        with self._masks_part:
             offers = self._feed.changes(due=due)
         if offers:
             sink.masks(step, offers)

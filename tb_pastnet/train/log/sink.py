@@ -10,7 +10,6 @@ nor the records' bound of the queue drops one.
 from __future__ import annotations
 
 import atexit
-import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -22,6 +21,7 @@ from tb_pastnet.train.log.events import Message
 from tb_pastnet.train.log.notes import Notes
 from tb_pastnet.train.log.segments import Segments
 from tb_pastnet.train.log.writer import Mark, Writer
+from tb_pastnet.train.process import pid
 
 QUEUE_BYTES = 64 << 20
 """Records that may wait for the disk; one record always may."""
@@ -73,7 +73,7 @@ class Sink:
         self._changes_in = 0
         self._lost_masks = 0
         self._last: Mark | None = None
-        self._pid = os.getpid()
+        self._pid = pid()
         self._writer = Writer(segments, batch, describe, notes, costs)
         _OPEN.append(self)
 
@@ -164,7 +164,7 @@ class Sink:
         Returns:
             Whether everything was written.
         """
-        if os.getpid() != self._pid or (self._last is not None and self._last.done.is_set()):
+        if pid() != self._pid or (self._last is not None and self._last.done.is_set()):
             return False
         last = self._end(timeout)
         written = self._reached(last, timeout)
@@ -183,7 +183,7 @@ class Sink:
     @property
     def _idle(self) -> bool:
         """Whether it is closed, or that of another process."""
-        return self._last is not None or os.getpid() != self._pid
+        return self._last is not None or pid() != self._pid
 
     def _put(self, change: Change) -> bool:
         """Whether a change was taken, or there was nothing to take."""
@@ -214,7 +214,7 @@ class Sink:
 
 def _close_all() -> None:
     until = time.monotonic() + CLOSE_SECONDS
-    mine = [sink for sink in _OPEN if sink._pid == os.getpid()]
+    mine = [sink for sink in _OPEN if sink._pid == pid()]
     for sink in mine:
         sink._end(CLOSE_SECONDS)
     for sink in mine:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+from tb_pastnet.train.process import pid
+
 _MOST = 8
 
 Result = TypeVar("Result")
@@ -61,7 +63,7 @@ _POOLS: dict[int, ThreadPoolExecutor] = {}
 
 def _pool() -> ThreadPoolExecutor:
     # By process: the threads of a pool don't live on in a fork.
-    pid = os.getpid()
-    if pid not in _POOLS:
-        _POOLS[pid] = ThreadPoolExecutor(_MOST, thread_name_prefix="pastnet-measure")
-    return _POOLS[pid]
+    here = pid()
+    if here not in _POOLS:
+        _POOLS[here] = ThreadPoolExecutor(_MOST, thread_name_prefix="pastnet-measure")
+    return _POOLS[here]
