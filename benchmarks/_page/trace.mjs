@@ -1,26 +1,35 @@
 // What the main thread does after each input, from Chromium's own trace.
 
-const MARK = "pastnet input";
+const MARK = "pastnet";
 const CATEGORIES = ["blink.user_timing", "cc", "toplevel"];
 
 /** Waits until nothing is under way, with the patience that a server needs which isn't warm yet. */
 export const idle = (frame) =>
   frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, { timeout: 600_000 });
 
-/** Waits until the frame after the next one: what the last input asked for is drawn by then. */
-const drawn = (frame) =>
-  frame.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
+/** Milliseconds in which what an input asked for is drawn, and then those in which answers come and the address is set. */
+const [DRAWN, AFTER] = [50, 250];
+/** Nothing is asked of the page meanwhile: that would be work, too. */
+const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+/** Microseconds of the clock that Chromium's trace tells: the monotonic one. */
+const now = () => Number(process.hrtime.bigint() / 1000n);
 
 /** Measures inputs one by one; what they ask for may come afterwards, when nothing is measured. */
 async function each({ browser, page, frame, found }, name, count, input) {
   await browser.startTracing(page, { categories: CATEGORIES });
+  await frame.evaluate((mark) => performance.mark(mark), MARK);
+  await wait(AFTER);
+  const times = [];
   for (let i = 0; i < count; i++) {
-    await frame.evaluate((mark) => performance.mark(mark), MARK);
+    const from = now();
     await input(i);
-    await drawn(frame);
+    await wait(DRAWN);
+    times.push([from, now()]);
+    await wait(AFTER);
   }
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  found[name] = workOf(traceEvents);
+  found[name] = workOf(traceEvents, times);
   await idle(frame);
 }
 
@@ -40,7 +49,7 @@ export async function inputs(browser, page, frame, { layer, inputs: count }) {
       box.y + 8 + ((i * 7) % (Math.min(box.height, 500) - 16)),
     );
   const drag = (box) => async (i) => {
-    if (i % 2 === 1) return frame.press("body", "0");
+    if (i % 2 === 1) return page.keyboard.press("0");
     await page.mouse.move(box.x + 10 + i, box.y + 40);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width - 20, box.y + 60);
@@ -52,7 +61,7 @@ export async function inputs(browser, page, frame, { layer, inputs: count }) {
   const columns = { ...net, x: column.x, width: net.x + net.width - column.x - 200, y: column.y };
   await each(here, "hover over the network", count, glide(columns));
   await page.mouse.move(1, 1);
-  await each(here, "step by keys, network", count, () => frame.press("body", "ArrowLeft"));
+  await each(here, "step by keys, network", count, () => page.keyboard.press("ArrowLeft"));
   await page.mouse.move(net.x + net.width / 2, net.y + net.height / 2);
   await each(here, "scroll through 300 layers", count, () => page.mouse.wheel(0, 240));
   await frame.evaluate(() => {
@@ -67,8 +76,8 @@ export async function inputs(browser, page, frame, { layer, inputs: count }) {
   const plot = await area(".heat-plot");
   await each(here, "hover over the heatmap", count, glide({ ...plot, y: plot.y + 64, height: plot.height - 64 }));
   await page.mouse.move(1, 1);
-  await each(here, "step by keys, layer", count, () => frame.press("body", "ArrowLeft"));
-  await each(here, "next channel by keys", count, () => frame.press("body", "ArrowDown"));
+  await each(here, "step by keys, layer", count, () => page.keyboard.press("ArrowLeft"));
+  await each(here, "next channel by keys", count, () => page.keyboard.press("ArrowDown"));
   await each(here, "zoom the heatmap", 8, drag({ ...plot, y: plot.y + 64 }));
   return found;
 }
@@ -91,14 +100,12 @@ function framesOf(events) {
   return frames;
 }
 
-/** Of the frames after each mark the work of the one that took the most. */
-function workOf(traceEvents) {
+/** Of the frames after each input the work of the one that took the most, on the thread that set the mark. */
+function workOf(traceEvents, times) {
   traceEvents.sort((a, b) => a.ts - b.ts);
-  const marks = traceEvents.filter(({ cat, name }) => cat.includes("blink.user_timing") && name === MARK);
-  const [{ pid, tid }] = marks;
+  const { pid, tid } = traceEvents.find(({ cat, name }) => cat.includes("blink.user_timing") && name === MARK);
   const frames = framesOf(traceEvents.filter((event) => event.pid === pid && event.tid === tid && event.tdur));
-  return marks.map(({ ts }, i) => {
-    const until = marks[i + 1]?.ts ?? Number.POSITIVE_INFINITY;
-    return Math.max(0, ...frames.filter((frame) => frame.ts >= ts && frame.ts < until).map((frame) => frame.work));
-  });
+  return times.map(([from, until]) =>
+    Math.max(0, ...frames.filter(({ ts }) => ts >= from && ts < until).map(({ work }) => work)),
+  );
 }

@@ -1,17 +1,20 @@
 /** The page in its frame, from the first render on. */
 
-import { createElement, render as mount } from "preact";
+import { createElement, render as mount, options } from "preact";
 import { watchHost, watchTheme, watchVisible } from "./host";
 import { App } from "./view/frame/app";
 import { askFirst, indexOf } from "./view/state/data";
-import { followPointer } from "./view/state/followers";
+import { followAll } from "./view/state/followers";
 import { watch } from "./view/state/idle";
 import { listenToKeys } from "./view/state/keys";
 import { listenToInputs } from "./view/state/later";
 import { version } from "./view/state/resource";
 import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/state/store";
-import { css } from "./view/style";
+import { adoptStyles } from "./view/style";
 import { useEarly } from "./wire/client";
+
+// Requests go out in the microtask after a change: what is rendered meanwhile isn't waited for.
+options.debounceRendering = (render) => queueMicrotask(() => queueMicrotask(render));
 
 /** @param index the answer that the page was loaded beside. */
 export function show(index: Promise<Response>): void {
@@ -19,9 +22,7 @@ export function show(index: Promise<Response>): void {
   // Under way before the first render, as what follows from it.
   indexOf();
   askFirst();
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  adoptStyles();
   const root = document.documentElement;
   root.lang = "en";
   document.title = "PastNet";
@@ -52,7 +53,7 @@ export function show(index: Promise<Response>): void {
   watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
   listenToInputs();
-  followPointer();
+  followAll();
   const place = document.createElement("div");
   document.body.append(place);
   mount(createElement(App, null), place);

@@ -3,7 +3,8 @@
 import { render } from "preact";
 import { DARK, LIGHT, type Theme } from "../../src/draw/palette";
 import { makeRaster, putRaster } from "../../src/draw/raster";
-import { css } from "../../src/view/style";
+import { adoptStyles, styleViews } from "../../src/view/style";
+import { css } from "../../src/view/style/views";
 import { elements } from "./elements";
 import { functionCells, functionVectors } from "./functions";
 import type { Glyph } from "./glyph";
@@ -75,9 +76,8 @@ function figureOf(glyph: Glyph, theme: Theme): HTMLElement {
 
 const theme = location.search.includes("dark") ? DARK : LIGHT;
 document.documentElement.classList.toggle("dark", theme.dark);
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(css + OWN);
-document.adoptedStyleSheets = [sheet];
+adoptStyles();
+styleViews(css + OWN);
 const place = document.createElement("div");
 place.className = "glyphs";
 place.append(...GLYPHS.map((glyph) => figureOf(glyph, theme)));

@@ -1,1 +1,1 @@
-import("./page-RLXJUFIN.js");import("./chunk-LR6VS2VJ.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-RLXJUFIN.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-HNCITFXH.js");import("./chunk-4BS7LR37.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-HNCITFXH.js");async function t(){(await n).show(e)}export{t as render};

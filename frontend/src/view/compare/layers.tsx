@@ -14,7 +14,7 @@ import { Crosshair } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { openLayer } from "../state/actions";
 import { cursor, setStep } from "../state/cursor";
-import { type Run, range, scaleOf } from "../state/data";
+import { type Run, scaleOf } from "../state/data";
 import { numberSteps } from "../state/followers";
 import { hover, layerFilter, tables, theme, update } from "../state/store";
 import { type ComparedLayer, comparedLayers, lapsOf, lapText } from "./overlaps";
@@ -55,7 +55,8 @@ function StripsCanvas({ laps, pair: [a, b], list, first, last, each, width }: Dr
       width={width}
       height={(last - first) * each}
       style={{ top: `${first * each}px` }}
-      inputs={[laps, list.length, first, last, each, theme.value, ...range.value]}
+      inputs={[laps, list.length, first, last, each, theme.value]}
+      steps
       paint={(raster, _, w, ratio) => {
         const k = laps.starts.length;
         const draw = (values: ArrayLike<number> | null, from: number, to: number) => {

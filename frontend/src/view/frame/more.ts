@@ -3,3 +3,4 @@
 export { CompareView as compare } from "../compare/compare";
 export { FunctionView as function } from "../function/function";
 export { LayerView as layer } from "../layer/layer";
+export { css } from "../style/views";

@@ -5,6 +5,7 @@ import type { ComponentType } from "preact";
 import type { View } from "../../model/hash";
 import { NetworkView } from "../network/network";
 import { begin, finish } from "../state/idle";
+import { styleViews } from "../style";
 
 type Views = Partial<Record<View, ComponentType>>;
 
@@ -17,7 +18,9 @@ export async function loadViews(): Promise<void> {
   asked = true;
   begin();
   try {
-    views.value = { network: NetworkView, ...(await import("./more")) };
+    const { css, ...more } = await import("./more");
+    styleViews(css);
+    views.value = { network: NetworkView, ...more };
   } catch {
     // Trying again needs another page: browsers keep what an import gave, a failure too.
     views.value = new Error(

@@ -10,7 +10,7 @@ import { DataTable, RunLabel, RunName } from "../shared/bits";
 import { RasterCanvas, useSize } from "../shared/canvas";
 import { RunTab } from "../shared/controls";
 import { cursor } from "../state/cursor";
-import { range, scaleOf } from "../state/data";
+import { scaleOf } from "../state/data";
 import { numberSteps } from "../state/followers";
 import { hover, place, theme, update } from "../state/store";
 import { FunctionPanel } from "./panel";
@@ -69,7 +69,8 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
           width={width}
           height={drawn.length * pitch}
           style={{ top: `${first * pitch}px` }}
-          inputs={[series, places, first, drawn.length, pitch, change, axis, theme.value, ...range.value]}
+          inputs={[series, places, first, drawn.length, pitch, change, axis, theme.value]}
+          steps
           paint={(raster, box, w, ratio) => {
             const style = { change, axis, pixels: pixelsOf(theme.value) };
             drawn.forEach((own, at) => {

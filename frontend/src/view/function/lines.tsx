@@ -40,7 +40,8 @@ function Plot({ own, width, height }: { own: Spot; width: number; height: number
             label={`${CHANGE_TITLES[change]} change of ${placeText(own)} over steps. At step ${formatCount(cursor.value)}: ${words}`}
             width={width}
             height={height + 4}
-            inputs={[list, own.id, change, bold, theme.value, ...range.value]}
+            inputs={[list, own.id, change, bold, theme.value]}
+            steps
             draw={(context, w, _h, ratio) => {
               context.setTransform(ratio, 0, 0, ratio, 0, 0);
               const trends = list.map(({ run, series }) => ({

@@ -13,7 +13,7 @@ import { Canvas, useSize } from "../shared/canvas";
 import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
 import { cursor } from "../state/cursor";
-import { cellsOf, layerIn, type Run, range, scaleOf, shownRuns } from "../state/data";
+import { cellsOf, layerIn, type Run, scaleOf, shownRuns } from "../state/data";
 import { theme } from "../state/store";
 import { Barcodes } from "./barcodes";
 
@@ -116,7 +116,8 @@ export function DeltaLines({ layer, channel, run }: Props) {
               label={`Relative delta of channel ${channel} over steps in ${found.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
               width={width}
               height={HEIGHT + 2}
-              inputs={[lines, theme.value, ...range.value]}
+              inputs={[lines, theme.value]}
+              steps
               draw={(context, w, _h, ratio) => {
                 context.setTransform(ratio, 0, 0, ratio, 0, 0);
                 drawLines(context, scaleOf(w), HEIGHT, lines, span, theme.value);

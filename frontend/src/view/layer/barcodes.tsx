@@ -4,7 +4,7 @@ import { drawCells } from "../../draw/heatmap";
 import { pixelsOf } from "../../draw/palette";
 import type { Cells } from "../../model/cells";
 import { RasterCanvas } from "../shared/canvas";
-import { range, scaleOf } from "../state/data";
+import { scaleOf } from "../state/data";
 import { theme } from "../state/store";
 
 const HEIGHT = 14;
@@ -30,7 +30,8 @@ export function Barcodes({ codes, height, width }: Props) {
       label={codes.map(({ label }) => label).join(". ")}
       width={width}
       height={codes.length * height}
-      inputs={[codes.length, ...shown, theme.value, ...range.value]}
+      inputs={[codes.length, ...shown, theme.value]}
+      steps
       paint={(raster, box, w, ratio) => {
         codes.forEach(({ cells, channel }, i) => {
           const y = Math.round((i * height + (height - HEIGHT) / 2) * ratio);

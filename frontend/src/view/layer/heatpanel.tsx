@@ -16,7 +16,7 @@ import { startDrag, ZoomBox } from "../shared/drag";
 import { differencesText, sharesText } from "../shared/words";
 import { baselineRun } from "../state/baseline";
 import { cursor, setStep } from "../state/cursor";
-import { type Run, range, scaleOf } from "../state/data";
+import { type Run, scaleOf } from "../state/data";
 import { dotStep } from "../state/followers";
 import { hover, mode, rowZoom, theme, update } from "../state/store";
 import { Flags } from "./flags";
@@ -45,7 +45,8 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
       label={label}
       width={width}
       height={58}
-      inputs={[cells, theme.value, ...range.value]}
+      inputs={[cells, theme.value]}
+      steps
       paint={(raster, box, w) =>
         drawStrip(raster, box, series, scaleOf(w), cells.header.threshold, pixelsOf(theme.value))
       }

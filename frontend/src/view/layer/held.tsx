@@ -14,7 +14,7 @@ import { Canvas, useSize } from "../shared/canvas";
 import { Crosshair } from "../shared/crosshair";
 import { listViolations } from "../state/actions";
 import { cursor, setStep } from "../state/cursor";
-import { range, scaleOf } from "../state/data";
+import { scaleOf } from "../state/data";
 import { numberSteps } from "../state/followers";
 import { theme } from "../state/store";
 
@@ -65,7 +65,8 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
               label={`Share of the weights of channel ${answer.channel} that the masks let through at step ${formatCount(cursor.value)}: ${words(cursor.value)}`}
               width={width}
               height={HEIGHT + 2}
-              inputs={[answer, theme.value, ...range.value]}
+              inputs={[answer, theme.value]}
+              steps
               draw={(context, w, _h, ratio) => {
                 context.setTransform(ratio, 0, 0, ratio, 0, 0);
                 const lines = [toLine(answer, "kept"), toLine(answer, "trainable")];

@@ -1,5 +1,7 @@
 /** The same layer in the other runs, small. */
 
+import { drawParts } from "../../draw/heatmap";
+import { pixelsOf } from "../../draw/palette";
 import { type Cells, seriesOf } from "../../model/cells";
 import { formatCount, formatShare } from "../../model/format";
 import { formatOverlap, pairOf, pairTexts } from "../../model/overlap";
@@ -9,14 +11,13 @@ import type { OverlapAnswer } from "../../wire/types";
 import { askOverlap } from "../compare/overlaps";
 import { MOST_RUNS } from "../compare/pair";
 import { Marker, RunName, Skeleton } from "../shared/bits";
-import { useSize } from "../shared/canvas";
-import { CellsCanvas } from "../shared/cellscanvas";
+import { RasterCanvas, useSize } from "../shared/canvas";
 import { Crosshairs } from "../shared/crosshair";
 import { largest, sharesText } from "../shared/words";
 import { cursor } from "../state/cursor";
-import { cellsOf, layerIn, type Run, shownRuns } from "../state/data";
+import { cellsOf, layerIn, type Run, scaleOf, shownRuns } from "../state/data";
 import { numberSteps } from "../state/followers";
-import { mode, unit, update } from "../state/store";
+import { mode, theme, unit, update } from "../state/store";
 import { allRows } from "./roworder";
 
 const HEIGHT = 72;
@@ -60,7 +61,6 @@ function Largest({ cells }: { cells: Cells | null }) {
 
 function Thumbnail({ run, layer, overlap, width }: ThumbProps) {
   const { value: cells, error } = cellsOf(run.name, layer);
-  const rows = cells ? allRows(run, layer, cells) : null;
   return (
     <button
       type="button"
@@ -77,18 +77,37 @@ function Thumbnail({ run, layer, overlap, width }: ThumbProps) {
       <div class="thumb-plot" style={{ height: `${HEIGHT}px` }}>
         {error && !cells ? <span class="sub">{error}</span> : null}
         {!cells && !error ? <Skeleton height={HEIGHT} /> : null}
-        {cells && rows && rows.length > 0 ? (
-          <CellsCanvas
-            label={`${run.name} at step ${formatCount(cursor.value)}: ${sharesText(readAt(seriesOf(cells), cursor.value))}`}
-            cells={cells}
-            rows={rows}
-            mode={mode.value}
-            width={width}
-            height={HEIGHT}
-          />
-        ) : null}
       </div>
     </button>
+  );
+}
+
+/** The pictures of all thumbnails: a canvas for each would be a layer that every frame has to compose. */
+function Pictures({ runs, layer, width }: { runs: readonly Run[]; layer: string; width: number }) {
+  const found = runs.map((run) => {
+    const { value: cells } = cellsOf(run.name, layer);
+    return { run, cells, rows: cells && allRows(run, layer, cells) };
+  });
+  const label = found.flatMap(({ run, cells }) =>
+    cells ? `${run.name}: ${sharesText(readAt(seriesOf(cells), cursor.value))}` : [],
+  );
+  return (
+    <RasterCanvas
+      class="thumb-pictures"
+      label={`At step ${formatCount(cursor.value)}, ${label.join(". ")}`}
+      width={runs.length * (width + GAP) - GAP}
+      height={HEIGHT}
+      inputs={[layer, mode.value, theme.value, runs.length, ...found.flatMap(({ cells, rows }) => [cells, rows])]}
+      steps
+      paint={function* (raster, box, _, ratio) {
+        for (const [at, { cells, rows }] of found.entries()) {
+          if (!cells || !rows?.length) continue;
+          const place = { ...box, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
+          const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+          yield* drawParts(raster, place, cells, rows, scaleOf(width), style);
+        }
+      }}
+    />
   );
 }
 
@@ -104,6 +123,7 @@ export function Thumbnails({ layer, run }: { layer: string; run: Run }) {
       {others.map((other) => (
         <Thumbnail key={other.name} run={other} layer={layer} overlap={overlapTo(value, run, other)} width={width} />
       ))}
+      <Pictures runs={others} layer={layer} width={width} />
       <Crosshairs width={width} pitch={width + GAP} count={others.length} height={HEIGHT} />
     </div>
   );

@@ -11,7 +11,7 @@ import { type Scale, toStep } from "../../model/scale";
 import { columnAt, readAt, violations } from "../../model/series";
 import { Failure } from "../shared/bits";
 import { RasterCanvas } from "../shared/canvas";
-import { startDrag, ZoomBox } from "../shared/drag";
+import { startDrag } from "../shared/drag";
 import { sharesText } from "../shared/words";
 import { openLayer } from "../state/actions";
 import { against, apartText } from "../state/baseline";
@@ -84,7 +84,6 @@ function Strips({ run, layout, window, width }: Props) {
   const last = useRef<Last | null>(null);
   const { value: whole, error } = overviewOf(run.name);
   const overview = finestOf(run.name);
-  const scale = scaleOf(width);
   if (!whole || !overview) return error ? <Failure text={error} /> : null;
   const base = against(run);
   const drawn = { whole, overview, base: base && finestOf(base.name) };
@@ -93,7 +92,7 @@ function Strips({ run, layout, window, width }: Props) {
   const values = sharesText(total ? readAt(total, spokenStep.value) : null);
   const label = `${run.name} at step ${formatCount(spokenStep.value)}: ${base ? `${apartText(run, base)}. ` : ""}${values}`;
   if (base && !drawn.base) return null;
-  const inputs = [overview, drawn.base, base && measure.value, layout, theme.value, range.value[0], range.value[1]];
+  const inputs = [overview, drawn.base, base && measure.value, layout, theme.value];
   return (
     <RasterCanvas
       class="strips"
@@ -102,11 +101,13 @@ function Strips({ run, layout, window, width }: Props) {
       height={window.bottom - window.top}
       style={{ top: `${window.top}px` }}
       inputs={[window, ...inputs]}
-      paint={(raster, _, __, ratio) => {
-        for (const place of carry(raster, last.current, { inputs, window }, ratio)) {
-          paint(raster, place, drawn, window, scale, ratio);
+      steps
+      paint={(raster, _, w, ratio) => {
+        const next = { inputs: [...inputs, range.value], window };
+        for (const place of carry(raster, last.current, next, ratio)) {
+          paint(raster, place, drawn, window, scaleOf(w), ratio);
         }
-        last.current = { inputs, window, raster };
+        last.current = { ...next, raster };
       }}
     />
   );
@@ -134,11 +135,10 @@ function snap(run: Run, step: number): number {
 
 export function RunColumn(props: Props) {
   const { run, layout, width } = props;
-  const scale = scaleOf(width);
   const where = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
-    return { step: snap(run, toStep(scale, x)), place: placeAt(layout, event.clientY - box.top) };
+    return { step: snap(run, toStep(scaleOf(width), x)), place: placeAt(layout, event.clientY - box.top) };
   };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
@@ -171,7 +171,6 @@ export function RunColumn(props: Props) {
         <>
           <Strips {...props} />
           <Outline {...props} />
-          <ZoomBox width={width} />
         </>
       ) : null}
     </div>

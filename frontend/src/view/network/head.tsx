@@ -12,9 +12,9 @@ import { largest, sharesText } from "../shared/words";
 import { listViolations } from "../state/actions";
 import { against, apart } from "../state/baseline";
 import { readStep } from "../state/cursor";
-import { overviewOf, type Run, range, rows, scaleOf, sparse, violatedIn } from "../state/data";
+import { fullRange, overviewOf, type Run, rows, sparse, violatedIn } from "../state/data";
 import { overviewAt } from "../state/detail";
-import { numberSteps, spokenStep } from "../state/followers";
+import { axisZooms, numberSteps, spokenStep } from "../state/followers";
 import { inSight } from "../state/sight";
 import { measure } from "../state/store";
 
@@ -33,21 +33,31 @@ function placeTicks(ticks: readonly number[], scale: Scale, pill: [number, numbe
   });
 }
 
+interface AxisProps {
+  width: number;
+  pill: boolean;
+  /** Of ticks, about. */
+  count?: number;
+  /** Among others that are beside it. */
+  place?: number;
+}
+
 /** Round ticks under a strip, and the cursor's step as a pill. */
-export function Axis({ width, pill, count }: { width: number; pill: boolean; count?: number }) {
-  const scale = scaleOf(width);
+export function Axis({ width, pill, count, place = 0 }: AxisProps) {
+  const [from, to] = axisZooms[place & 1].value ?? fullRange.value;
+  const scale = { from, to, width };
   // Without a pill nothing of it depends on the step under the pointer.
   const at = pill ? toPixel(scale, readStep.value) : -1;
   const text = pill ? formatCount(readStep.value) : "";
   const half = (text.length * LETTER) / 2 + 8;
   const middle = Math.min(Math.max(at, half), width - half + 6);
   const inside = at >= 0 && at <= width;
-  const ticks = stepTicks(range.value[0], range.value[1], count ?? Math.max(2, Math.floor(width / 33)));
+  const ticks = stepTicks(from, to, count ?? Math.max(2, Math.floor(width / 33)));
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
-      {placeTicks(ticks, scale, inside ? [middle - half, middle + half] : null).map((place) => (
-        <span key={place.tick} class="tick" style={{ left: `${place.middle}px` }}>
-          {formatShort(place.tick)}
+      {placeTicks(ticks, scale, inside ? [middle - half, middle + half] : null).map(({ tick, middle: x }) => (
+        <span key={tick} class="tick" style={{ left: `${x}px` }}>
+          {formatShort(tick)}
         </span>
       ))}
       {inside ? (
@@ -154,7 +164,7 @@ export function RunHead({ run, width, place }: HeadProps) {
       {inSight(run.name) ? (
         <>
           <Now run={run} width={width} step={numberSteps[place & 1].value} />
-          <Axis width={width} pill={place === 0} />
+          <Axis width={width} pill={place === 0} place={place} />
         </>
       ) : null}
     </div>

@@ -9,6 +9,7 @@ import { LEGEND, STATE_TITLES } from "../../model/states";
 import { DataTable, Skeleton, TableButton } from "../shared/bits";
 import { useSize } from "../shared/canvas";
 import { Crosshairs } from "../shared/crosshair";
+import { ZoomBoxes } from "../shared/drag";
 import { pastText, weightsText } from "../shared/words";
 import { apart, baselineRun, differs } from "../state/baseline";
 import { cursor } from "../state/cursor";
@@ -38,6 +39,14 @@ function Body({ layout, block, height }: BodyProps) {
   const column = columnWidth.value;
   const [first, end] = sight.value;
   const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
+  const pictures = {
+    width: column - GAP,
+    pitch: column,
+    count: end - first,
+    left: NAME_WIDTH + first * column,
+    top: window.top,
+    height: window.bottom - window.top,
+  };
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
@@ -46,14 +55,8 @@ function Body({ layout, block, height }: BodyProps) {
         <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
-      <Crosshairs
-        width={column - GAP}
-        pitch={column}
-        count={end - first}
-        left={NAME_WIDTH + first * column}
-        top={window.top}
-        height={window.bottom - window.top}
-      />
+      <Crosshairs {...pictures} />
+      <ZoomBoxes {...pictures} />
     </div>
   );
 }

@@ -1,7 +1,9 @@
 /** A canvas at device resolution that redraws when its inputs or its size change. */
 
+import { effect } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Box, makeRaster, putRaster, type Raster } from "../../draw/raster";
+import { range } from "../state/data";
 import { later, never } from "../state/later";
 import type { Style } from "./bits";
 
@@ -37,6 +39,16 @@ export function useSize<E extends HTMLElement>() {
   return { ref, size };
 }
 
+/** Calls back at each change of the steps in sight; what it gives ends that. */
+const onZoom = (callback: () => void) => {
+  let known: unknown;
+  return effect(() => {
+    const now = range.value;
+    if (known && known !== now) callback();
+    known = now;
+  });
+};
+
 interface CanvasProps {
   /** A sentence that says what the picture shows. */
   label: string;
@@ -45,17 +57,20 @@ interface CanvasProps {
   whole?: boolean;
   /** The picture is drawn again when one of these changes. */
   inputs: readonly unknown[];
+  /** Whether x is steps: zooming draws the picture again, and renders nothing for it. */
+  steps?: boolean;
   width: number;
   height: number;
   style?: Style;
   class?: string;
 }
 
-export function Canvas({ label, draw, whole, inputs, width, height, style, ...rest }: CanvasProps) {
+export function Canvas({ label, draw, whole, inputs, steps, width, height, style, ...rest }: CanvasProps) {
   const ref = useRef<HTMLCanvasElement>(null);
   const ratio = window.devicePixelRatio || 1;
   const place = `${style?.top} ${width} ${height} ${ratio}`;
   const last = useRef("");
+  const again = useRef(() => {});
   useLayoutEffect(() => {
     const canvas = ref.current;
     const context = canvas?.getContext("2d");
@@ -73,9 +88,13 @@ export function Canvas({ label, draw, whole, inputs, width, height, style, ...re
       }
       return !parts.next().done;
     };
-    never(canvas);
     // Where a picture is, it can stay for some frames.
-    if (place === last.current) later(canvas, redraw);
+    again.current = () => {
+      parts = null;
+      later(canvas, redraw);
+    };
+    never(canvas);
+    if (place === last.current) again.current();
     else while (redraw());
     last.current = place;
   }, [place, ...inputs]);
@@ -83,6 +102,7 @@ export function Canvas({ label, draw, whole, inputs, width, height, style, ...re
     const canvas = ref.current;
     return () => never(canvas);
   }, []);
+  useLayoutEffect(() => (steps ? onZoom(() => again.current()) : undefined), [steps]);
   return (
     <canvas
       ref={ref}

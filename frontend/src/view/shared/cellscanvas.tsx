@@ -6,7 +6,7 @@ import { pixelsOf } from "../../draw/palette";
 import { differenceStyle } from "../../draw/versus";
 import type { Cells } from "../../model/cells";
 import type { Mode } from "../../model/hash";
-import { range, scaleOf } from "../state/data";
+import { scaleOf } from "../state/data";
 import { theme } from "../state/store";
 import { RasterCanvas } from "./canvas";
 
@@ -31,7 +31,8 @@ export function CellsCanvas({ label, cells, rows, mode, differences, alive, widt
       label={label}
       width={width}
       height={height}
-      inputs={[cells, rows, mode, theme.value, alive?.join(), ...range.value]}
+      inputs={[cells, rows, mode, theme.value, alive?.join()]}
+      steps
       paint={function* (raster, box, w) {
         const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
         const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;

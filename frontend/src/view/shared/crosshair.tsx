@@ -22,7 +22,7 @@ export function Crosshair({ width, height }: Props) {
   return moved && <i class="crosshair" style={{ transform: moved, ...(height && { height: `${height}px` }) }} />;
 }
 
-interface RowProps {
+export interface RowProps {
   /** Of each picture. */
   width: number;
   /** From the begin of one to that of the next. */

@@ -3,8 +3,9 @@
 import { signal } from "@preact/signals";
 import type { PageState } from "../../model/hash";
 import { toPixel, toStep } from "../../model/scale";
-import { range, scaleOf } from "../state/data";
+import { scaleOf } from "../state/data";
 import { update } from "../state/store";
+import type { RowProps } from "./crosshair";
 
 /** Rows of a heatmap on the page: where they lie in the panel, and which ones they are in their order. */
 export interface RowBand {
@@ -62,7 +63,10 @@ function zoomTo({ steps, rows }: Dragged): void {
 /** Follows the pointer from a press; a press without a move stays a click. */
 export function startDrag(event: PointerEvent, width: number, band: RowBand | null = null): void {
   if (event.button !== 0) return;
-  const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  const plot = event.currentTarget as HTMLElement;
+  const box = plot.getBoundingClientRect();
+  // The browser needn't look for what lies under the pointer, and the drag goes on outside of the frame.
+  plot.setPointerCapture(event.pointerId);
   const place = (e: MouseEvent) => ({ x: e.clientX - box.left, y: e.clientY - box.top });
   const start = place(event);
   const move = (e: PointerEvent) => {
@@ -94,15 +98,36 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
   window.addEventListener("keydown", onEscape, true);
 }
 
+/** The steps of the box, as left edge and width in a picture. */
+function boxedSteps(width: number, steps: [number, number] | null): [number, number] {
+  const [a, b] = steps?.map((step) => toPixel(scaleOf(width), step)) ?? [0, width];
+  return [a, b - a];
+}
+
+/** The box in a row of pictures: one element for all of them. */
+export function ZoomBoxes({ width, pitch, count, left = 0, top = 0, height }: RowProps) {
+  const found = dragged.value;
+  if (!found?.steps || count === 0) return null;
+  const [at, wide] = boxedSteps(width, found.steps);
+  const style = {
+    "--box": `${wide}px`,
+    left: `${left + at}px`,
+    top: `${top}px`,
+    width: `${(count - 1) * pitch + wide}px`,
+    height: `${height}px`,
+    backgroundSize: `${pitch}px 100%`,
+  };
+  return <div class="zoom-boxes" style={style} />;
+}
+
 export function ZoomBox({ width, band }: { width: number; band?: RowBand }) {
   const found = dragged.value;
   if (!found || (!found.steps && !band)) return null;
-  const scale = { from: range.value[0], to: range.value[1], width };
-  const [a, b] = found.steps?.map((step) => toPixel(scale, step)) ?? [0, width];
+  const [left, wide] = boxedSteps(width, found.steps);
   const rowY = (row: number) => (band ? band.top + ((row - band.from) / band.count) * band.height : 0);
   const vertical =
     band && found.rows
       ? { top: `${rowY(found.rows[0])}px`, bottom: "auto", height: `${rowY(found.rows[1]) - rowY(found.rows[0])}px` }
       : {};
-  return <div class="zoom-box" style={{ left: `${a}px`, width: `${b - a}px`, ...vertical }} />;
+  return <div class="zoom-box" style={{ left: `${left}px`, width: `${wide}px`, ...vertical }} />;
 }

@@ -228,6 +228,11 @@ export const fullRange = computed<[number, number]>(() => {
   return [from, Math.max(from + 1, ...ends)];
 });
 
-export const range = computed<[number, number]>(() => zoom.value ?? fullRange.value);
+const sighted = computed(() => zoom.value ?? fullRange.value);
+const first = computed(() => sighted.value[0]);
+const end = computed(() => sighted.value[1]);
+
+/** The steps in sight: another list only where they are others. */
+export const range = computed<[number, number]>(() => [first.value, end.value]);
 
 export const scaleOf = (width: number): Scale => ({ from: range.value[0], to: range.value[1], width });

@@ -1,12 +1,14 @@
 /** Overviews in more detail: of a long run the part that is zoomed into. */
 
-import { computed, type ReadonlySignal, untracked } from "@preact/signals";
+import { computed, type ReadonlySignal, signal, untracked } from "@preact/signals";
 import { type Overview, readOverview } from "../../model/overview";
-import { lastAtOrBefore } from "../../model/series";
+import { columnAt, lastAtOrBefore } from "../../model/series";
 import { fetchOverview } from "../../wire/client";
 import { overviewColumns, overviewOf, overviewSize, range, shownRuns, threshold } from "./data";
 import { resource } from "./resource";
-import { zoom } from "./store";
+
+/** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
+export const askedZoom = signal<readonly [number, number] | null>(null);
 
 interface Part {
   first: number;
@@ -25,8 +27,8 @@ function around({ starts, ends }: Overview, [from, to]: readonly [number, number
 function askDetail(run: string): Part | null {
   const whole = overviewOf(run).value;
   const records = shownRuns.value.find((one) => one.name === run)?.records ?? 0;
-  if (!zoom.value || !whole || whole.starts.length === 0 || records <= whole.starts.length) return null;
-  const [first, last] = around(whole, zoom.value);
+  if (!askedZoom.value || !whole || whole.starts.length === 0 || records <= whole.starts.length) return null;
+  const [first, last] = around(whole, askedZoom.value);
   const cols = overviewColumns.value;
   return resource<Part>(
     `detail ${run}`,
@@ -59,5 +61,7 @@ export function finestOf(run: string): Overview | null {
 }
 
 /** What numbers at a step are read from. */
-export const overviewAt = (run: string, step: number): Overview | null =>
-  step >= range.value[0] && step < range.value[1] ? finestOf(run) : overviewOf(run).value;
+export function overviewAt(run: string, step: number): Overview | null {
+  const fine = finestOf(run);
+  return fine && columnAt(fine, step) >= 0 ? fine : overviewOf(run).value;
+}

@@ -1,18 +1,27 @@
-/** All styles, in the order in which they apply. */
+/** All styles, in the order in which they apply. Those of the views that are loaded apart come with them. */
 
 import audit from "./audit.css";
 import base from "./base.css";
-import compare from "./compare.css";
 import floating from "./floating.css";
 import frame from "./frame.css";
-import fn from "./function.css";
-import inspector from "./inspector.css";
-import layer from "./layer.css";
 import network from "./network.css";
 import sidebar from "./sidebar.css";
 import small from "./small.css";
 import tables from "./tables.css";
 
-export const css = [base, sidebar, frame, network, layer, inspector, tables, compare, fn, floating, audit, small].join(
-  "\n",
-);
+function sheetOf(...texts: string[]): CSSStyleSheet {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(texts.join("\n"));
+  return sheet;
+}
+
+const views = sheetOf();
+
+/** Puts the styles on the page, with a place for those of the views. */
+export function adoptStyles(): void {
+  const [before, after] = [sheetOf(base, sidebar, frame, network, tables), sheetOf(floating, audit, small)];
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, before, views, after];
+}
+
+/** Fills that place. */
+export const styleViews = (css: string): void => views.replaceSync(css);
