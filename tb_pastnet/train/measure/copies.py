@@ -20,7 +20,12 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    DELTA_NORM,
+    NONFINITE,
+    channel_statistics,
+)
 from tb_pastnet.train.measure.beside import Beside
 from tb_pastnet.train.measure.place import Place
 from tb_pastnet.train.measure.stacks import Stack
@@ -76,8 +81,9 @@ class TensorCopies:
         self._norms = [
             place.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
         ]
+        self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
         self._take = place.function(self._assign_all)
-        self._compare = place.fetch(lambda: [self._rows(self._read())[0], *beside.tensors()])
+        self._compare = place.fetch(lambda: [*self._rows(self._read())[:2], *beside.tensors()])
         self._replace = place.fetch(self._compare_and_assign)
         self._give: Callable[[], Any] | None = None
 
@@ -87,11 +93,11 @@ class TensorCopies:
 
     def compare(self, *, replace: bool) -> Floats:
         """See `Copies`."""
-        rows, *numbers = (self._replace if replace else self._compare)()
+        rows, suspect, *numbers = (self._replace if replace else self._compare)()
         self._beside.hear(numbers)
         result: Floats = np.zeros((NONFINITE + 1, rows.shape[1]), np.float32)
-        result[: CHANGED + 1] = rows[: CHANGED + 1]
-        suspects = np.flatnonzero(rows[-1])
+        result[: CHANGED + 1] = rows
+        suspects = np.flatnonzero(suspect)
         if suspects.size:
             result = self._exact(result, suspects)
             if replace:
@@ -124,23 +130,31 @@ class TensorCopies:
         with tf.control_dependencies([c.assign(value, read_value=False) for c, value in pairs]):
             return tf.constant(True)
 
-    def _rows(self, values: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """The rows of all stacks, and the norms of the current values of each."""
+    def _rows(self, values: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
+        """The rows of all stacks, which channels are suspect, and each one's current norms."""
         past = zip(self._copies, self._norms, strict=True)
         sides = [
             _Sides(_known(value), _known(copy.read_value()), known.read_value(), stack.axis)
             for stack, value, (copy, known) in zip(self._stacks, values, past, strict=True)
         ]
-        return tf.concat([one.rows() for one in sides], axis=1), [one.norm for one in sides]
+        # All channels at once from here on: what counts is how many operations there are.
+        wide = tf.float64 if any(one.norm.dtype == tf.float64 for one in sides) else tf.float32
+        rows = tf.concat([tf.cast(one.rows(), wide) for one in sides], axis=1)
+        hidden = tf.concat([one.hidden() for one in sides], 0)
+        suspect = hidden | _suspect(rows, self._tiny.astype(wide.as_numpy_dtype))
+        return tf.cast(rows, tf.float32), suspect, [one.norm for one in sides]
 
     def _compare_and_assign(self) -> list[Any]:
         values = self._read()
-        rows, norms = self._rows(values)
+        rows, suspect, norms = self._rows(values)
         # Where some channels have to be computed again, the past values are still needed.
-        suspect = tf.reduce_any(rows[-1] > 0)
-        done = tf.cond(suspect, lambda: tf.constant(True), lambda: self._assign(values, norms))
+        done = tf.cond(
+            tf.reduce_any(suspect),
+            lambda: tf.constant(True),
+            lambda: self._assign(values, norms),
+        )
         with tf.control_dependencies([done]):
-            return [tf.identity(rows), *self._beside.tensors()]
+            return [tf.identity(rows), tf.identity(suspect), *self._beside.tensors()]
 
     def _exact(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.
@@ -178,21 +192,17 @@ class _Sides:
         self.norm = _norm(current, axis)
 
     def rows(self) -> Any:
-        """Norm, past_norm, delta_norm, delta_max, changed and suspect: float32 (6, channels)."""
+        """Norm, past_norm, delta_norm, delta_max and changed: (5, channels)."""
         current, axis = self._current, self._axis
         delta = current - self._past
         differs = tf.cast(tf.not_equal(current, self._past), current.dtype)
         norms = [self.norm, self._past_norm, _norm(delta, axis)]
         largest = _reduced(tf.reduce_max, tf.abs(delta), axis)
         changed = _reduced(tf.reduce_sum, differs, axis) / axis.elements
-        # A single float32 isn't squared; a float64 has to fit in the float32 of the result.
-        squared = axis.elements > 1 or current.dtype == tf.float64
-        suspect = _suspect(norms, changed, _TINY_NORM if squared else 0.0)
-        rows = [*norms, largest, changed, tf.cast(suspect | self._hidden(), current.dtype)]
-        return tf.cast(tf.stack([_in_order(row, axis) for row in rows]), tf.float32)
+        return _in_order(tf.stack([*norms, largest, changed]), axis)
 
-    def _hidden(self) -> Any:
-        """Which channels have a norm of 0, and an element that isn't 0."""
+    def hidden(self) -> Any:
+        """Which channels have a norm of 0, and an element that isn't 0: bool (channels,)."""
         zero = tf.equal(tf.minimum(self.norm, self._past_norm), 0)
 
         def look() -> Any:
@@ -200,7 +210,8 @@ class _Sides:
             return now | _hidden(self._past, self._past_norm, self._axis)
 
         # Of each stack alone: one channel of zeros shouldn't let all weights be looked at.
-        return tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
+        found = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
+        return _in_order(found[tf.newaxis], self._axis)[0]
 
 
 def _norm_now(stack: Stack) -> Any:
@@ -229,13 +240,21 @@ def _over(axis: ChannelAxis) -> list[int]:
     return [number + 1 for number in range(len(axis.view)) if number not in axis.axes]
 
 
-def _suspect(norms: Sequence[Any], changed: Any, tiny: float) -> Any:
+def _tiny(stack: Stack) -> float:
+    """The norm below which squares may have vanished."""
+    # A single float32 isn't squared; a float64 has to fit in the float32 of the result.
+    squared = stack.axis.elements > 1 or stack.variables[0].dtype == tf.float64
+    return _TINY_NORM if squared else 0.0
+
+
+def _suspect(rows: Any, tiny: Floats) -> Any:
     """Channels whose squares may have overflown or vanished, or that hold NaN or infinity."""
+    *norms, _, changed = tf.unstack(rows)
     # Not by comparing: TensorFlow's optimizer turns not (x < y) into x >= y, wrong for NaN.
     suspect = ~tf.math.is_finite(tf.cast(tf.add_n(norms), tf.float32))
     for norm in norms:
         suspect |= (norm > 0) & (norm < tiny)
-    return suspect | ((norms[2] == 0) & (changed > 0))
+    return suspect | ((norms[DELTA_NORM] == 0) & (changed > 0))
 
 
 def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
@@ -246,8 +265,9 @@ def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
     return tf.equal(norm, 0) & tf.reshape(found, tf.shape(norm))
 
 
-def _in_order(row: Any, axis: ChannelAxis) -> Any:
+def _in_order(rows: Any, axis: ChannelAxis) -> Any:
+    """(rows, members, *channel axes) to (rows, channels)."""
     ranks = np.argsort(np.argsort(axis.axes)).tolist()
     if ranks != sorted(ranks):
-        row = tf.transpose(row, [0, *(rank + 1 for rank in ranks)])
-    return tf.reshape(row, [-1])
+        rows = tf.transpose(rows, [0, 1, *(rank + 2 for rank in ranks)])
+    return tf.reshape(rows, [rows.shape[0], -1])
