@@ -155,6 +155,10 @@ def test_filters_ticks_zoom_drill_badge_and_threshold(tab: Tab) -> None:
     assert found["hover"]["pill"][0] in found["hover"]["tip"][0]
     assert found["zoomed"] != found["reset"]
     assert found["zoomStep"] is False  # a drag is no click
+    # Where one column was dragged over, each has the box.
+    assert found["box"] == pytest.approx(
+        {"boxes": STORY_RUNS, "from": 0.25, "share": 0.25}, abs=0.02
+    )
     assert found["drilled"] == ["conv1"]
     assert found["up"] == 1
     assert found["badge"]["title"] == ["Channel 0"]

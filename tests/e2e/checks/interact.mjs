@@ -44,6 +44,14 @@ export async function interact({ base, newPage }) {
   await page.mouse.move(column.x + column.width * 0.25, y);
   await page.mouse.down();
   await page.mouse.move(column.x + column.width * 0.5, y, { steps: 4 });
+  // One box that repeats: as often as there are columns, each from a quarter of it to its half.
+  found.box = await frame.$eval(".zoom-boxes", (all) => {
+    const column = document.querySelector(".run-column").getBoundingClientRect();
+    const { left, width } = all.getBoundingClientRect();
+    const { backgroundSize } = getComputedStyle(all);
+    const [pitch, wide] = [backgroundSize, all.style.getPropertyValue("--box")].map(Number.parseFloat);
+    return { boxes: (width - wide) / pitch + 1, from: (left - column.left) / column.width, share: wide / column.width };
+  });
   await page.mouse.up();
   await idle(frame);
   found.zoomed = await text(frame, ".run-head .tick");
