@@ -65,14 +65,16 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
   if (event.button !== 0) return;
   const plot = event.currentTarget as HTMLElement;
   const box = plot.getBoundingClientRect();
-  // The browser needn't look for what lies under the pointer, and the drag goes on outside of the frame.
-  plot.setPointerCapture(event.pointerId);
   const place = (e: MouseEvent) => ({ x: e.clientX - box.left, y: e.clientY - box.top });
   const start = place(event);
   const move = (e: PointerEvent) => {
     const now = place(e);
     const far = Math.max(Math.abs(now.x - start.x), band ? Math.abs(now.y - start.y) : 0);
-    if (dragged.peek() === null && far < THRESHOLD) return;
+    if (dragged.peek() === null) {
+      if (far < THRESHOLD) return;
+      // It goes on outside of the frame. Not from the press on: buttons in the plot would get no click.
+      plot.setPointerCapture(event.pointerId);
+    }
     dragged.value = boxOf(start, now, width, band);
   };
   const stop = (swallow: boolean) => {
