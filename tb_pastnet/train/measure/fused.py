@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,13 +54,17 @@ class ArrayCopies:
         self._forms = [form for form in found if form is not None]
         self._beside = beside
         self._read = EAGER.function(
-            lambda: ([stack.read() for stack in self._stacks], beside.tensors())
+            lambda: [*(stack.read() for stack in self._stacks), *beside.tensors()]
         )
-        self._cuts = [
-            (number, part)
-            for number, form in enumerate(self._forms)
-            for part in form.cuts(_parts(form))
-        ]
+        # The largest first: then threads end at about the same time.
+        self._cuts = sorted(
+            (
+                (number, part)
+                for number, form in enumerate(self._forms)
+                for part in form.cuts(_parts(form))
+            ),
+            key=lambda cut: -_size(self._forms[cut[0]], cut[1]),
+        )
         self._past = [value.copy() for value in self._values()]
 
     def take(self) -> None:
@@ -93,9 +98,10 @@ class ArrayCopies:
     def _values(self) -> list[Values]:
         # Views of what TensorFlow holds: nothing is copied, and training, which goes on once they
         # are let go, doesn't have to either.
-        stacks, numbers = self._read()
-        self._beside.hear(numbers)
-        read = zip(stacks, self._forms, strict=True)
+        found = self._read()
+        count = len(self._stacks)
+        self._beside.hear(found[count:])
+        read = zip(found[:count], self._forms, strict=True)
         return [np.asarray(memoryview(value)).reshape(form.shape) for value, form in read]
 
     def _each(self, action: Callable[[int, tuple[slice, slice]], Result]) -> list[Result]:
@@ -112,6 +118,11 @@ def _known(stack: Stack) -> bool:
 def _parts(form: Form) -> int:
     rows, columns = form.shape
     return max(1, min(processors(), rows * columns // _PIECE))
+
+
+def _size(form: Form, cut: tuple[slice, slice]) -> int:
+    lengths = zip(cut, form.shape, strict=True)
+    return prod(len(range(*part.indices(length))) for part, length in lengths)
 
 
 def _finished(rows: Rows, elements: int) -> Floats:
