@@ -16,7 +16,7 @@ from tb_pastnet.train.measure import kernels
 LONGEST_PERIOD = 4096
 """Sums for so many places at most are kept beside each other; beyond, each row is summed alone."""
 
-WIDTH = 512
+WIDTH = 128
 """Shorter periods are repeated up to about here: a loop over a few places doesn't pay."""
 
 Values = npt.NDArray[np.float32]

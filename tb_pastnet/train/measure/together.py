@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 from tb_pastnet.train.process import pid
@@ -37,8 +38,8 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
         >>> together([lambda: 1, lambda: 2])
         [1, 2]
     """
-    results: list[Any] = [None] * len(actions)
     waiting = deque(enumerate(actions))
+    done: SimpleQueue[tuple[int, Any, Exception | None]] = SimpleQueue()
 
     def work() -> None:
         while True:
@@ -46,24 +47,55 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
                 number, action = waiting.popleft()
             except IndexError:  # none is left
                 return
-            results[number] = action()
+            try:
+                done.put((number, action(), None))
+            except Exception as error:
+                done.put((number, None, error))
 
-    helpers = [_pool().submit(work) for _ in range(min(processors(), len(actions)) - 1)]
-    try:
-        work()
-    finally:
-        wait(helpers)
-    for helper in helpers:
-        helper.result()
-    return results
+    _helpers().ask(work, min(processors(), len(actions)) - 1)
+    work()
+    # Not until each helper has been here: one that isn't awake yet will find nothing to do.
+    found = sorted((done.get() for _ in actions), key=lambda one: one[0])
+    for _, _, error in found:
+        if error is not None:
+            raise error
+    return [result for _, result, _ in found]
 
 
-_POOLS: dict[int, ThreadPoolExecutor] = {}
+class _Helpers:
+    """Threads that do what they are asked for, as long as the process lives.
+
+    To ask an executor, and to hear from it, takes longer than all small variables of a network.
+    """
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._count = 0
+
+    def ask(self, work: Callable[[], None], times: int) -> None:
+        """Lets some threads do the same.
+
+        Args:
+            work: mustn't raise.
+            times: how many threads.
+        """
+        while self._count < times:
+            self._count += 1
+            Thread(target=self._serve, name="pastnet-measure", daemon=True).start()
+        for _ in range(times):
+            self._asked.put(work)
+
+    def _serve(self) -> None:
+        while True:
+            self._asked.get()()
 
 
-def _pool() -> ThreadPoolExecutor:
-    # By process: the threads of a pool don't live on in a fork.
+_HELPERS: dict[int, _Helpers] = {}
+
+
+def _helpers() -> _Helpers:
+    # By process: threads don't live on in a fork.
     here = pid()
-    if here not in _POOLS:
-        _POOLS[here] = ThreadPoolExecutor(_MOST, thread_name_prefix="pastnet-measure")
-    return _POOLS[here]
+    if here not in _HELPERS:
+        _HELPERS[here] = _Helpers()
+    return _HELPERS[here]
