@@ -50,14 +50,17 @@ def after(
     *,
     shared: bool = False,
 ) -> tuple[Seconds, Seconds]:
-    """Times what is done after a training step, by turns, beside the step before it.
+    """Times what is done after a training step, beside that step.
+
+    By turns each is done for some steps in a row, as in a training that does it at each: where
+    others come between, what it needs has left the caches. The first step of a row isn't counted.
 
     Args:
         train: the step.
-        actions: what is timed; its first time, which may compile, isn't.
+        actions: what is timed.
         pairs: rounds, each in the opposite order of the one before.
-        calls: of each in a round, whose mean counts.
-        shared: whether all actions of a round come after one step, and not each after its own:
+        calls: steps in a row that are counted, whose mean is taken.
+        shared: whether all actions of a round come after one step, and not in rows of their own:
             where steps take seconds, and weights are too many to stay in a cache.
 
     Returns:
@@ -66,14 +69,30 @@ def after(
     for action in (train, *actions):
         train()
         action()
-    times = np.zeros((2, len(actions), pairs))
+    times = np.empty((2, len(actions), pairs))
     for pair in range(pairs):
-        for _ in range(calls):
-            step = seconds(train) if shared else 0.0
-            for at in range(len(actions))[:: -1 if pair % 2 else 1]:
-                times[0, at, pair] += step if shared else seconds(train)
-                times[1, at, pair] += seconds(actions[at])
-    return times[0] / calls, times[1] / calls
+        order = range(len(actions))[:: -1 if pair % 2 else 1]
+        if shared:
+            times[0, :, pair] = seconds(train)
+            for at in order:
+                times[1, at, pair] = seconds(actions[at])
+        else:
+            for at in order:
+                times[:, at, pair] = in_a_row(train, actions[at], calls)
+    return times[0], times[1]
+
+
+def in_a_row(train: Action, action: Action, calls: int) -> Seconds:
+    """What a step takes, and what is done after it: float64 (2,), the means.
+
+    Args:
+        train: the step.
+        action: what is done after each.
+        calls: how many steps are counted, after one that isn't.
+    """
+    row = [(seconds(train), seconds(action)) for _ in range(1 + calls)]
+    counted: Seconds = np.array(row[1:])
+    return np.asarray(counted.mean(axis=0))
 
 
 def spread(values: Seconds, form: str = ".3f") -> str:

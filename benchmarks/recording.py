@@ -1,10 +1,11 @@
 """What a logged step costs, of us and of every peer, as a share of a training step.
 
 A training step is that of an own compiled loop: forward, backward, Adam. Logged are all variables,
-with all our statistics. What is done to log a step is timed after one, by turns with the other
-ways: median and quartiles of the pairs of both. Our records leave the training thread for a queue;
-what the thread behind it takes of a processor is a row of its own. The limit is what it takes to
-stream 12 bytes a weight: current and past are read, past is written.
+with all our statistics. What is done to log a step is timed after one, in rows of some steps that
+are all logged in the same way, by turns with the other ways: median and quartiles of the rounds.
+Our records leave the training thread for a queue; what the thread behind it takes of a processor is
+a row of its own. The limit is what it takes to stream 12 bytes a weight: current and past are read,
+past is written.
 
 Peers that need packages of their own run as programs in environments that are made for them (some
 gigabytes, once), against a step of their own; `--no-peers` leaves them out.
@@ -38,8 +39,8 @@ LONG = ("ResNet-50", "transformer")
 """Networks whose steps take seconds: all ways of a round are timed after one step."""
 
 LONG_PAIRS = 9
-CALLS = {"CNN": 2, "200 small variables": 5}
-"""Logged steps of each way in a round, where it isn't one."""
+CALLS = {"CNN": 3, "200 small variables": 10}
+"""Logged steps in a row of each way in a round, where it isn't one."""
 
 EVERY = 10
 
