@@ -29,21 +29,27 @@ def test_actions_take_turns_each_round_in_the_opposite_order(told):
     assert times.tolist() == [[1, 1], [2, 2]]
 
 
-def test_each_action_comes_after_a_step_of_its_own(told):
+def test_each_action_comes_after_steps_of_its_own(told):
     ran, action = told
     steps, spent = _pairs.after(action("step"), [action("a"), action("bb")], pairs=2)
-    warm = ["step", "step", "step", "a", "step", "bb"]
-    assert ran == [*warm, "step", "a", "step", "bb", "step", "bb", "step", "a"]
+    warm, a, bb = ["step", "step", "step", "a", "step", "bb"], ["step", "a"], ["step", "bb"]
+    assert ran == [*warm, *a, *a, *bb, *bb, *bb, *bb, *a, *a]
     assert steps.tolist() == [[4, 4], [4, 4]]
     assert spent.tolist() == [[1, 1], [2, 2]]
 
 
-def test_a_step_may_be_shared_and_calls_are_averaged(told):
+def test_of_a_row_the_first_is_not_counted_and_the_others_are_averaged(told):
+    _, action = told
+    actions = iter([action("a long one"), action("a"), action("ccc")])
+    assert _pairs.in_a_row(action("step"), lambda: next(actions)(), calls=2).tolist() == [4, 2]
+
+
+def test_a_step_may_be_shared(told):
     ran, action = told
     actions = [action("a"), action("bb")]
-    steps, spent = _pairs.after(action("step"), actions, pairs=1, calls=2, shared=True)
-    assert ran[-6:] == ["step", "a", "bb"] * 2
-    assert (steps.tolist(), spent.tolist()) == ([[4], [4]], [[1], [2]])
+    steps, spent = _pairs.after(action("step"), actions, pairs=2, calls=7, shared=True)
+    assert ran[-6:] == ["step", "a", "bb", "step", "bb", "a"]
+    assert (steps.tolist(), spent.tolist()) == ([[4, 4], [4, 4]], [[1, 1], [2, 2]])
 
 
 def test_an_exponent_is_the_slope_of_the_logarithms():
