@@ -36,5 +36,7 @@ def gzipped(body: bytes) -> bytes:
         packed = stream.compress(body[max(end - _PIECE, 0) : end])
         return packed + stream.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
 
+    pieces = in_threads(deflated, ends)
+    # While they are deflated.
     tail = _TAIL.pack(zlib.crc32(body), len(body) & 0xFFFFFFFF)
-    return b"".join([_HEAD, *in_threads(deflated, ends), tail])
+    return b"".join([_HEAD, *pieces, tail])

@@ -14,7 +14,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.block import ROWS
 from tb_pastnet.core.description import Variable
 from tb_pastnet.core.quantize import Codes, dequantize
-from tb_pastnet.core.statistics import DELTA_MAX, KEPT, TRAINABLE
+from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT, TRAINABLE
 from tb_pastnet.serve.store.marks import Marks, find_marks, join_marks, pruned_weights
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.series import Series
@@ -31,6 +31,9 @@ _RATE_FACTOR = 1.5
 
 MOVING_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
 """The statistics that a movement is made from; only its marks look at the largest change."""
+
+AUDITED_ROWS = tuple(row for row in MOVING_ROWS if row != CHANGED)
+"""The same where the writer itself looked for held weights that moved: nothing is marked."""
 
 MOST_EVENTS = 256
 """Events of a layer that are told."""

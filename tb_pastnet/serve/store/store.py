@@ -14,7 +14,7 @@ from tb_pastnet.serve.store.catalog import Catalog, Librarian
 from tb_pastnet.serve.store.function import FunctionSeries, make_function, most_events
 from tb_pastnet.serve.store.held import Held
 from tb_pastnet.serve.store.mask_store import MasksInForce, MaskStore
-from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, events, make_movement
+from tb_pastnet.serve.store.movement import AUDITED_ROWS, Movement, events, make_movement
 from tb_pastnet.serve.store.provided import ProvidedSource
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import EVERYTHING, Needs, Series, make_series
@@ -141,8 +141,8 @@ class Store:
 
         def make() -> tuple[Movement, int]:
             commanded = self.held(caller, run).commanded(variable)
-            # Where the writer looked for held weights that moved, no marks need the largest change.
-            needs = Needs(MOVING_ROWS) if commanded is None else EVERYTHING
+            # Marks look at the largest change, too.
+            needs = Needs(AUDITED_ROWS) if commanded is None else EVERYTHING
             records = self._read_one(caller, run, variable, needs)
             made = make_movement(records, run.variables[variable], commanded, each=in_threads)
             made = replace(made, events=tuple(events(records)))

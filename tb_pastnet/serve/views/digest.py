@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from tb_pastnet.core import pooling, states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.statistics import CHANGED
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import MOVING_ROWS, Movement, make_movement
+from tb_pastnet.serve.store.movement import AUDITED_ROWS, MOVING_ROWS, Movement, make_movement
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.series import Needs, Series
@@ -152,7 +151,7 @@ def _read(
     """Reads variables, the first one before the others: it may know more steps than the run."""
     held = store.held(caller, run)
     audited = all(held.commanded(one) is None for one in variables[:1])
-    rows = tuple(row for row in MOVING_ROWS if not (audited and row == CHANGED))
+    rows = AUDITED_ROWS if audited else MOVING_ROWS
     series = [*store.each(caller, run, variables[:1], lambda _, found: found, Needs(rows))]
     steps = np.union1d(run.axis.steps, series[0].steps) if series else run.axis.steps
     part = part.among(steps)
