@@ -1,6 +1,6 @@
 /** The overview of one run: a series per layer, and sums over groups on demand. */
 
-import { type Container, numbers, section } from "../wire/container";
+import { type Container, numbers, type Section, section } from "../wire/container";
 import type { Account, Note, OverviewHeader } from "../wire/types";
 import { addSeries, axisEnd, type Series } from "./series";
 import { STATES } from "./states";
@@ -15,6 +15,8 @@ export interface Overview {
   notes: Note[];
   /** By layer; views into the answer, made when asked for. */
   series: { get(layer: string): Series | undefined };
+  /** Of all layers together; null where the server doesn't tell. */
+  total: Series | null;
   starts: Float64Array;
   ends: Float64Array;
   end: number;
@@ -26,40 +28,46 @@ export interface Overview {
   sparse: boolean;
 }
 
+type Axis = Pick<Series, "starts" | "ends" | "end">;
+
+/** Reads some columns of layers, or with a prefix those of all layers together. */
+function readSeries(
+  container: Container<OverviewHeader>,
+  axis: Axis,
+  prefix: string,
+  l: number,
+  prunable: number,
+): Series {
+  const k = axis.starts.length;
+  const part = <S extends Uint32Array | Float64Array>(name: string, Kind: new (values: Section) => S, each = 1): S =>
+    numbers(container, prefix + name, Kind, l * k * each, (l + 1) * k * each);
+  const counts = part("counts", Uint32Array, STATES);
+  return {
+    ...axis,
+    counts,
+    violated: part("violated", Uint32Array),
+    nonfinite: part("nonfinite", Uint32Array),
+    meanDelta: section(container, `${prefix}mean_delta`, Float32Array).subarray(l * k, (l + 1) * k),
+    channels: counts.subarray(0, STATES).reduce((sum, count) => sum + count, 0),
+    pruned: container.sections.has("pruned") ? part("pruned", Float64Array) : null,
+    prunable,
+  };
+}
+
 export function readOverview(container: Container<OverviewHeader>): Overview {
   const { header } = container;
   const starts = section(container, "first_steps", Float64Array);
   const ends = section(container, "steps", Float64Array);
-  const counts = numbers(container, "counts", Uint32Array);
-  const violated = numbers(container, "violated", Uint32Array);
-  const nonfinite = numbers(container, "nonfinite", Uint32Array);
-  const meanDelta = section(container, "mean_delta", Float32Array);
-  const pruned = container.sections.has("pruned") ? numbers(container, "pruned", Float64Array) : null;
-  const k = starts.length;
-  const end = axisEnd(starts, ends);
+  const axis = { starts, ends, end: axisEnd(starts, ends) };
   const places = new Map(header.layers.map((layer, l) => [layer, l]));
+  const prunable = header.prunable ?? [];
   const made: (Series | undefined)[] = [];
-  const make = (l: number): Series => {
-    const own = counts.subarray(l * k * STATES, (l + 1) * k * STATES);
-    return {
-      starts,
-      ends,
-      end,
-      counts: own,
-      violated: violated.subarray(l * k, (l + 1) * k),
-      nonfinite: nonfinite.subarray(l * k, (l + 1) * k),
-      meanDelta: meanDelta.subarray(l * k, (l + 1) * k),
-      channels: own.subarray(0, STATES).reduce((sum, count) => sum + count, 0),
-      pruned: pruned?.subarray(l * k, (l + 1) * k) ?? null,
-      prunable: header.prunable?.[l] ?? 0,
-    };
-  };
   // 300 layers of 20 runs are many objects, few of which are ever drawn.
   const series = {
     get(layer: string): Series | undefined {
       const l = places.get(layer);
       if (l === undefined) return undefined;
-      made[l] ??= make(l);
+      made[l] ??= readSeries(container, axis, "", l, prunable[l] ?? 0);
       return made[l];
     },
   };
@@ -73,12 +81,19 @@ export function readOverview(container: Container<OverviewHeader>): Overview {
     notes: header.notes,
     violatedChannels: header.violated_channels ?? 0,
     series,
-    starts,
-    ends,
-    end,
+    total: container.sections.has("total_counts")
+      ? readSeries(
+          container,
+          axis,
+          "total_",
+          0,
+          prunable.reduce((sum, count) => sum + count, 0),
+        )
+      : null,
+    ...axis,
     learningRates: section(container, "learning_rates", Float32Array),
     wallTimes: section(container, "wall_times", Float64Array),
-    sparse: pruned?.some((count) => count > 0) ?? false,
+    sparse: container.sections.get("pruned")?.some((count) => count > 0) ?? false,
   };
 }
 
@@ -91,12 +106,9 @@ export function sumOf(overview: Overview, layers: readonly string[]): Series | n
   sums.set(overview, kept);
   let found = kept.get(layers);
   if (!found) {
-    const { layers: all } = overview;
-    if (layers !== all && layers.length === all.length && layers.every((layer, l) => layer === all[l])) {
-      return sumOf(overview, all);
-    }
-    const parts = layers.map((layer) => overview.series.get(layer)).filter((part) => part !== undefined);
-    found = { sum: parts.length > 0 ? addSeries(parts) : null };
+    const own = layers.filter((layer) => overview.accounts.has(layer));
+    if (overview.total && own.length === overview.layers.length) found = { sum: overview.total };
+    else found = { sum: own.length > 0 ? addSeries(own.map((layer) => overview.series.get(layer)!)) : null };
     kept.set(layers, found);
   }
   return found.sum;

@@ -56,15 +56,18 @@ export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
   return { header, sections };
 }
 
-/** A section of numbers of any type, as one: what draws them then meets one type of array alone. */
+/** A part of a section of numbers of any type, as one: what draws them then meets one type of array alone. */
 export function numbers<S extends Uint32Array | Float64Array>(
   container: Container<unknown>,
   name: string,
   Kind: new (values: Section) => S,
+  from = 0,
+  end?: number,
 ): S {
   const found = container.sections.get(name);
   if (!found) fail(`section '${name}'`, "none");
-  return found instanceof Kind ? found : new Kind(found);
+  const part = found.subarray(from, end);
+  return part instanceof Kind ? part : new Kind(part);
 }
 
 /** The section by name, of the type that the reader expects. */

@@ -1,1 +1,1 @@
-import("./page-D4AXON4O.js");import("./chunk-43HWSTNR.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-D4AXON4O.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-Y6OQWAVT.js");import("./chunk-Q75JF4LK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-Y6OQWAVT.js");async function t(){(await n).show(e)}export{t as render};

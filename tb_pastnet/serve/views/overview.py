@@ -18,7 +18,7 @@ from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.threads import in_threads
 from tb_pastnet.serve.views import csv_export
 from tb_pastnet.serve.views.digest import Digest, Part, digest_of
-from tb_pastnet.serve.views.rows import Row, stack
+from tb_pastnet.serve.views.rows import Row, stack, total
 
 _COUNTS = ("counts", "violated", "nonfinite", "pruned")
 
@@ -63,11 +63,12 @@ class Overview:
             "steps": self.digest.steps.astype(np.float64),
             "wall_times": _looked_up(axis.steps, axis.wall_times, self.digest.steps),
             "learning_rates": rates.astype(np.float32),
-            **stack(self.rows, len(self.digest.steps)),
-            "pruned": self._pruned(),
         }
-        for name in _COUNTS:
-            sections[name] = container.smallest(sections[name])
+        layers = {**stack(self.rows, len(self.digest.steps)), "pruned": self._pruned()}
+        sections |= layers | {f"total_{name}": sums for name, sums in total(layers).items()}
+        for name in sections:
+            if name.endswith(_COUNTS):
+                sections[name] = container.smallest(sections[name])
         return container.pack(header, sections)
 
     def _pruned(self) -> Floats:

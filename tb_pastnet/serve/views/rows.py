@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -45,3 +45,26 @@ def stack(rows: Sequence[Row], columns: int) -> dict[str, npt.NDArray[Any]]:
         field.name: np.stack([getattr(one, field.name) for one in (*rows, blank)])[:-1]
         for field in fields(Row)
     }
+
+
+def total(stacked: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """All layers together, as a reader of the rows would add them up.
+
+    Args:
+        stacked: what `stack` made, counts of weights beside it or not.
+
+    Returns:
+        Likewise, float64 and without the layers; the mean delta, float32, is that over the moving
+        channels of all of them.
+
+    Example:
+        >>> row = Row(np.ones((1, 6)), np.ones(1), np.zeros(1), np.array([0.5]))
+        >>> total(stack([row, row], 1))["mean_delta"].tolist()
+        [0.5]
+    """
+    sums = {name: rows.sum(axis=0, dtype=np.float64) for name, rows in stacked.items()}
+    moving = stacked["counts"][..., states.MOVING]
+    deltas = stacked["mean_delta"].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        mean = np.nansum(moving * deltas, axis=0) / (moving * ~np.isnan(deltas)).sum(axis=0)
+    return {**sums, "mean_delta": mean.astype(np.float32)}

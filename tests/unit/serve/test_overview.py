@@ -8,6 +8,7 @@ from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views.digest import Part
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.overview import Overview, make_overview
+from tb_pastnet.serve.views.rows import Row, stack, total
 from tests.providers import CALLER, MemoryProvider, memory_run
 
 
@@ -100,3 +101,26 @@ def test_a_run_of_which_only_the_description_is_there_is_in_the_index() -> None:
     assert run["wall_time"] == [None, None]
     _, arrays = unpack(overview(provider, 64).container())
     assert arrays["counts"].shape == (2, 0, 6)
+
+
+def test_all_layers_are_added_up() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 5), layers={"narrow": 3, "wide": 300})
+    _, arrays = unpack(overview(provider, 64).container())
+    for name in ("counts", "violated", "nonfinite", "pruned"):
+        assert np.array_equal(arrays[f"total_{name}"], arrays[name].sum(axis=0)), name
+    # Weighted by the channels that move.
+    deltas, moving = arrays["mean_delta"].astype(np.float64), arrays["counts"][..., MOVING]
+    assert moving[:, 0].tolist() == [3, 300]
+    expected = (3 * deltas[0] + 300 * deltas[1]) / 303
+    assert np.allclose(arrays["total_mean_delta"], expected, rtol=1e-6)
+
+
+def test_where_nothing_moves_there_is_no_mean() -> None:
+    counts = np.zeros((2, 6), np.uint32)
+    counts[1, MOVING] = 4
+    none = np.zeros(2, np.uint32)
+    rows = [Row(counts, none, none, np.array([np.nan, delta], np.float32)) for delta in (0.5, 0.25)]
+    assert total(stack(rows, 2))["mean_delta"].tolist()[1] == 0.375
+    assert np.isnan(total(stack(rows, 2))["mean_delta"][0])
+    assert np.isnan(total(stack([], 2))["mean_delta"]).all()
