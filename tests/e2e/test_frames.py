@@ -22,4 +22,7 @@ def test_each_view_fits_a_notebook_and_a_narrow_window(tab: Tab) -> None:
         if "layer" in name:
             assert min(seen["plots"]) > 300
         if "network" in name:
-            assert len(seen["plots"]) == STORY_RUNS + 1
+            # One of all strips that are in sight, one of the dots.
+            assert len(seen["plots"]) == 2
+            assert seen["plots"][0] >= 92 * seen["columns"] - 10
+            assert 1 <= seen["columns"] <= STORY_RUNS

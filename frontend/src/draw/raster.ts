@@ -22,13 +22,20 @@ export function makeRaster(width: number, height: number, ratio: number): Raster
   return { data: new Uint32Array(width * height), width, height, ratio: Math.max(1, Math.round(ratio)) };
 }
 
-/** Copies what an equally wide picture has `shift` pixels further down. */
-export function carryRows(raster: Raster, last: Raster, shift: number): void {
-  const from = Math.max(0, shift);
-  const until = Math.min(last.height, shift + raster.height);
-  if (from >= until) return;
-  const { width } = raster;
-  raster.data.set(last.data.subarray(from * width, until * width), (from - shift) * width);
+/** Copies the columns of pixels from `lastX` on of an earlier picture to `x`, from `shift` pixels further down. */
+export function carryColumns(
+  raster: Raster,
+  x: number,
+  width: number,
+  last: Raster,
+  lastX: number,
+  shift: number,
+): void {
+  const until = Math.min(raster.height, last.height - shift);
+  for (let y = Math.max(0, -shift); y < until; y++) {
+    const from = (y + shift) * last.width + lastX;
+    raster.data.set(last.data.subarray(from, from + width), y * raster.width + x);
+  }
 }
 
 /** Puts the raster at the canvas's origin; transparent pixels replace what was there. */

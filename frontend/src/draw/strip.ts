@@ -45,7 +45,7 @@ export function drawStrip(
       const flat = state === MOVING ? tint : pixels.states[state];
       const patterned = state === PRUNED || state === NO_DATA;
       for (; y >= until; y--, at -= raster.width) {
-        raster.data[at] = patterned ? statePixel(pixels, state, x, y, raster.ratio) : flat;
+        raster.data[at] = patterned ? statePixel(pixels, state, dx, y, raster.ratio) : flat;
       }
     }
     if (violated) fillBox(raster, { x, y: box.y, width: 1, height: mark }, pixels.violated);

@@ -1,1 +1,1 @@
-import("./page-Y6OQWAVT.js");import("./chunk-Q75JF4LK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-Y6OQWAVT.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-ZXEVFHGZ.js");import("./chunk-DGNYNAPK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZXEVFHGZ.js");async function t(){(await n).show(e)}export{t as render};

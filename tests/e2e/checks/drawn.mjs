@@ -26,13 +26,14 @@ const strips = (frame) =>
     const x = place(document.querySelector(".net-body"));
     const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
     const found = [];
+    const canvas = document.querySelector("canvas.strips");
     document.querySelectorAll(".run-column").forEach((column, run) => {
-      const canvas = column.querySelector("canvas");
+      const left = column.offsetLeft - canvas.offsetLeft;
       for (const name of document.querySelectorAll(".net-name")) {
         const total = name.classList.contains("total");
         const top = name.offsetTop + Number.parseFloat(name.style.paddingTop) + (total ? 0 : 1) - canvas.offsetTop;
         const height = name.querySelector(".net-name-line").clientHeight - (total ? 0 : 2);
-        found.push([name.querySelector("bdi, b").textContent, runs[run], colours(canvas, x, top, height)]);
+        found.push([name.querySelector("bdi, b").textContent, runs[run], colours(canvas, left + x, top, height)]);
       }
     });
     return found;

@@ -37,6 +37,7 @@ async function fits(frame) {
         .map(({ name }) => name),
     ),
     wide: await frame.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+    columns: (await frame.$$(".strips-label")).length,
     plots: await frame.$$eval(".net canvas, .heat-plot canvas", (all) =>
       all
         .map((one) => one.getBoundingClientRect())

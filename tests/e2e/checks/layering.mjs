@@ -38,10 +38,10 @@ export async function pins({ base, newPage }, { layer, run }) {
 export async function differences({ base, newPage }, { step, layer, channel, foreign }) {
   const page = await newPage();
   const frame = await openTab(page, base, { hash: hashOf({ s: step }) });
-  const found = { before: await labels(frame, ".strips") };
+  const found = { before: await labels(frame, ".strips-label") };
   await press(frame, "d");
   found.network = {
-    strips: await labels(frame, ".strips"),
+    strips: await labels(frame, ".strips-label"),
     dots: await labels(frame, ".dots-column canvas"),
     heads: await text(frame, ".run-head .two:not(.weights)"),
     scale: await text(frame, "[aria-label='Scale of differences']"),
@@ -55,7 +55,7 @@ export async function differences({ base, newPage }, { step, layer, channel, for
   await frame.focus(".tag[aria-label='Baseline: leaky']");
   await page.keyboard.press("Enter");
   await idle(frame);
-  found.other = { tags: await labels(frame, ".tag[aria-pressed=true]"), strips: await labels(frame, ".strips") };
+  found.other = { tags: await labels(frame, ".tag[aria-pressed=true]"), strips: await labels(frame, ".strips-label") };
   await goTo(page, frame, hashOf({ v: "layer", l: layer, r: "dense", b: "leaky", vs: 1, s: step, c: channel }));
   found.layer = { label: (await labels(frame, ".heat-plot canvas"))[1], axe: await axe(frame) };
   await click(frame, ".layer-title .button.small");

@@ -15,13 +15,14 @@ import { apart, baselineRun, differs } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
 import { overviewAt } from "../state/detail";
-import { columnsLeft, columnWidth, netWidth, sight } from "../state/sight";
+import { columnWidth, netWidth, scrolledBy, sight } from "../state/sight";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
 import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows } from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
+import { Strips } from "./strips";
 
 const HEAD_HEIGHT = 98;
 /** What the line of pruned weights adds. */
@@ -50,9 +51,10 @@ function Body({ layout, block, height }: BodyProps) {
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
+      <Strips layout={layout} window={window} {...pictures} />
       <Names window={window} />
       {shownRuns.value.map((run) => (
-        <RunColumn key={run.name} run={run} layout={layout} window={window} width={column - GAP} />
+        <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
       <Crosshairs {...pictures} />
@@ -163,7 +165,7 @@ export function NetworkView() {
         tabIndex={0}
         onScroll={({ currentTarget: { scrollLeft, scrollTop } }) => {
           setBlock(blockOf(scrollTop));
-          columnsLeft.value = Math.floor(scrollLeft / column);
+          scrolledBy.value = scrollLeft;
         }}
         onPointerLeave={() => (hover.value = null)}
       >

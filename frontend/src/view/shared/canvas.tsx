@@ -57,6 +57,8 @@ interface CanvasProps {
   whole?: boolean;
   /** The picture is drawn again when one of these changes. */
   inputs: readonly unknown[];
+  /** At once when this does, as when its place changes; else in frames that have time for it. */
+  urgent?: string;
   /** Whether x is steps: zooming draws the picture again, and renders nothing for it. */
   steps?: boolean;
   width: number;
@@ -65,10 +67,10 @@ interface CanvasProps {
   class?: string;
 }
 
-export function Canvas({ label, draw, whole, inputs, steps, width, height, style, ...rest }: CanvasProps) {
+export function Canvas({ label, draw, whole, inputs, urgent, steps, width, height, style, ...rest }: CanvasProps) {
   const ref = useRef<HTMLCanvasElement>(null);
   const ratio = window.devicePixelRatio || 1;
-  const place = `${style?.top} ${width} ${height} ${ratio}`;
+  const place = [style?.left, style?.top, width, height, ratio, urgent].join(" ");
   const last = useRef("");
   const again = useRef(() => {});
   useLayoutEffect(() => {

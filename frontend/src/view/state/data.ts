@@ -99,7 +99,9 @@ export const activeRun = computed<Run | null>(() => {
 /** Columns that an overview is asked for: at least as many as its picture has pixels, and few different numbers. */
 export const overviewColumns = computed(() => {
   const pixels = runColumn(pageWidth.value - SIDEBAR, shownRuns.value.length) * window.devicePixelRatio;
-  return Math.min(2048, Math.max(64, 2 ** Math.ceil(Math.log2(pixels))));
+  const power = 2 ** Math.floor(Math.log2(pixels));
+  const cols = [1, 1.5, 2].map((times) => times * power).find((some) => some >= pixels);
+  return Math.min(2048, Math.max(64, cols ?? 64));
 });
 
 export const overviewSize = (overview: Overview): number => overview.layers.length * overview.starts.length * 44;

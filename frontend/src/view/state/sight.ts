@@ -7,18 +7,23 @@ import { pageWidth } from "./store";
 
 /** Of the view, once it is there. */
 export const netWidth = signal<number | null>(null);
-/** How far it is scrolled to the right, in whole columns. */
-export const columnsLeft = signal(0);
+/** How far it is scrolled to the right, in pixels. */
+export const scrolledBy = signal(0);
 
 const width = computed(() => netWidth.value ?? pageWidth.value - SIDEBAR);
 
 export const columnWidth = computed(() => runColumn(width.value, shownRuns.value.length));
 
-/** The first column in sight and the one after the last; one more on each side, as scrolling shows them next. */
-export const sight = computed<readonly [number, number]>(() => {
-  const seen = Math.ceil((width.value - NAME_WIDTH - DOTS_WIDTH) / columnWidth.value) + 1;
-  return [Math.max(0, columnsLeft.value - 1), Math.min(shownRuns.value.length, columnsLeft.value + seen + 1)];
+/** Who has begun to scroll sees one more on each side next. */
+const more = computed(() => (scrolledBy.value > 0 ? 1 : 0));
+const first = computed(() => Math.max(0, Math.floor(scrolledBy.value / columnWidth.value) - more.value));
+const end = computed(() => {
+  const right = scrolledBy.value + Math.max(0, width.value - NAME_WIDTH - DOTS_WIDTH);
+  return Math.min(shownRuns.value.length, Math.ceil(right / columnWidth.value) + more.value);
 });
+
+/** The first column in sight and the one after the last. */
+export const sight = computed<readonly [number, number]>(() => [first.value, end.value]);
 
 const seenNames = computed(() => new Set(shownRuns.value.slice(...sight.value).map((run) => run.name)));
 
