@@ -24,8 +24,8 @@ const table = (where = "main") =>
 /** Where a step of a layer's strip is on the screen. */
 async function strip(layer, step) {
   const name = await frame.locator(".net-name.layer", { has: frame.getByText(layer, { exact: true }) }).boundingBox();
-  const canvas = await frame.locator("canvas.strips").first().boundingBox();
-  return { x: canvas.x + Math.min(canvas.width - 2, ((step - 2) / 1680) * canvas.width), y: name.y + name.height / 2 };
+  const column = await frame.locator(".strips-label").first().boundingBox();
+  return { x: column.x + Math.min(column.width - 2, ((step - 2) / 1680) * column.width), y: name.y + name.height / 2 };
 }
 const openLayer = async (hand, layer) => hand.click(await middle(frame.locator(".layer-name", { hasText: layer })), layer);
 const asTable = async (hand) => hand.click(await middle(frame.locator(".layer-title .button.small")), "the table's button");

@@ -10,7 +10,7 @@ export const idle = (frame) =>
 /** Milliseconds in which what an input asked for is drawn, and then those in which answers come and the address is set. */
 const [DRAWN, AFTER] = [50, 250];
 /** Nothing is asked of the page meanwhile: that would be work, too. */
-const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+export const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 /** Microseconds of the clock that Chromium's trace tells: the monotonic one. */
 const now = () => Number(process.hrtime.bigint() / 1000n);

@@ -40,8 +40,12 @@ def test_each_action_comes_after_steps_of_its_own(told):
 
 def test_of_a_row_the_first_is_not_counted_and_the_others_are_averaged(told):
     _, action = told
-    actions = iter([action("a long one"), action("a"), action("ccc")])
-    assert _pairs.in_a_row(action("step"), lambda: next(actions)(), calls=2).tolist() == [4, 2]
+    actions = [action("ccc"), action("a"), action("a long one")]
+
+    def act():
+        actions.pop()()
+
+    assert _pairs.in_a_row(action("step"), act, calls=2).tolist() == [4, 2]
 
 
 def test_a_step_may_be_shared(told):
