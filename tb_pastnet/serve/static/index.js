@@ -1,1 +1,1 @@
-import("./page-ZXEVFHGZ.js");import("./chunk-DGNYNAPK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZXEVFHGZ.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-EUOPNG7Z.js");import("./chunk-2A4KJ2ZT.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-EUOPNG7Z.js");async function t(){(await n).show(e)}export{t as render};
