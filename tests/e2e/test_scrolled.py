@@ -1,0 +1,23 @@
+"""Strips are carried where the Network view is scrolled, and only new ones are drawn: it looks as if all were."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.browser import clean, drive
+
+PLACES = ((0, 0), (0, 137), (40, 137), (330, 700), (290, 640), (0, 9000))
+"""Pixels to the right and down, each after the one before; a column has 92, a row 27."""
+
+
+@pytest.mark.parametrize("ratio", [1, 1.5])
+def test_scrolled_strips_are_those_that_are_drawn_afresh(gallery: str, ratio: float) -> None:
+    found = clean(drive(gallery, "scrolledNetwork", scenario="many", places=PLACES, ratio=ratio))
+    for place, seen in zip(PLACES, found, strict=True):
+        assert seen["scrolled"] == seen["afresh"], place
+        first = place[0] // 92
+        assert f"sweep/run_{first:02d}" in seen["scrolled"], place
+        pixels = [one for rows in seen["scrolled"].values() for one in rows.values()]
+        # Not all alike: neither blank nor one run's picture in each column.
+        assert len(set(pixels)) > len(seen["scrolled"]), place
+        assert len(pixels) > 100, place
