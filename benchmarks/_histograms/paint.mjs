@@ -19,12 +19,14 @@ async function clicked(name) {
   };
   const ours = () => {
     const page = document.querySelector('iframe[src*="name=pastnet"]')?.contentDocument;
-    const canvases = [...(page?.querySelectorAll("canvas.strips") ?? [])];
-    const drawn = canvases.filter((canvas) =>
-      canvas.getContext("2d").getImageData(canvas.width / 4, 0, 1, canvas.height).data.some((value) => value > 0),
-    );
+    const canvas = page?.querySelector("canvas.strips");
+    const columns = [...(page?.querySelectorAll(".strips-label") ?? [])];
+    const drawn = columns.filter((column) => {
+      const x = column.parentElement.offsetLeft - canvas.offsetLeft + column.clientWidth / 4;
+      return canvas.getContext("2d").getImageData(x, 0, 1, canvas.height).data.some((value) => value > 0);
+    });
     const idle = page?.documentElement?.dataset.pastnetIdle === "true";
-    return { first: drawn.length > 0, all: idle && drawn.length > 0 && drawn.length === canvases.length };
+    return { first: drawn.length > 0, all: idle && drawn.length > 0 && drawn.length === columns.length };
   };
   const look = name === "PastNet" ? ours : theirs;
   const tab = [...document.querySelectorAll(".plugin-name")].find(

@@ -70,8 +70,8 @@ const fetched = (frame) =>
     return routes;
   });
 
-/** Milliseconds in which a picture comes and nothing is asked of the page, and then between two looks. */
-const [QUIET, LOOK] = [1000, 250];
+/** Milliseconds in which a picture comes and nothing is asked of the page, then between two looks, and of all patience. */
+const [QUIET, LOOK, LONGEST] = [1000, 250, 600_000];
 
 /** Waits for the end of all that a click asked for, by what the outer page has kept of it. */
 async function settled(page) {
@@ -80,8 +80,10 @@ async function settled(page) {
       const { documentElement: root } = document.querySelector(selector)?.contentDocument ?? {};
       return root?.dataset.pastnetIdle === "true" && window.__times?.all;
     }, FRAME);
+  const end = performance.now() + LONGEST;
   await wait(QUIET);
   for (let before = null, now = await seen(); !now || now !== before; now = await seen()) {
+    if (performance.now() > end) throw new Error(`Could not measure: the page has work after ${LONGEST / 1000} s.`);
     before = now;
     await wait(LOOK);
   }

@@ -37,6 +37,6 @@ def gzipped(body: bytes) -> bytes:
         return packed + stream.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
 
     pieces = in_threads(deflated, ends)
-    # While they are deflated.
+    # Summed up here, while the threads deflate.
     tail = _TAIL.pack(zlib.crc32(body), len(body) & 0xFFFFFFFF)
     return b"".join([_HEAD, *pieces, tail])

@@ -12,14 +12,15 @@ const strips = (frame) =>
     const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
     const found = {};
     document.querySelectorAll(".run-column").forEach((column, run) => {
-      if (!column.querySelector(".strips-label")) return;
+      const label = column.querySelector(".strips-label");
+      if (!label) return;
       found[runs[run]] = {};
       for (const name of document.querySelectorAll(".net-name.layer")) {
         const top = name.offsetTop + Number.parseFloat(name.style.paddingTop) + 1 - canvas.offsetTop;
         const height = name.querySelector(".net-name-line").clientHeight - 2;
         if (top < 0 || top + height > canvas.clientHeight) continue;
         const [x, y] = [column.offsetLeft - canvas.offsetLeft, top].map((side) => Math.round(side * ratio));
-        const [w, h] = [column.clientWidth - 10, height].map((side) => Math.round(side * ratio));
+        const [w, h] = [label.clientWidth, height].map((side) => Math.round(side * ratio));
         const layer = name.querySelector("button").title.split(": ")[0];
         found[runs[run]][layer] = sum(context.getImageData(x, y, w, h).data);
       }
