@@ -110,7 +110,7 @@ def check_records(here: Board, run: Run, layer: str, ours: Records, query: dict[
     same(ours.states(0.01), STATES[state & 7])
     same(ours.violated, state & 0x80 != 0)
     same(ours.nonfinite != 0, state & 0x40 != 0)
-    same(ours.relative_delta, value(arrays["delta"].T))
+    same(ours.relative_delta, arrays["delta"].T)
     assert asdict(ours.account) == header["account"]
     described = (list(ours.shape), ours.axis, ours.channels, ours.elements, ours.role)
     assert described == tuple(header[x] for x in ("shape", "axis", "channels", "elements", "role"))
@@ -147,13 +147,6 @@ def check_masks(here: Board, run: Run, ours: Records, variable: str) -> int:
                 assert mine.shape == ours.shape
                 same(mine.ravel(), True if theirs is None else theirs)
     return math.prod(ours.shape)
-
-
-def value(codes: np.ndarray) -> np.ndarray:
-    """What a code means, after docs/record_format.md."""
-    found = np.exp2(codes / 16.0)
-    found[codes == -32768], found[codes == 32767], found[codes == 32766] = 0, np.inf, np.nan
-    return found
 
 
 def digits(number: float) -> float | None:

@@ -17,8 +17,8 @@ from tensorboard.data import server_ingester
 from tensorboard.util import grpc_util
 from werkzeug.test import Client, TestResponse
 
-from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.loader import PastNetLoader
+from tests.layers import arrays_of
 
 LOADERS = ("slow", "fast")
 PREFIX = "/data/plugin/pastnet"
@@ -46,7 +46,7 @@ class Board:
     def arrays(self, route: str, **query: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         response = self.get(route, **query)
         assert response.status_code == 200, response.get_data(as_text=True)
-        return unpack(response.get_data())
+        return arrays_of(response.get_data())
 
 
 def strict_json(data: bytes) -> Any:

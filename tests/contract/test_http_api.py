@@ -132,17 +132,21 @@ def test_the_sample_of_an_error_is_true(tmp_path: Path) -> None:
         assert written(response.json) == sample["text"]
 
 
-def test_its_python_program_reads_a_container(tmp_path, monkeypatch, capsys) -> None:
+def test_its_python_program_reads_containers(tmp_path, monkeypatch, capsys) -> None:
     sample_log(tmp_path)
-    [program] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.M | re.S)
+    parts = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.M | re.S)
     with board(tmp_path, "slow") as here:
 
         def urlopen(address: str) -> io.BytesIO:
             return io.BytesIO(here.client.get(address.removeprefix(ADDRESS)).get_data())
 
         monkeypatch.setattr("urllib.request.urlopen", urlopen)
-        exec(compile(program, DOCUMENT.name, "exec"), {})
-    assert capsys.readouterr().out == "dense {'conv1': 1}\nticket {'conv1': 1}\n"
+        exec(compile("\n".join(parts), DOCUMENT.name, "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        "dense {'conv1': 1}",
+        "ticket {'conv1': 1}",
+        "conv1 pruned at the last step: 1",
+    ]
 
 
 def test_its_contents_lead_to_its_headings() -> None:

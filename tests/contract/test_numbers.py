@@ -83,7 +83,7 @@ def check(here: Board, logs: Logs, family: str) -> None:
             query = {"run": family, "layer": layer["id"], "variable": name}
             found = exported(here, len(saved) - 1, **query)
             _, arrays = here.arrays("/layer", **query)
-            drawn = value_of(arrays["delta"])
+            drawn = arrays["delta"]
             for at in range(len(saved) - 1):
                 right = rows(family, name, variable["axis"], saved[at + 1][name], saved[at][name])
                 got = np.stack([found[column][at] for column in NAMES])
@@ -91,14 +91,6 @@ def check(here: Board, logs: Logs, family: str) -> None:
                 np.testing.assert_allclose(got, right, rtol=PRECISION, err_msg=name)
                 compare_relative(right, found["relative_delta"][at], drawn[:, at], name)
     assert seen == set(saved[0])
-
-
-def value_of(codes: np.ndarray) -> np.ndarray:
-    """The relative delta as http_api.md defines its codes."""
-    values = 2.0 ** (np.where(np.abs(codes.astype(int)) > 9000, 0, codes) / 16.0)
-    values[codes == -32768] = 0.0
-    values[codes == 32767] = np.inf
-    return values
 
 
 def rows(family: str, name: str, axis: str, now: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from tb_pastnet.serve.http.container import unpack
 from tests.e2e.browser import BROWSER, drive
 from tests.e2e.stories import STORY_RECORDS, STORY_RUNS, story
+from tests.layers import arrays_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 240.0
@@ -46,7 +46,7 @@ class Tab:
         return json.loads(self.fetch(route, **query))
 
     def arrays(self, route: str, **query: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return unpack(self.fetch(route, **query))
+        return arrays_of(self.fetch(route, **query))
 
     def drive(self, check: str, **given: Any) -> dict[str, Any]:
         """Runs one check of checks/*.mjs and gives what it saw."""

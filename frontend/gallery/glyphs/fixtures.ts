@@ -1,7 +1,7 @@
 /** Data that glyphs draw: each number is a formula, so that a picture can be judged by eye. */
 
 import { type Cells, seriesOf } from "../../src/model/cells";
-import { DELTA_NAN, DELTA_ZERO } from "../../src/model/delta";
+import { listed } from "../../src/model/fixtures";
 import type { Scale } from "../../src/model/scale";
 import { axisEnd, type Series } from "../../src/model/series";
 import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATE_BITS } from "../../src/model/states";
@@ -11,26 +11,24 @@ export const THRESHOLD = 1e-3;
 /** The state byte of a channel at a record, and its relative delta. */
 export type Cell = (channel: number, record: number) => [number, number];
 
-function code(delta: number): number {
-  if (Number.isNaN(delta)) return DELTA_NAN;
-  return delta > 0 ? Math.round(16 * Math.log2(delta)) : DELTA_ZERO;
-}
+/** The nearest value of the grid. */
+const onGrid = (delta: number): number => (delta > 0 ? 2 ** (Math.round(16 * Math.log2(delta)) / 16) : delta);
 
 /** Records at steps `first`, `first + 1`, … */
 export function cellsOf(channels: number, records: number, cell: Cell, first = 0): Cells {
   const steps = Float64Array.from({ length: records }, (_, t) => first + t);
   const state = new Uint8Array(channels * records);
-  const delta = new Int16Array(channels * records);
+  const deltas = new Array<number>(channels * records);
   for (let c = 0, at = 0; c < channels; c++) {
     for (let t = 0; t < records; t++, at++) {
       const [byte, value] = cell(c, t);
       state[at] = byte;
-      delta[at] = code(value);
+      deltas[at] = onGrid(value);
     }
   }
   const rest = { pastSteps: steps, learningRates: new Float32Array(records), wallTimes: steps };
   const header = { threshold: THRESHOLD, events: [] } as unknown as Cells["header"];
-  return { header, channels, records, steps, end: axisEnd(steps, steps), state, delta, ...rest };
+  return { header, channels, records, steps, end: axisEnd(steps, steps), state, ...listed(deltas), ...rest };
 }
 
 export const seriesFrom = (channels: number, records: number, cell: Cell): Series =>

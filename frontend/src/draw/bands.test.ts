@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Cells } from "../model/cells";
-import { levelTable } from "../model/delta";
+import { type Cells, deltaAt } from "../model/cells";
+import { levelOf, levelTable } from "../model/delta";
+import { listed } from "../model/fixtures";
 import type { Mode } from "../model/hash";
 import { axisEnd } from "../model/series";
 import { FROZEN, MOVING, STATES, VIOLATED } from "../model/states";
@@ -11,7 +12,6 @@ import { makeRaster, statePixel } from "./raster";
 
 const THRESHOLD = 1e-4;
 const pixels = pixelsOf(LIGHT);
-const levels = levelTable(THRESHOLD);
 
 /** Numbers from 0 to 1, the same each time. */
 function generator(seed: number): () => number {
@@ -25,12 +25,12 @@ function generator(seed: number): () => number {
 /** Cells in which states come in runs, as in training, or at random. */
 function someCells(next: () => number, channels: number, records: number, calm: number): Cells {
   const state = new Uint8Array(channels * records);
-  const delta = new Int16Array(channels * records);
+  const deltas: number[] = [];
   for (let at = 0; at < state.length; at++) {
     const changes = at % records === 0 || next() > calm;
     state[at] = changes ? Math.floor(next() * STATES) : state[at - 1] & 7;
     if (next() < 0.01) state[at] |= VIOLATED;
-    delta[at] = next() < 0.2 ? -32768 : -Math.floor(next() * 300);
+    deltas.push(next() < 0.2 ? 0 : 2 ** (-Math.floor(next() * 300) / 16));
   }
   const steps = Float64Array.from({ length: records }, (_, t) => 10 * t + Math.floor(9 * next()));
   const [none, rates] = [steps, new Float32Array(records)];
@@ -46,7 +46,7 @@ function someCells(next: () => number, channels: number, records: number, calm: 
     learningRates: rates,
     end,
     state,
-    delta,
+    ...listed(deltas),
   };
 }
 
@@ -61,7 +61,7 @@ function expected(cells: Cells, rows: number[], records: number[], mode: Mode, x
   const state = last.find((one) => often(one) === most) ?? lowest;
   if (at.some((i) => cells.state[i] & VIOLATED)) return pixels.violated;
   const counted = mode === "delta" ? at : at.filter((i) => (cells.state[i] & 7) === MOVING);
-  const level = Math.max(0, ...counted.map((i) => levels[cells.delta[i] + 32768]));
+  const level = Math.max(0, ...counted.map((i) => levelOf(deltaAt(cells, i), THRESHOLD)));
   if ((mode === "delta" && state !== 0) || (mode === "both" && state === MOVING)) return pixels.movement[level];
   return statePixel(pixels, state, x, y, 1);
 }
@@ -132,11 +132,11 @@ describe("bands", () => {
     state[records + 5] |= VIOLATED;
     const steps = new Float64Array(records).map((_, t) => t);
     const small = someCells(generator(3), 2, 1, 0.9);
-    const cells = { ...small, records, steps, end: records, state, delta: new Int16Array(2 * records) };
+    const cells = { ...small, records, steps, end: records, state, delta: new Uint8Array(2 * records) };
     const order = Uint32Array.of(1, 0);
     const raster = makeRaster(1, 2, 1);
     const style = { mode: "state" as const, threshold: THRESHOLD, pixels };
-    expect(bandsOf(cells, order, 2, 0, levels, false).end).toBe(1);
+    expect(bandsOf(cells, order, 2, 0, levelTable(cells.values, THRESHOLD), false).end).toBe(1);
     drawCells(raster, { x: 0, y: 0, width: 1, height: 2 }, cells, order, { from: 0, to: records, width: 1 }, style);
     expect(Array.from(raster.data)).toEqual([pixels.violated, pixels.states[FROZEN]]);
   });

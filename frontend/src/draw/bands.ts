@@ -56,7 +56,7 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
     if ((sum & 7) !== code + 1) sum = (sum & ~ORDER) | front(sum & ORDER, code + 1);
     if (byte > STATE_BITS && byte & VIOLATED) sum |= ANY_VIOLATED;
     if (all || code === MOVING) {
-      const level = levels[delta[first + t] + 32768];
+      const level = levels[delta[first + t]];
       if (level > sum >>> LEVEL) sum = (sum & NO_LEVEL) | (level << LEVEL);
     }
     if (sum !== before) sums[to + t] = sum;

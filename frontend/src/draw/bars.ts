@@ -17,7 +17,7 @@ export function drawBars(
   pixels: Pixels,
 ): void {
   if (record < 0) return;
-  const levels = levelTable(threshold);
+  const levels = levelTable(cells.values, threshold);
   for (let dy = 0; dy < box.height; dy++) {
     const r0 = Math.floor((dy * rows.length) / box.height);
     const r1 = Math.max(r0 + 1, Math.floor(((dy + 1) * rows.length) / box.height));
@@ -25,7 +25,7 @@ export function drawBars(
     let state = MOVING;
     for (let r = r0; r < r1; r++) {
       const at = rows[r] * cells.records + record;
-      const own = levels[cells.delta[at] + 32768];
+      const own = levels[cells.delta[at]];
       if (own > level) {
         level = own;
         state = cells.state[at] & STATE_BITS;

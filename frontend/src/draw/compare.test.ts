@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../model/cells";
-import { DELTA_ZERO } from "../model/delta";
 import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../model/difference";
+import { listed } from "../model/fixtures";
 import { NO_DATA, PRUNED, REACTIVATED } from "../model/states";
 import { distance, VISIONS } from "./colour";
 import { aliveStyle, bothColor, lineColor } from "./difference";
@@ -20,7 +20,7 @@ const cells = (state: number[][]): Cells => ({
   wallTimes: new Float64Array(state[0].length),
   end: state[0].length,
   state: Uint8Array.from(state.flat()),
-  delta: new Int16Array(state.flat().length).fill(DELTA_ZERO),
+  ...listed(state.flat().map(() => 0)),
 });
 
 /** The pixels of one cell, drawn large. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../model/cells";
+import { listed } from "../model/fixtures";
 import { axisEnd, type Series } from "../model/series";
 import { FROZEN, MOVING, PRUNED, SETTLED, STATES, VIOLATED } from "../model/states";
 import { drawBars } from "./bars";
@@ -27,7 +28,7 @@ function cells(state: number[][], delta: number[][]): Cells {
     wallTimes: steps,
     end: axisEnd(steps, steps),
     state: Uint8Array.from(state.flat()),
-    delta: Int16Array.from(delta.flat()),
+    ...listed(delta.flat()),
   };
 }
 
@@ -45,8 +46,8 @@ describe("heatmap", () => {
       [MOVING, FROZEN],
     ],
     [
-      [0, -32768],
-      [-16 * 20, -32768],
+      [1, 0],
+      [2 ** -20, 0],
     ],
   );
 
@@ -89,7 +90,7 @@ describe("heatmap", () => {
     const raster = paint(
       cells(
         state,
-        state.map((row) => row.map(() => -32768)),
+        state.map((row) => row.map(() => 0)),
       ),
       4,
       5,
@@ -98,7 +99,7 @@ describe("heatmap", () => {
   });
 
   it("outlines a tall violated row and keeps its state inside", () => {
-    const raster = paint(cells([[FROZEN | VIOLATED]], [[-32768]]), 1, 9);
+    const raster = paint(cells([[FROZEN | VIOLATED]], [[0]]), 1, 9);
     const own = column(raster, 0);
     expect([own[0], own[4], own[8]]).toEqual([pixels.violated, pixels.states[FROZEN], pixels.violated]);
   });
@@ -106,10 +107,10 @@ describe("heatmap", () => {
   it("bears 4,096 channels and one", () => {
     const wide = cells(
       Array.from({ length: 4096 }, () => [PRUNED]),
-      Array.from({ length: 4096 }, () => [-32768]),
+      Array.from({ length: 4096 }, () => [0]),
     );
     expect(paint(wide, 3, 7).data.every((pixel) => pixel !== 0)).toBe(true);
-    expect(paint(cells([[MOVING]], [[0]]), 3, 7).data.every((pixel) => pixel === pixels.states[MOVING])).toBe(true);
+    expect(paint(cells([[MOVING]], [[1]]), 3, 7).data.every((pixel) => pixel === pixels.states[MOVING])).toBe(true);
   });
 });
 
@@ -147,7 +148,7 @@ describe("strip", () => {
 
 it("draws bars as long as the delta is, and none at zero", () => {
   const raster = makeRaster(100, 2, 1);
-  const data = cells([[MOVING], [SETTLED]], [[0], [-32768]]);
+  const data = cells([[MOVING], [SETTLED]], [[1], [0]]);
   drawBars(raster, whole(raster), data, Uint32Array.of(0, 1), 0, 1e-4, pixels);
   expect(Array.from(raster.data.subarray(0, 100)).every((pixel) => pixel === pixels.movement[255])).toBe(true);
   expect(Array.from(raster.data.subarray(100)).every((pixel) => pixel === 0)).toBe(true);

@@ -13,7 +13,7 @@ export interface HeatmapStyle {
   mode: Mode;
   threshold: number;
   pixels: Pixels;
-  /** The tint of each code of delta, indexed by code + 32768; by default that of the threshold. */
+  /** The tint of each value of the cells' list; by default that of the threshold. */
   levels?: Uint8Array;
 }
 
@@ -29,7 +29,7 @@ export function* drawParts(
   scale: Scale,
   style: HeatmapStyle,
 ): Generator<void> {
-  const levels = style.levels ?? levelTable(style.threshold);
+  const levels = style.levels ?? levelTable(cells.values, style.threshold);
   const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
   const bandsFrom = (dy: number) => bandsOf(cells, rows, box.height, dy, levels, style.mode === "delta");
   let bands = bandsFrom(0);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Cells } from "../model/cells";
-import { DELTA_ZERO } from "../model/delta";
+import { listed } from "../model/fixtures";
 import type { Series } from "../model/series";
 import { FROZEN, MOVING, PRUNED, VIOLATED } from "../model/states";
 import { differenceCells } from "../model/versus";
@@ -10,6 +10,8 @@ import { makeRaster } from "./raster";
 import { differenceStyle, drawStripDifference } from "./versus";
 
 const pixels = pixelsOf(LIGHT);
+/** The power of ten that is 0. */
+const NONE = Number.NEGATIVE_INFINITY;
 
 function series(starts: number[], moving: number[]): Series {
   const steps = Float64Array.from(starts);
@@ -55,10 +57,10 @@ it("colours cells by the distance of deltas, by the state where it differs, and 
     wallTimes: steps,
     end: 1,
     state: Uint8Array.from(state),
-    delta: Int16Array.from(delta),
+    ...listed(delta.map((decade) => 10 ** decade)),
   });
-  const own = one([MOVING, MOVING, MOVING, FROZEN, FROZEN | VIOLATED], [-100, -300, -50, DELTA_ZERO, -90]);
-  const base = one([MOVING, MOVING, PRUNED, FROZEN, MOVING], [-300, -100, DELTA_ZERO, DELTA_ZERO, -50]);
+  const own = one([MOVING, MOVING, MOVING, FROZEN, FROZEN | VIOLATED], [-1.5, -5, -1, NONE, -1.4]);
+  const base = one([MOVING, MOVING, PRUNED, FROZEN, MOVING], [-5, -1.5, NONE, NONE, -1]);
   const raster = makeRaster(1, 5, 1);
   const rows = Uint32Array.of(0, 1, 2, 3, 4);
   const scale = { from: 0, to: 1, width: 1 };

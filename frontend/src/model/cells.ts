@@ -1,8 +1,7 @@
 /** One layer of one run: state and delta, channel × record. */
 
-import { type Container, section } from "../wire/container";
+import { type Container, numbers, type Places, places, section } from "../wire/container";
 import type { LayerHeader } from "../wire/types";
-import { cappedTable } from "./delta";
 import { axisEnd, lastAtOrBefore, type Series } from "./series";
 import { FROZEN, MOVING, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 
@@ -17,8 +16,25 @@ export interface Cells {
   end: number;
   /** [channel * records + record] */
   state: Uint8Array;
-  /** Relative delta as codes, same layout. */
-  delta: Int16Array;
+  /** The place of the relative delta in `values`, same layout. */
+  delta: Places;
+  /** Relative deltas, increasing: 0 first, NaN last. */
+  values: Float64Array;
+}
+
+/** Stretches that are shorter are filled cell by cell: a call takes as long. */
+const SHORT = 32;
+
+/** The states of all cells from stretches of equal ones. */
+function spread(states: Uint8Array, lengths: Uint32Array, cells: number): Uint8Array {
+  const all = new Uint8Array(cells);
+  for (let i = 0, at = 0; i < states.length; i++) {
+    const end = at + lengths[i];
+    if (lengths[i] < SHORT) while (at < end) all[at++] = states[i];
+    else all.fill(states[i], at, end);
+    at = end;
+  }
+  return all;
 }
 
 export function readCells(container: Container<LayerHeader>): Cells {
@@ -33,10 +49,18 @@ export function readCells(container: Container<LayerHeader>): Cells {
     learningRates: section(container, "learning_rates", Float32Array),
     wallTimes: section(container, "wall_times", Float64Array),
     end: axisEnd(steps, steps),
-    state: section(container, "state", Uint8Array),
-    delta: section(container, "delta", Int16Array),
+    state: spread(
+      section(container, "state", Uint8Array),
+      numbers(container, "state_lengths", Uint32Array),
+      header.channels * steps.length,
+    ),
+    delta: places(container, "delta"),
+    values: section(container, "delta_values", Float64Array),
   };
 }
+
+/** The relative delta of a cell. */
+export const deltaAt = ({ values, delta }: Cells, at: number): number => values[delta[at]];
 
 export interface Summary {
   /** State at the last record. */
@@ -45,8 +69,8 @@ export interface Summary {
   lastMoved: Int32Array;
   /** Index of the first record that was frozen or pruned; `records` for none. */
   firstHeld: Int32Array;
-  /** Delta code at the last record. */
-  finalDelta: Int16Array;
+  /** Place of the relative delta at the last record. */
+  finalDelta: Uint16Array;
   /** Index of the first violated record; -1 for none. */
   firstViolated: Int32Array;
 }
@@ -67,15 +91,15 @@ interface Scan {
  *
  * @param changes by kind and record: how many more cells are of the kind than in the record before.
  */
-function count({ records, channels, state, delta }: Cells, changes: Int32Array, moved: Float64Array): Summary {
+function count({ records, channels, state, delta, values }: Cells, changes: Int32Array, moved: Float64Array): Summary {
   const summary: Summary = {
     final: new Uint8Array(channels),
     lastMoved: new Int32Array(channels).fill(-1),
     firstHeld: new Int32Array(channels).fill(records),
-    finalDelta: new Int16Array(channels),
+    finalDelta: new Uint16Array(channels),
     firstViolated: new Int32Array(channels).fill(-1),
   };
-  const capped = cappedTable();
+  const capped = values.map((value) => Math.min(value, 1) || 0);
   for (let c = 0, row = 0; c < channels && records > 0; c++, row += records) {
     for (let from = 0, to = 0; from < records; from = to) {
       const byte = state[row + from];
@@ -84,7 +108,7 @@ function count({ records, channels, state, delta }: Cells, changes: Int32Array, 
       const kind = kindOf(byte) * (records + 1);
       changes[kind + from]++;
       changes[kind + to]--;
-      if (code === MOVING) for (let t = from; t < to; t++) moved[t] += capped[delta[row + t] + 32768];
+      if (code === MOVING) for (let t = from; t < to; t++) moved[t] += capped[delta[row + t]];
       if (code === MOVING || code === REACTIVATED || byte & VIOLATED) summary.lastMoved[c] = to - 1;
       if (code >= FROZEN && summary.firstHeld[c] > from) summary.firstHeld[c] = from;
       if (byte & VIOLATED && summary.firstViolated[c] < 0) summary.firstViolated[c] = from;

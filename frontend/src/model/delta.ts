@@ -1,18 +1,7 @@
-/** Relative deltas on the wire: value = 2 ** (code / 16), with exact zero and infinity. */
+/** The scale of movement: relative deltas as colours. */
 
-export const DELTA_ZERO = -32768;
-export const DELTA_INFINITE = 32767;
-export const DELTA_NAN = 32766;
-const CODES_AN_OCTAVE = 16;
 /** Colour steps of the movement scale. */
 export const LEVELS = 256;
-
-export function deltaOf(code: number): number {
-  if (code === DELTA_ZERO) return 0;
-  if (code === DELTA_INFINITE) return Number.POSITIVE_INFINITY;
-  if (code === DELTA_NAN) return Number.NaN;
-  return 2 ** (code / CODES_AN_OCTAVE);
-}
 
 /** Where the movement scale ends. Training moves weights by about 1e-3 a step; from 0.1 on all is drawn alike. */
 export function scaleTop(threshold: number): number {
@@ -35,31 +24,14 @@ export function levelOf(delta: number, threshold: number): number {
   return Math.round(placeOf(delta, threshold) * (LEVELS - 1));
 }
 
-let capped: Float32Array | null = null;
+const tables = new WeakMap<Float64Array, Map<number, Uint8Array>>();
 
-/** min(relative delta, 1) for each code, indexed by code + 32768; what isn't a number counts as 0. */
-export function cappedTable(): Float32Array {
-  if (!capped) {
-    capped = new Float32Array(65536).fill(1);
-    for (let code = -32768; code < 0; code++) capped[code + 32768] = deltaOf(code);
-    capped[DELTA_NAN + 32768] = 0;
-  }
-  return capped;
-}
-
-const tables = new Map<number, Uint8Array>();
-
-/** levelOf for each code, indexed by code + 32768; one table per threshold, the latest few kept. */
-export function levelTable(threshold: number): Uint8Array {
-  let table = tables.get(threshold);
-  if (!table) {
-    table = new Uint8Array(65536);
-    // Codes from 0 on are deltas of 1 and more; those under -1024 are below any threshold.
-    table.fill(LEVELS - 1, 32768);
-    for (let code = -1024; code < 0; code++) table[code + 32768] = levelOf(deltaOf(code), threshold);
-    table[DELTA_NAN + 32768] = 0;
-    if (tables.size > 8) tables.clear();
-    tables.set(threshold, table);
-  }
+/** levelOf for each value of a list; of each list the same table as long as there are few thresholds. */
+export function levelTable(values: Float64Array, threshold: number): Uint8Array {
+  const known = tables.get(values) ?? new Map<number, Uint8Array>();
+  tables.set(values, known);
+  const table = known.get(threshold) ?? Uint8Array.from(values, (value) => levelOf(value, threshold));
+  if (known.size > 8) known.clear();
+  known.set(threshold, table);
   return table;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Cells, seriesOf } from "./cells";
 import { aliveIn, BOTH, NEITHER, ONLY_A, ONLY_B } from "./difference";
+import { listed } from "./fixtures";
 import { readAt } from "./series";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
 
@@ -17,7 +18,7 @@ function cells(steps: number[], state: number[][], delta: number[][] = state.map
     wallTimes: at,
     end: steps[steps.length - 1] + 1,
     state: Uint8Array.from(state.flat()),
-    delta: Int16Array.from(delta.flat()),
+    ...listed(delta.flat()),
   };
 }
 

@@ -1,7 +1,6 @@
 /** Two runs of one layer, channel by channel: what is alive in which. */
 
 import type { Cells } from "./cells";
-import { DELTA_ZERO } from "./delta";
 import type { MaskKind } from "./hash";
 import { FROZEN, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS } from "./states";
 import { alignedRecords } from "./versus";
@@ -36,6 +35,6 @@ export function aliveIn(a: Cells, b: Cells, mask: MaskKind): Cells {
       state[at] = table[(first << 3) | (b.state[c * b.records + other[t]] & STATE_BITS)];
     }
   }
-  const delta = new Int16Array(state.length).fill(DELTA_ZERO);
-  return { ...a, steps, records, end: Math.max(a.end, b.end), state, delta };
+  const still = { delta: new Uint8Array(state.length), values: Float64Array.of(0) };
+  return { ...a, steps, records, end: Math.max(a.end, b.end), state, ...still };
 }

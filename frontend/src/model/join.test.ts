@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { Cells } from "./cells";
+import { type Cells, deltaAt } from "./cells";
+import { listed } from "./fixtures";
 import { joinCells } from "./join";
 import { axisEnd } from "./series";
 
-/** Columns of the given steps: the state of channel c at step s is 10 c + s, its delta the negative of that. */
+/** Columns of the given steps: the state of channel c at step s is 10 c + s, as is its delta. */
 function cells(steps: number[], header: Partial<Cells["header"]>, channels = 2): Cells {
   const own = Float64Array.from(steps);
   const state = Array.from({ length: channels }, (_, c) => steps.map((step) => 10 * c + step)).flat();
@@ -17,7 +18,7 @@ function cells(steps: number[], header: Partial<Cells["header"]>, channels = 2):
     wallTimes: own,
     end: axisEnd(own, own),
     state: Uint8Array.from(state),
-    delta: Int16Array.from(state, (value) => -value),
+    ...listed(state),
   };
 }
 
@@ -28,6 +29,26 @@ describe("columns that are new", () => {
     const tail = cells([3, 5], { before: "d2", digest: "d4", account: { shown: 4 } as Cells["header"]["account"] });
     const whole = cells([1, 2, 3, 5], { ...tail.header });
     expect(joinCells(had, tail)).toEqual(whole);
+  });
+
+  it("may have other deltas, and more than a byte tells apart", () => {
+    const many = Array.from({ length: 300 }, (_, t) => t);
+    const tail = {
+      ...cells(
+        many.map((t) => t + 3),
+        { before: "d2" },
+      ),
+      ...listed([...many, ...many].map((t) => t / 7)),
+    };
+    const found = joinCells(had, tail)!;
+    expect(found.delta).toBeInstanceOf(Uint16Array);
+    expect([0, 1, 2, 301, 302, 303, 304].map((at) => deltaAt(found, at))).toEqual([1, 2, 0, 299 / 7, 11, 12, 0]);
+  });
+
+  it("keep what isn't a number", () => {
+    const tail = { ...cells([3], { before: "d2" }), ...listed([Number.NaN, Number.POSITIVE_INFINITY]) };
+    const found = joinCells(had, tail)!;
+    expect([2, 5].map((at) => deltaAt(found, at))).toEqual([Number.NaN, Number.POSITIVE_INFINITY]);
   });
 
   it("are joined once more", () => {

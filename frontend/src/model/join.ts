@@ -3,6 +3,8 @@
 import type { Cells } from "./cells";
 import { axisEnd } from "./series";
 
+const BYTE = 256;
+
 /**
  * The cells with the columns that follow.
  *
@@ -25,15 +27,19 @@ export function joinCells(cells: Cells, tail: Cells): Cells | null {
     return all;
   };
   const state = new Uint8Array(cells.channels * records);
-  const delta = new Int16Array(cells.channels * records);
-  for (let c = 0; c < cells.channels; c++) {
-    for (const [part, from] of [
-      [cells, 0],
-      [tail, cells.records],
-    ] as const) {
+  const values = Float64Array.from(new Set([...cells.values, ...tail.values])).sort();
+  const delta = new (values.length <= BYTE ? Uint8Array : Uint16Array)(cells.channels * records);
+  const place = new Map(Array.from(values, (value, at) => [value, at]));
+  for (const [part, from] of [
+    [cells, 0],
+    [tail, cells.records],
+  ] as const) {
+    const places = Uint16Array.from(part.values, (value) => place.get(value)!);
+    for (let c = 0; c < cells.channels; c++) {
       const row = c * part.records;
-      state.set(part.state.subarray(row, row + part.records), c * records + from);
-      delta.set(part.delta.subarray(row, row + part.records), c * records + from);
+      const to = c * records + from;
+      state.set(part.state.subarray(row, row + part.records), to);
+      for (let t = 0; t < part.records; t++) delta[to + t] = places[part.delta[row + t]];
     }
   }
   const steps = after(cells.steps, tail.steps);
@@ -50,5 +56,6 @@ export function joinCells(cells: Cells, tail: Cells): Cells | null {
     end: axisEnd(steps, steps),
     state,
     delta,
+    values,
   };
 }

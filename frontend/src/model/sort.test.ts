@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { type Cells, seriesOf, summarise } from "./cells";
-import { DELTA_ZERO } from "./delta";
+import { listed } from "./fixtures";
 import { orderRows, segmentsOf } from "./sort";
 import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
 
@@ -27,7 +27,7 @@ function cells(...words: string[]): Cells {
     wallTimes: steps,
     end: records * 10,
     state: Uint8Array.from(words.join(""), (letter) => SHORT[letter]),
-    delta: Int16Array.from(words.join(""), (letter, i) => (letter === "m" ? -16 - i : DELTA_ZERO)),
+    ...listed(Array.from(words.join(""), (letter, i) => (letter === "m" ? 2 ** (-1 - i / 16) : 0))),
   };
 }
 
@@ -68,6 +68,6 @@ it("counts states, violations and the mean delta per record", () => {
 it("bears no channels and no records", () => {
   expect(seriesOf(cells()).counts).toHaveLength(0);
   expect(
-    summarise({ ...cells("m"), records: 0, state: new Uint8Array(0), delta: new Int16Array(0) }).lastMoved[0],
+    summarise({ ...cells("m"), records: 0, state: new Uint8Array(0), delta: new Uint8Array(0) }).lastMoved[0],
   ).toBe(-1);
 });

@@ -1,44 +1,43 @@
 /** One layer of a run against the same layer of another with the same origin, channel by channel. */
 
 import type { Cells } from "./cells";
-import { DELTA_INFINITE, DELTA_NAN, DELTA_ZERO, LEVELS } from "./delta";
+import { LEVELS } from "./delta";
 import { placeOfDecades } from "./measure";
 import { lastAtOrBefore } from "./series";
 import { MOVING, NO_DATA, REACTIVATED, STATE_BITS, VIOLATED } from "./states";
 
-/** In differences, the state of a channel in a state that the other's is in too; its delta is how far they are apart. */
+/** In differences, the state of a channel in a state that the other's is in too; its delta is how many decades they are apart. */
 export const ALIKE = MOVING;
 /** In differences, the state of a channel that trains while the other's doesn't. */
 export const TRAINS = REACTIVATED;
 
+/** Distances of deltas come in sixteenths of an octave, as deltas do; this one stands for all beyond. */
 const FARTHEST = 16_000;
+
+/** Decades between two deltas: places of distances, the last bit of which is the direction. */
+const decades = Float64Array.from({ length: 2 * FARTHEST + 2 }, (_, place) => {
+  const apart = place >> 1;
+  return (apart >= FARTHEST ? Number.POSITIVE_INFINITY : (apart / 16) * Math.log10(2)) * (place & 1 ? 1 : -1);
+});
 
 /** Reactivated channels train as moving ones do. */
 const kindOf = (byte: number): number => ((byte & STATE_BITS) === REACTIVATED ? MOVING : byte & STATE_BITS);
 
-/** Distance and direction of two delta codes as a code that rises with the distance alone. */
-function distanceCode(own: number, base: number): number {
-  let apart = own - base;
-  if (own === DELTA_NAN || base === DELTA_NAN || apart === 0) return DELTA_ZERO;
-  if (own >= DELTA_INFINITE || base === DELTA_ZERO) apart = FARTHEST;
-  else if (base >= DELTA_INFINITE || own === DELTA_ZERO) apart = -FARTHEST;
-  return DELTA_ZERO + 2 * Math.min(FARTHEST, Math.abs(apart)) + Number(apart > 0);
-}
-
-/** Decades between two deltas, from the code of their distance. */
-export function decadesOf(code: number): number {
-  const apart = (code - DELTA_ZERO) >> 1;
-  const decades = apart >= FARTHEST ? Number.POSITIVE_INFINITY : (apart / 16) * Math.log10(2);
-  return (code - DELTA_ZERO) & 1 ? decades : -decades;
+/** The place of the distance between two deltas, given as logarithms: it rises with the distance alone. */
+function placeOfDistance(own: number, base: number): number {
+  const apart = own - base;
+  // Nothing is told apart from a delta that is no number, and both zero or both infinite are alike.
+  if (Number.isNaN(apart)) return 0;
+  return 2 * Math.min(FARTHEST, Math.round(Math.abs(apart))) + Number(apart > 0);
 }
 
 let levels: Uint8Array | null = null;
 
-/** Colour of each distance, indexed by code + 32768: it rises with the distance, its last bit is the direction. */
+/** Colour of each distance: it rises with the distance, its last bit is the direction. */
 export function distanceLevels(): Uint8Array {
-  levels ??= Uint8Array.from({ length: 65536 }, (_, i) => {
-    const place = placeOfDecades(decadesOf(i + DELTA_ZERO));
-    return 2 * Math.round(Math.abs(place) * (LEVELS / 2 - 1)) + (i & 1);
+  levels ??= Uint8Array.from(decades, (apart, place) => {
+    const reach = Math.abs(placeOfDecades(apart));
+    return 2 * Math.round(reach * (LEVELS / 2 - 1)) + (place & 1);
   });
   return levels;
 }
@@ -54,8 +53,9 @@ export const alignedRecords = (cells: Pick<Cells, "steps">, other: Cells): Int32
  */
 export function differenceCells(own: Cells, base: Cells): Cells {
   const state = new Uint8Array(own.state.length);
-  const delta = new Int16Array(own.state.length).fill(DELTA_ZERO);
+  const delta = new Uint16Array(own.state.length);
   const at = alignedRecords(own, base);
+  const [ownLogs, baseLogs] = [own, base].map(({ values }) => values.map((value) => 16 * Math.log2(value)));
   for (let c = 0; c < own.channels; c++) {
     for (let t = 0, i = c * own.records; t < own.records; t++, i++) {
       const byte = own.state[i];
@@ -65,8 +65,10 @@ export function differenceCells(own: Cells, base: Cells): Cells {
       const other = kindOf(base.state[j]);
       if (kind === NO_DATA || other === NO_DATA) continue;
       state[i] = (kind === other ? ALIKE : kind === MOVING ? TRAINS : kind) | (byte & VIOLATED);
-      if (kind === MOVING && other === MOVING) delta[i] = distanceCode(own.delta[i], base.delta[j]);
+      if (kind === MOVING && other === MOVING) {
+        delta[i] = placeOfDistance(ownLogs[own.delta[i]], baseLogs[base.delta[j]]);
+      }
     }
   }
-  return { ...own, state, delta };
+  return { ...own, state, delta, values: decades };
 }

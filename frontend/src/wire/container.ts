@@ -56,6 +56,15 @@ export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
   return { header, sections };
 }
 
+export type Places = Uint8Array | Uint16Array;
+
+/** A section of places in a list, as small as the list allows. */
+export function places(container: Container<unknown>, name: string): Places {
+  const found = container.sections.get(name);
+  if (found instanceof Uint8Array || found instanceof Uint16Array) return found;
+  return fail(`section '${name}' as u1 or u2`, found ? found.constructor.name : "none");
+}
+
 /** A part of a section of numbers of any type, as one: what draws them then meets one type of array alone. */
 export function numbers<S extends Uint32Array | Float64Array>(
   container: Container<unknown>,

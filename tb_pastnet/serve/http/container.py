@@ -57,7 +57,7 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
                 f"Could not pack section {name!r}: expected a dtype of {', '.join(_CODES)}, got "
                 f"{array.dtype}. Convert it first."
             )
-        raw = _in_order(array.astype(_CODES[code], order="K", copy=False))
+        raw = row_by_row(array.astype(_CODES[code], order="K", copy=False)).view(np.uint8).data
         entries.append({"name": name, "dtype": code, "shape": list(array.shape), "offset": offset})
         parts += [raw, _padding(array.nbytes)]
         offset += array.nbytes + len(parts[-1])
@@ -89,10 +89,21 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return counts
 
 
-def _in_order(array: npt.NDArray[Any]) -> memoryview:
-    """The bytes of an array row by row, also where it lies column by column."""
+def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The elements of an array row by row, also where it lies column by column.
+
+    Args:
+        array: of any shape and dtype.
+
+    Returns:
+        They in one dimension; without a copy where they lie like that.
+
+    Example:
+        >>> row_by_row(np.array([[1, 2], [3, 4]]).T).tolist()
+        [1, 3, 2, 4]
+    """
     if array.flags.c_contiguous:
-        return array.reshape(-1).view(np.uint8).data
+        return array.reshape(-1)
     rows = np.empty(array.shape, array.dtype)
     outer = int(np.argmax(np.abs(array.strides)))
 
@@ -102,7 +113,7 @@ def _in_order(array: npt.NDArray[Any]) -> memoryview:
 
     # A few of what lies far apart at a time: the cache holds what both sides touch.
     list(in_threads(turn, range(0, array.shape[outer], _STRIP)))
-    return rows.reshape(-1).view(np.uint8).data
+    return rows.reshape(-1)
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

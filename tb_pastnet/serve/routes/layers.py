@@ -21,6 +21,7 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.movement import Movement, make_movement
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views import cells
 from tb_pastnet.serve.views.channel import channel_of
 from tb_pastnet.serve.views.events import merge_events
 from tb_pastnet.serve.views.violations import entries, mark
@@ -74,13 +75,17 @@ def _digest(moves: Movement, told: states.States, until: int) -> str:
 
 
 def _sections(moves: Movement, told: states.States, first: int) -> dict[str, npt.NDArray[Any]]:
+    state, lengths = cells.stretches(told[first:])
+    delta, values = cells.listed(moves.delta[first:])
     return {
         "steps": moves.steps[first:].astype(np.float64),
         "past_steps": moves.past_steps[first:].astype(np.float64),
         "wall_times": moves.wall_times[first:],
         "learning_rates": moves.learning_rates[first:].astype(np.float32),
-        "state": told[first:].T,
-        "delta": moves.delta[first:].T,
+        "state": state,
+        "state_lengths": lengths,
+        "delta": delta.T,
+        "delta_values": values,
     }
 
 

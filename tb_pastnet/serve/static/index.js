@@ -1,1 +1,1 @@
-import("./page-EUOPNG7Z.js");import("./chunk-2A4KJ2ZT.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-EUOPNG7Z.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-XNXPATYD.js");import("./chunk-FVX353EH.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-XNXPATYD.js");async function t(){(await n).show(e)}export{t as render};

@@ -2,8 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Cells } from "../../model/cells";
-import { recordAt } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt } from "../../model/cells";
 import { aliveIn, isAlive } from "../../model/difference";
 import { formatCount, formatNumber } from "../../model/format";
 import { timesText } from "../../model/measure";
@@ -59,7 +58,7 @@ function channelAt(cells: Cells | null, c: number, step: number) {
   if (!cells || record < 0) return null;
   const at = c * cells.records + record;
   const state = STATE_NAMES[cells.state[at] & STATE_BITS];
-  const delta = deltaOf(cells.delta[at]);
+  const delta = deltaAt(cells, at);
   const moved = cells.state[at] & VIOLATED ? ", moved although held" : "";
   return { state, delta, text: `${state}, Δ ${formatNumber(delta)}${moved}` };
 }

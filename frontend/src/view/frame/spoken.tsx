@@ -1,8 +1,7 @@
 /** The polite live region: what the keys led to, read out once they have come to rest. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { recordAt, seriesOf } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt, seriesOf } from "../../model/cells";
 import { formatCount, formatNumber } from "../../model/format";
 import { sumOf } from "../../model/overview";
 import { readAt } from "../../model/series";
@@ -30,7 +29,7 @@ function spokenLayer(): string {
   }
   const at = own * cells.records + record;
   const moved = cells.state[at] & VIOLATED ? ", moved although held" : "";
-  return `${start}, channel ${own}: ${STATE_NAMES[cells.state[at] & STATE_BITS]}${moved}, Δ ${formatNumber(deltaOf(cells.delta[at]))}`;
+  return `${start}, channel ${own}: ${STATE_NAMES[cells.state[at] & STATE_BITS]}${moved}, Δ ${formatNumber(deltaAt(cells, at))}`;
 }
 
 function spokenRow(): string {

@@ -1,7 +1,6 @@
 /** The readout at the pointer. */
 
-import { recordAt, seriesOf } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt, seriesOf } from "../../model/cells";
 import { formatCount, formatNumber, formatShare } from "../../model/format";
 import { differenceText, MEASURE_TITLES } from "../../model/measure";
 import { sumOf } from "../../model/overview";
@@ -142,7 +141,7 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
       </>
     );
   }
-  const delta = record < 0 ? Number.NaN : deltaOf(cells.delta[at.channel * cells.records + record]);
+  const delta = record < 0 ? Number.NaN : deltaAt(cells, at.channel * cells.records + record);
   const base = against(run);
   const found = base && sameOrigin(run, base) ? baseCell(base, layer.id, at.channel, at.step) : null;
   const byte = record < 0 ? 0 : cells.state[at.channel * cells.records + record];

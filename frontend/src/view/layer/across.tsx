@@ -3,8 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { decades, drawLines, type Line, levelY } from "../../draw/lines";
 import type { Cells } from "../../model/cells";
-import { recordAt } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt } from "../../model/cells";
 import { formatCount, formatNumber, formatPower } from "../../model/format";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
 import { Axis } from "../network/head";
@@ -79,7 +78,7 @@ const LEFT = 30;
 function toLine(found: Found, channel: number, bold: boolean): Line {
   const { cells, run } = found;
   const row = channel * cells.records;
-  const values = Float64Array.from({ length: cells.records }, (_, t) => deltaOf(cells.delta[row + t]));
+  const values = Float64Array.from({ length: cells.records }, (_, t) => deltaAt(cells, row + t));
   return { steps: cells.steps, values, color: run.color, bold };
 }
 
@@ -94,7 +93,7 @@ export function DeltaLines({ layer, channel, run }: Props) {
   const labels = Array.from({ length: span[1] - span[0] + 1 }, (_, i) => span[0] + i);
   const every = Math.ceil(labels.length / 5);
   const record = own ? recordAt(own.cells, cursor.value) : -1;
-  const now = own && record >= 0 ? deltaOf(own.cells.delta[channel * own.cells.records + record]) : Number.NaN;
+  const now = own && record >= 0 ? deltaAt(own.cells, channel * own.cells.records + record) : Number.NaN;
   return (
     <>
       <h3>

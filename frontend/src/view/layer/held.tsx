@@ -2,8 +2,7 @@
 
 import { drawShares, type ShareLine } from "../../draw/shares";
 import type { Cells } from "../../model/cells";
-import { summarise } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, summarise } from "../../model/cells";
 import { formatCount, formatNumber, formatShare, wholeShare } from "../../model/format";
 import { axisEnd, lastAtOrBefore } from "../../model/series";
 import { FROZEN, PRUNED, STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
@@ -120,7 +119,7 @@ function Marked({ cells, channel, first }: { cells: Cells; channel: number; firs
   for (let t = 0; t < cells.records; t++) {
     if (!(cells.state[channel * cells.records + t] & VIOLATED)) continue;
     count++;
-    most = Math.max(most, deltaOf(cells.delta[channel * cells.records + t]));
+    most = Math.max(most, deltaAt(cells, channel * cells.records + t));
   }
   return (
     <p>

@@ -1,8 +1,7 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
 import type { Cells } from "../../model/cells";
-import { recordAt, summarise } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt, summarise } from "../../model/cells";
 import { formatCount, formatNumber } from "../../model/format";
 import { lastAtOrBefore } from "../../model/series";
 import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../model/states";
@@ -48,7 +47,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
   return (
     <dl class="metrics">
       <Metric title={`Δ to past (−${formatCount(lag)} ${lag === 1 ? "step" : "steps"})`}>
-        {record < 0 ? "–" : formatNumber(deltaOf(cells.delta[at]))}
+        {record < 0 ? "–" : formatNumber(deltaAt(cells, at))}
       </Metric>
       <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
         {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}

@@ -1,8 +1,7 @@
 /** Pinned channels of the layer: they stay in the inspector, each as a barcode that can be selected or taken out. */
 
 import type { Cells } from "../../model/cells";
-import { recordAt } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt } from "../../model/cells";
 import { formatCount, formatNumber } from "../../model/format";
 import { STATE_BITS, STATE_NAMES } from "../../model/states";
 import { Button, Icon } from "../shared/bits";
@@ -82,7 +81,7 @@ function PinList({ run, cells, channel }: Props) {
                 #{pin}
               </button>
               <span class="sub number">
-                {record < 0 ? "–" : formatNumber(deltaOf(cells.delta[pin * cells.records + record]))}
+                {record < 0 ? "–" : formatNumber(deltaAt(cells, pin * cells.records + record))}
               </span>
               <button
                 type="button"

@@ -1,8 +1,7 @@
 /** The channels of a layer as a table, at the cursor. */
 
 import type { Cells } from "../../model/cells";
-import { recordAt, summarise } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt, recordAt, summarise } from "../../model/cells";
 import { formatCount, formatNumber } from "../../model/format";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
 import { DataTable } from "../shared/bits";
@@ -27,7 +26,7 @@ export function LayerTable({ run, layer, cells, rows, base }: Props) {
   const against = (channel: number): string[] => {
     const found = base && baseCell(base, layer, channel, cursor.value);
     if (!found) return ["–", "–", "–"];
-    const own = record < 0 ? Number.NaN : deltaOf(cells.delta[channel * cells.records + record]);
+    const own = record < 0 ? Number.NaN : deltaAt(cells, channel * cells.records + record);
     return [STATE_NAMES[found.state], formatNumber(found.delta), found.times(own)];
   };
   return (
@@ -49,7 +48,7 @@ export function LayerTable({ run, layer, cells, rows, base }: Props) {
         return [
           c,
           record < 0 ? "–" : STATE_NAMES[cells.state[at] & STATE_BITS],
-          record < 0 ? "–" : formatNumber(deltaOf(cells.delta[at])),
+          record < 0 ? "–" : formatNumber(deltaAt(cells, at)),
           stepOf(summary.lastMoved[c]),
           stepOf(summary.firstHeld[c]),
           summary.firstViolated[c] < 0

@@ -1,10 +1,11 @@
 /** Numbers of a readout as sentences. */
 
 import type { Cells } from "../../model/cells";
+import { deltaAt } from "../../model/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../../model/format";
 import type { Readout } from "../../model/series";
 import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../../model/states";
-import { ALIKE, decadesOf } from "../../model/versus";
+import { ALIKE } from "../../model/versus";
 import { sparsityText } from "../../model/violations";
 import type { Account } from "../../wire/types";
 
@@ -40,7 +41,7 @@ export function differencesText(differences: Cells, record: number): string {
   for (let c = 0; c < differences.channels; c++) {
     const at = c * differences.records + record;
     const state = differences.state[at] & STATE_BITS;
-    const decades = decadesOf(differences.delta[at]);
+    const decades = deltaAt(differences, at);
     if (state === NO_DATA) continue;
     counts[state !== ALIKE ? "other" : decades > 0 ? "more" : decades < 0 ? "less" : "alike"]++;
   }

@@ -2,7 +2,7 @@
 
 import { computed } from "@preact/signals";
 import type { Cells } from "../../model/cells";
-import { deltaOf } from "../../model/delta";
+import { deltaAt } from "../../model/cells";
 import type { Measure, View } from "../../model/hash";
 import { differenceOf, differenceText, measureIn, measureName, timesText } from "../../model/measure";
 import { sumOf } from "../../model/overview";
@@ -97,6 +97,6 @@ export function baseCell(base: Run, layer: string, channel: number, step: number
   const record = !cells || step >= cells.end ? -1 : lastAtOrBefore(cells.steps, step);
   if (!cells || record < 0 || channel >= cells.channels) return null;
   const at = channel * cells.records + record;
-  const delta = deltaOf(cells.delta[at]);
+  const delta = deltaAt(cells, at);
   return { state: cells.state[at] & STATE_BITS, delta, times: (own) => timesText(differenceOf(own, delta, "delta")) };
 }

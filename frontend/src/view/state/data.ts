@@ -157,7 +157,7 @@ export function cellsOf(run: string, layer: string): Resource<Cells> {
       }
       return readCells(await fetchLayer(query, ask));
     },
-    (cells) => cells.state.length * 3,
+    (cells) => cells.state.byteLength + cells.delta.byteLength,
     view.value === "layer" && run !== activeRun.value?.name,
   ).value;
 }
