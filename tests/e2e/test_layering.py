@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.quantize import ZERO
 from tests.e2e.browser import clean
 from tests.e2e.conftest import Tab
 from tests.e2e.stories import LAYERS
@@ -105,7 +104,7 @@ def test_a_layer_shows_differences_channel_by_channel_for_one_origin_alone(
     by_channel = {int(row[0]): row[-3:] for row in differences["channels"]}
     for channel, row in by_channel.items():
         assert row[0] == STATES[other[channel]]
-        zero = min(delta[channel], past[channel]) <= ZERO
+        zero = min(delta[channel], past[channel]) == 0
         more = delta[channel] > past[channel]
         same = delta[channel] == past[channel]
         assert row[2][0] == ("–" if zero else "t" if same else "×" if more else "÷")
