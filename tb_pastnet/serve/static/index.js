@@ -1,1 +1,1 @@
-import("./page-XNXPATYD.js");import("./chunk-FVX353EH.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-XNXPATYD.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-W5VEWMKX.js");import("./chunk-AH3UIQ6E.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-W5VEWMKX.js");async function t(){(await n).show(e)}export{t as render};

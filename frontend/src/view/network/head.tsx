@@ -14,7 +14,7 @@ import { against, apart } from "../state/baseline";
 import { readStep } from "../state/cursor";
 import { fullRange, overviewOf, type Run, rows, sparse, violatedIn } from "../state/data";
 import { overviewAt } from "../state/detail";
-import { axisZooms, numberSteps, spokenStep } from "../state/followers";
+import { axisZooms, headPart, numberSteps, spokenStep } from "../state/followers";
 import { inSight } from "../state/sight";
 import { measure } from "../state/store";
 
@@ -44,7 +44,7 @@ interface AxisProps {
 
 /** Round ticks under a strip, and the cursor's step as a pill. */
 export function Axis({ width, pill, count, place = 0 }: AxisProps) {
-  const [from, to] = axisZooms[place & 1].value ?? fullRange.value;
+  const [from, to] = headPart(axisZooms, place).value ?? fullRange.value;
   const scale = { from, to, width };
   // Without a pill nothing of it depends on the step under the pointer.
   const at = pill ? toPixel(scale, readStep.value) : -1;
@@ -163,7 +163,7 @@ export function RunHead({ run, width, place }: HeadProps) {
       </div>
       {inSight(run.name) ? (
         <>
-          <Now run={run} width={width} step={numberSteps[place & 1].value} />
+          <Now run={run} width={width} step={headPart(numberSteps, place).value} />
           <Axis width={width} pill={place === 0} place={place} />
         </>
       ) : null}

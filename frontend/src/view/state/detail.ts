@@ -1,14 +1,15 @@
 /** Overviews in more detail: of a long run the part that is zoomed into. */
 
-import { computed, type ReadonlySignal, signal, untracked } from "@preact/signals";
+import { computed, type ReadonlySignal, untracked } from "@preact/signals";
 import { type Overview, readOverview } from "../../model/overview";
 import { columnAt, lastAtOrBefore } from "../../model/series";
 import { fetchOverview } from "../../wire/client";
 import { overviewColumns, overviewOf, overviewSize, range, shownRuns, threshold } from "./data";
+import { follower } from "./follow";
 import { resource } from "./resource";
 
 /** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
-export const askedZoom = signal<readonly [number, number] | null>(null);
+export const askedZoom = follower<readonly [number, number] | null>(null);
 
 interface Part {
   first: number;

@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
-import { follow } from "./follow";
+import { follow, follower } from "./follow";
 import { afterFrames, pending } from "./idle";
 
 const frames: (() => void)[] = [];
@@ -13,8 +13,11 @@ const frame = () => {
 
 it("follows from the next frame on, one signal a frame, to where the source is by then", () => {
   const source = signal(1);
-  const followers = [signal(0), signal(0), signal(0)];
-  for (const one of followers) follow(one, source);
+  const followers = [follower(0), follower(0), follower(0)];
+  for (const one of followers) {
+    follow(one, source);
+    one.subscribe(() => {});
+  }
   const seen = () => followers.map((one) => one.value);
   expect(seen()).toEqual([1, 1, 1]);
   source.value = 2;
@@ -33,14 +36,28 @@ it("follows from the next frame on, one signal a frame, to where the source is b
 });
 
 it("leaves alone what the source has come back to", () => {
-  const [source, follower] = [signal(1), signal(0)];
+  const [source, one] = [signal(1), follower(0)];
   let changes = -1;
-  follow(follower, source);
-  effect(() => void [follower.value, changes++]);
+  follow(one, source);
+  effect(() => void [one.value, changes++]);
   source.value = 2;
   source.value = 1;
   for (let i = 0; i < 3; i++) frame();
-  expect([follower.value, changes]).toEqual([1, 0]);
+  expect([one.value, changes]).toEqual([1, 0]);
+});
+
+it("follows at once, and takes no frame, while nothing shows it", () => {
+  const [source, one, other] = [signal(1), follower(0), follower(0)];
+  follow(one, source);
+  follow(other, source);
+  const leave = one.subscribe(() => {});
+  source.value = 2;
+  expect([one.value, other.value]).toEqual([1, 2]);
+  leave();
+  source.value = 3;
+  expect([one.value, other.value]).toEqual([3, 3]);
+  for (let i = 0; i < 3; i++) frame();
+  expect([one.value, other.value]).toEqual([3, 3]);
 });
 
 it("counts what waits for a frame as under way, but not as loading", () => {

@@ -1,22 +1,29 @@
 /** What follows the pointer and the zoom some frames later. */
 
-import { signal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import { cursor, readStep } from "./cursor";
 import { askedZoom } from "./detail";
-import { follow } from "./follow";
+import { follow, follower } from "./follow";
 import { SOON } from "./later";
 import { type Hover, hover, zoom } from "./store";
 
 /** What the tooltip tells of; it moves at once. */
-export const tipped = signal<Hover | null>(null);
-/** What numbers are read at, in two halves that change in a frame each: every second head and the side bar, and the rest. */
-export const numberSteps = [signal(0), signal(0)] as const;
-/** What axes are zoomed to, by halves likewise. */
-export const axisZooms = [signal(zoom.peek()), signal(zoom.peek())] as const;
+export const tipped = follower<Hover | null>(null);
+/** Parts of what is read or laid out anew, each of which changes in a frame of its own: the side bar, and heads by turns. */
+const PARTS = 5;
+const parts = <T>(value: T): readonly Signal<T>[] => Array.from({ length: PARTS }, () => follower(value));
+
+/** What numbers are read at: of the first part the side bar's, of the second those of other views. */
+export const numberSteps = parts(0);
+/** What axes are zoomed to. */
+export const axisZooms = parts(zoom.peek());
+
+/** The part of a head, by its place among the others. */
+export const headPart = <T>(all: readonly Signal<T>[], place: number): Signal<T> => all[1 + (place % (PARTS - 1))];
 /** What dots are drawn at: a marker for each run and row. */
-export const dotStep = signal(0);
+export const dotStep = follower(0);
 /** The cursor's, in what screen readers are told. */
-export const spokenStep = signal(0);
+export const spokenStep = follower(0);
 
 export function followAll(): void {
   follow(tipped, hover, SOON);
