@@ -1,1 +1,1 @@
-import("./page-W5VEWMKX.js");import("./chunk-AH3UIQ6E.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-W5VEWMKX.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-6SZ4MHOV.js");import("./chunk-36ASVODH.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-6SZ4MHOV.js");async function t(){(await n).show(e)}export{t as render};

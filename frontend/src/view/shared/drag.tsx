@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { PageState } from "../../model/hash";
 import { toPixel, toStep } from "../../model/scale";
 import { scaleOf } from "../state/data";
+import { afterFrames } from "../state/idle";
 import { update } from "../state/store";
 import type { RowProps } from "./crosshair";
 
@@ -87,7 +88,8 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
     // The click that follows a drag must not set the step.
     window.addEventListener("click", (e) => e.stopPropagation(), { capture: true, once: true });
     setTimeout(() => window.dispatchEvent(new Event("click")), 0);
-    if (!swallow) zoomTo(found);
+    // In the frame after the box has gone: the browser looks for what is under the pointer twice until then.
+    if (!swallow) afterFrames(1, () => zoomTo(found));
   };
   const up = () => stop(false);
   const onEscape = (e: KeyboardEvent) => {
