@@ -15,7 +15,7 @@ const prepare = (frame) =>
         return Array.from({ length: data.length / 4 }, (_, i) => (data[4 * i + 3] === 0 ? "" : hex(4 * i)));
       },
       /** Just inside the record at the crosshair. */
-      place: (panel) => new DOMMatrix(panel.querySelector(".crosshair, .crosshairs").style.transform).e + 1.5,
+      place: (panel) => new DOMMatrix(getComputedStyle(panel.querySelector(".crosshair, .crosshairs")).transform).e + 1.5,
     };
   });
 

@@ -38,19 +38,23 @@ export async function interact({ base, newPage }) {
     // One picture of lines, as wide as all columns but the last.
     cross: await frame.$eval(".crosshairs", (all) => {
       const column = Number.parseFloat(getComputedStyle(all).backgroundSize);
-      return { lines: Math.ceil(all.clientWidth / column), x: new DOMMatrix(all.style.transform).e };
+      return { lines: Math.ceil(all.clientWidth / column), x: new DOMMatrix(getComputedStyle(all).transform).e };
     }),
   };
   await page.mouse.move(column.x + column.width * 0.25, y);
   await page.mouse.down();
   await page.mouse.move(column.x + column.width * 0.5, y, { steps: 4 });
   // One box that repeats: as often as there are columns, each from a quarter of it to its half.
-  found.box = await frame.$eval(".zoom-boxes", (all) => {
+  found.box = await frame.$eval(".zoom-box", (all) => {
     const column = document.querySelector(".run-column").getBoundingClientRect();
     const { left, width } = all.getBoundingClientRect();
-    const { backgroundSize } = getComputedStyle(all);
-    const [pitch, wide] = [backgroundSize, all.style.getPropertyValue("--box")].map(Number.parseFloat);
-    return { boxes: (width - wide) / pitch + 1, from: (left - column.left) / column.width, share: wide / column.width };
+    const names = ["background-size", "--from", "--to"];
+    const [pitch, from, to] = names.map((name) => Number.parseFloat(all.style.getPropertyValue(name)));
+    return {
+      boxes: Math.ceil(width / pitch),
+      from: (left + from - column.left) / column.width,
+      share: (to - from) / column.width,
+    };
   });
   await page.mouse.up();
   await idle(frame);

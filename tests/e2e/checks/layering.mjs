@@ -85,7 +85,10 @@ export async function boxes({ base, newPage }, { layer, run }) {
     await page.mouse.down();
     await page.mouse.move(...place([(from[0] + to[0]) / 2, (from[1] + to[1]) / 2]));
     await page.mouse.move(...place(to));
-    const shown = await frame.$$eval(".zoom-box", (all) => all.length);
+    const shown = await frame.$$eval(
+      ".zoom-box",
+      (all) => all.filter(({ style }) => Number.parseFloat(style.getPropertyValue("--to")) > 0).length,
+    );
     await page.mouse.up();
     await idle(frame);
     await settled(page, frame);

@@ -5,7 +5,7 @@ import type { Cells } from "../../model/cells";
 import { recordAt } from "../../model/cells";
 import { toStep } from "../../model/scale";
 import { Axis } from "../network/head";
-import { Crosshair } from "../shared/crosshair";
+import { Crosshair, RowLine } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { scaleOf } from "../state/data";
 import { channel, hover, rowZoom, update } from "../state/store";
@@ -53,7 +53,7 @@ export function CellsPlot({ cells, rows, tip, width, height, children }: Props) 
       >
         {children}
         <Crosshair width={width} />
-        {row >= 0 ? <div class="row-line" style={{ top: `${((row + 0.5) / rows.length) * height}px` }} /> : null}
+        {row >= 0 ? <RowLine y={((row + 0.5) / rows.length) * height} /> : null}
         <ZoomBox width={width} band={band} />
       </div>
       <Axis width={width} pill count={Math.max(2, Math.floor(width / 70))} />

@@ -4,11 +4,12 @@ import { createElement } from "preact";
 import { useEffect } from "preact/hooks";
 import { Failure, Guard, Skeleton } from "../shared/bits";
 import { indexOf } from "../state/data";
-import { pending } from "../state/idle";
+import { loading } from "../state/idle";
 import { sideOpen, theme, view } from "../state/store";
 import { Empty } from "./empty";
 import { Help } from "./help";
 import { loadViews, partOf } from "./parts";
+import { Progress } from "./progress";
 import { Sidebar } from "./sidebar";
 import { Spoken } from "./spoken";
 import { Toolbar } from "./toolbar";
@@ -20,8 +21,8 @@ function Shown() {
   const part = partOf(view.value);
   // Once the first picture is there.
   useEffect(() => {
-    if (pending.value === 0) loadViews();
-  }, [pending.value === 0]);
+    if (!loading.value) loadViews();
+  }, [loading.value]);
   if (part instanceof Error) return <Failure text={part.message} onRetry={() => window.location.reload()} />;
   return part ? createElement(part, null) : <FirstLoad />;
 }
@@ -64,7 +65,7 @@ export function App() {
   const { value: index } = indexOf();
   return (
     <div class={`page ${theme.value.dark ? "dark" : "light"} ${sideOpen.value ? "side" : ""}`}>
-      {pending.value > 0 && index ? <div class="progress" role="presentation" /> : null}
+      {index ? <Progress /> : null}
       {!index || index.runs.length > 0 ? <Sidebar /> : null}
       <div class="right">
         {!index || index.runs.length > 0 ? <Toolbar /> : null}

@@ -9,6 +9,7 @@ import { readAt } from "../../model/series";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../../model/states";
 import { sparsityText } from "../../model/violations";
 import { Icon, Marker } from "../shared/bits";
+import { movedTo } from "../shared/moved";
 import { against, apart, baseCell, sameOrigin } from "../state/baseline";
 import { activeLayer, cellsOf, type Run, rows, runs } from "../state/data";
 import { overviewAt } from "../state/detail";
@@ -213,9 +214,8 @@ export function Tooltip() {
   const right = at.x + 18 + ROOM.width < window.innerWidth;
   const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
   const left = right ? at.x + 18 : at.x - ROOM.width - 18;
-  const style = { transform: `translate(${left}px, ${top}px)`, width: `${ROOM.width}px` };
   return (
-    <div class="tooltip" style={style} aria-hidden="true">
+    <div ref={movedTo(left, top)} class="tooltip" style={{ width: `${ROOM.width}px` }} aria-hidden="true">
       <Text />
     </div>
   );

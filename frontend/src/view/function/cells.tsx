@@ -9,6 +9,7 @@ import { Axis } from "../network/head";
 import { DataTable, RunLabel, RunName } from "../shared/bits";
 import { RasterCanvas, useSize } from "../shared/canvas";
 import { RunTab } from "../shared/controls";
+import { movedTo } from "../shared/moved";
 import { cursor } from "../state/cursor";
 import { scaleOf } from "../state/data";
 import { numberSteps } from "../state/followers";
@@ -82,8 +83,9 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
         />
         {chosen >= 0 ? (
           <div
+            ref={movedTo(0, chosen * pitch - 1)}
             class="outline"
-            style={{ top: `${chosen * pitch - 1}px`, height: `${pitch + 1}px`, width: `${width + 4}px` }}
+            style={{ height: `${pitch + 1}px`, width: `${width + 4}px` }}
           />
         ) : null}
       </StepPlot>

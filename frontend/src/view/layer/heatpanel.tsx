@@ -11,7 +11,7 @@ import { readAt } from "../../model/series";
 import { Axis } from "../network/head";
 import { RasterCanvas, useSize } from "../shared/canvas";
 import { CellsCanvas } from "../shared/cellscanvas";
-import { Crosshair } from "../shared/crosshair";
+import { Crosshair, RowLine } from "../shared/crosshair";
 import { startDrag, ZoomBox } from "../shared/drag";
 import { differencesText, sharesText } from "../shared/words";
 import { baselineRun } from "../state/baseline";
@@ -96,12 +96,9 @@ function Cross({ rows, width, height, top, selected }: Sized & { top: number }) 
     <>
       <Crosshair width={width} />
       {row >= 0 ? (
-        <>
-          <div class="row-line" style={{ top: `${y}px` }} />
-          <span class="row-pill" style={{ top: `${y}px` }}>
-            #{own}
-          </span>
-        </>
+        <RowLine y={y}>
+          <span class="row-pill">#{own}</span>
+        </RowLine>
       ) : null}
     </>
   );

@@ -1,4 +1,4 @@
-/** One run's column: its words, its outline and its pointer; the strips of all columns are one picture. */
+/** One run's column: its words and its pointer; the strips of all columns are one picture. */
 
 import { formatCount } from "../../model/format";
 import { sumOf } from "../../model/overview";
@@ -14,18 +14,12 @@ import { overviewOf, type Run, scaleOf } from "../state/data";
 import { finestOf, overviewAt } from "../state/detail";
 import { spokenStep } from "../state/followers";
 import { inSight } from "../state/sight";
-import { focusRow, hover, runName, update } from "../state/store";
+import { focusRow, hover, update } from "../state/store";
 import { type Layout, placeAt } from "./geometry";
 import { stripsOf } from "./strips";
 
-interface Props {
-  run: Run;
-  layout: Layout;
-  width: number;
-}
-
 /** What the strips of the column show, once they do. */
-function Words({ run, width }: Props) {
+function Words({ run, width }: { run: Run; width: number }) {
   const { value, error } = overviewOf(run.name);
   if (!value) return error ? <Failure text={error} /> : null;
   if (!stripsOf(run)) return null;
@@ -38,19 +32,6 @@ function Words({ run, width }: Props) {
   return <div class="strips-label" role="img" aria-label={label} style={{ width: `${width}px` }} />;
 }
 
-/** Around the row that the pointer or the keyboard is on. */
-function Outline({ run, layout, width }: Props) {
-  const hovered = hover.value?.run === run.name ? hover.value.row : null;
-  const chosen = (runName.value === run.name || hovered !== null) && (hovered ?? focusRow.value);
-  const place =
-    chosen === false || chosen === null
-      ? null
-      : layout.places.find((p) => p.row.id === chosen && (p.row.kind === "total") === (chosen === ""));
-  if (!place) return null;
-  const transform = `translateY(${place.stripTop - 2}px)`;
-  return <div class="outline" style={{ transform, height: `${place.stripHeight + 4}px`, width: `${width + 4}px` }} />;
-}
-
 /** The step of the run's record that is in force at a place of the axis; a whole step where there is none. */
 function snap(run: Run, step: number): number {
   const overview = finestOf(run.name);
@@ -58,8 +39,13 @@ function snap(run: Run, step: number): number {
   return overview && column >= 0 ? overview.starts[column] : Math.floor(step);
 }
 
-export function RunColumn(props: Props) {
-  const { run, layout, width } = props;
+interface Props {
+  run: Run;
+  layout: Layout;
+  width: number;
+}
+
+export function RunColumn({ run, layout, width }: Props) {
   const where = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
@@ -92,12 +78,7 @@ export function RunColumn(props: Props) {
         if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
       }}
     >
-      {inSight(run.name) ? (
-        <>
-          <Words {...props} />
-          <Outline {...props} />
-        </>
-      ) : null}
+      {inSight(run.name) ? <Words run={run} width={width} /> : null}
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { type Readout, readAt } from "../../model/series";
 import { LEGEND, STATE_NAMES } from "../../model/states";
 import { sparsityText } from "../../model/violations";
 import { Icon, Marker, RunName } from "../shared/bits";
+import { movedTo } from "../shared/moved";
 import { largest, sharesText } from "../shared/words";
 import { listViolations } from "../state/actions";
 import { against, apart } from "../state/baseline";
@@ -20,16 +21,15 @@ import { measure } from "../state/store";
 
 const LETTER = 6.2;
 
-/** Ticks that cover neither each other nor the pill, each with the middle of its label. */
-function placeTicks(ticks: readonly number[], scale: Scale, pill: [number, number] | null) {
+/** Ticks that don't cover each other, each with the middle of its label. */
+function placeTicks(ticks: readonly number[], scale: Scale) {
   let right = Number.NEGATIVE_INFINITY;
   return ticks.flatMap((tick) => {
     const half = (formatShort(tick).length * LETTER) / 2;
     const middle = Math.min(Math.max(toPixel(scale, tick), half), scale.width - half);
-    const covered = pill !== null && middle + half > pill[0] && middle - half < pill[1];
-    if (covered || middle - half < right + 3) return [];
+    if (middle - half < right + 3) return [];
     right = middle + half;
-    return [{ tick, middle }];
+    return [{ tick, middle, half }];
   });
 }
 
@@ -55,14 +55,17 @@ export function Axis({ width, pill, count, place = 0 }: AxisProps) {
   const ticks = stepTicks(from, to, count ?? Math.max(2, Math.floor(width / 33)));
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
-      {placeTicks(ticks, scale, inside ? [middle - half, middle + half] : null).map(({ tick, middle: x }) => (
-        <span key={tick} class="tick" style={{ left: `${x}px` }}>
-          {formatShort(tick)}
-        </span>
-      ))}
+      {placeTicks(ticks, scale).map((one) => {
+        const covered = inside && Math.abs(one.middle - middle) < one.half + half;
+        return (
+          <span key={one.tick} class={covered ? "tick covered" : "tick"} style={{ left: `${one.middle}px` }}>
+            {formatShort(one.tick)}
+          </span>
+        );
+      })}
       {inside ? (
-        <span class="pill" style={{ transform: `translateX(calc(${middle}px - 50%))` }}>
-          {text}
+        <span ref={movedTo(middle, 0)} class="pill">
+          <span>{text}</span>
         </span>
       ) : null}
     </div>

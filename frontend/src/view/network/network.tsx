@@ -22,6 +22,7 @@ import { DotsColumn, DotsHead } from "./dots";
 import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows } from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
+import { Outlines } from "./outline";
 import { Strips } from "./strips";
 
 const HEAD_HEIGHT = 98;
@@ -57,6 +58,7 @@ function Body({ layout, block, height }: BodyProps) {
         <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
       ))}
       <DotsColumn window={window} width={DOTS_WIDTH} />
+      <Outlines layout={layout} column={column} />
       <Crosshairs {...pictures} />
       <ZoomBoxes {...pictures} />
     </div>

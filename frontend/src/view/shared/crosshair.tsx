@@ -1,13 +1,15 @@
 /** The line at the step under the pointer, or at the cursor. It alone follows the pointer: what it lies over stays. */
 
+import type { ComponentChildren } from "preact";
 import { toPixel } from "../../model/scale";
 import { readStep } from "../state/cursor";
 import { scaleOf } from "../state/data";
+import { movedTo } from "./moved";
 
-/** Moved by its transform, at whole pixels: nothing is laid out or painted again, and the line stays sharp. */
-function transform(width: number): string | null {
+/** Where it is in a picture; null where it is out of it. */
+function place(width: number): number | null {
   const x = toPixel(scaleOf(width), readStep.value);
-  return x >= 0 && x <= width ? `translateX(${Math.round(x)}px)` : null;
+  return x >= 0 && x <= width ? x : null;
 }
 
 interface Props {
@@ -18,8 +20,12 @@ interface Props {
 }
 
 export function Crosshair({ width, height }: Props) {
-  const moved = transform(width);
-  return moved && <i class="crosshair" style={{ transform: moved, ...(height && { height: `${height}px` }) }} />;
+  const x = place(width);
+  return (
+    x !== null && (
+      <i ref={movedTo(x, 0)} class="crosshair" style={height === undefined ? {} : { height: `${height}px` }} />
+    )
+  );
 }
 
 export interface RowProps {
@@ -36,15 +42,23 @@ export interface RowProps {
 
 /** The same line in a row of pictures that are equally wide: one layer for all of them is moved. */
 export function Crosshairs({ width, pitch, count, left = 0, top, height }: RowProps) {
-  const moved = transform(width);
-  if (!moved || count === 0) return null;
+  const x = place(width);
+  if (x === null || count === 0) return null;
   const style = {
-    transform: moved,
     left: `${left}px`,
     [top === undefined ? "bottom" : "top"]: `${top ?? 0}px`,
     width: `${(count - 1) * pitch + 1}px`,
     height: `${height}px`,
     backgroundSize: `${pitch}px 2px`,
   };
-  return <i class="crosshairs" style={style} />;
+  return <i ref={movedTo(x, 0)} class="crosshairs" style={style} />;
+}
+
+/** The line at the middle of a row; what is written at it moves along. */
+export function RowLine({ y, children }: { y: number; children?: ComponentChildren }) {
+  return (
+    <div ref={movedTo(0, Math.floor(y))} class="row-line">
+      {children}
+    </div>
+  );
 }

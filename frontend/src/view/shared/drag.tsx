@@ -88,8 +88,8 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
     // The click that follows a drag must not set the step.
     window.addEventListener("click", (e) => e.stopPropagation(), { capture: true, once: true });
     setTimeout(() => window.dispatchEvent(new Event("click")), 0);
-    // In the frame after the box has gone: the browser looks for what is under the pointer twice until then.
-    if (!swallow) afterFrames(1, () => zoomTo(found));
+    // In the frame after: in this one the browser looks for what is under the pointer twice.
+    if (!swallow) afterFrames(2, () => zoomTo(found));
   };
   const up = () => stop(false);
   const onEscape = (e: KeyboardEvent) => {
@@ -102,36 +102,36 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
   window.addEventListener("keydown", onEscape, true);
 }
 
-/** The steps of the box, as left edge and width in a picture. */
-function boxedSteps(width: number, steps: [number, number] | null): [number, number] {
-  const [a, b] = steps?.map((step) => toPixel(scaleOf(width), step)) ?? [0, width];
-  return [a, b - a];
+interface BoxProps extends Omit<RowProps, "height"> {
+  /** By default that of what it lies in. */
+  height?: number;
+  band?: RowBand;
 }
 
-/** The box in a row of pictures: one element for all of them. */
-export function ZoomBoxes({ width, pitch, count, left = 0, top = 0, height }: RowProps) {
-  const found = dragged.value;
-  if (!found?.steps || count === 0) return null;
-  const [at, wide] = boxedSteps(width, found.steps);
-  const style = {
-    "--box": `${wide}px`,
-    left: `${left + at}px`,
-    top: `${top}px`,
-    width: `${(count - 1) * pitch + wide}px`,
-    height: `${height}px`,
-    backgroundSize: `${pitch}px 100%`,
-  };
-  return <div class="zoom-boxes" style={style} />;
-}
+/** Out of sight: the box is always there, as all layers are composed anew where one comes or goes. */
+const NOWHERE = { "--from": "-9px", "--to": "-8px" };
 
-export function ZoomBox({ width, band }: { width: number; band?: RowBand }) {
+/** What is dragged over, in a row of pictures that are equally wide. */
+export function ZoomBoxes({ width, pitch, count, left = 0, top = 0, height, band }: BoxProps) {
   const found = dragged.value;
-  if (!found || (!found.steps && !band)) return null;
-  const [left, wide] = boxedSteps(width, found.steps);
+  if (count === 0) return null;
+  const shown = found && (found.steps || band);
+  const [from, to] = found?.steps?.map((step) => toPixel(scaleOf(width), step)) ?? [0, width];
   const rowY = (row: number) => (band ? band.top + ((row - band.from) / band.count) * band.height : 0);
-  const vertical =
-    band && found.rows
-      ? { top: `${rowY(found.rows[0])}px`, bottom: "auto", height: `${rowY(found.rows[1]) - rowY(found.rows[0])}px` }
-      : {};
-  return <div class="zoom-box" style={{ left: `${left}px`, width: `${wide}px`, ...vertical }} />;
+  const [upper, lower] = (band && found?.rows)?.map(rowY) ?? [];
+  const style = {
+    left: `${left}px`,
+    top: `${top}px`,
+    width: `${(count - 1) * pitch + width}px`,
+    height: height === undefined ? "100%" : `${height}px`,
+    backgroundPosition: `0 ${upper ?? 0}px`,
+    backgroundSize: `${pitch}px ${lower === undefined ? "100%" : `${lower - upper}px`}`,
+    ...(shown ? { "--from": `${from}px`, "--to": `${to}px` } : NOWHERE),
+  };
+  return <div class="zoom-box" style={style} />;
 }
+
+/** The same in one picture. */
+export const ZoomBox = ({ width, band }: { width: number; band?: RowBand }) => (
+  <ZoomBoxes width={width} pitch={width} count={1} band={band} />
+);

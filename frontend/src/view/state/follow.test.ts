@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
 import { follow, follower } from "./follow";
-import { afterFrames, pending } from "./idle";
+import { afterFrames, loading } from "./idle";
 
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));
@@ -64,7 +64,7 @@ it("counts what waits for a frame as under way, but not as loading", () => {
   let done = 0;
   afterFrames(3, () => done++);
   for (let i = 0; i < 2; i++) frame();
-  expect([done, pending.value, dataset.pastnetIdle]).toEqual([0, 0, "false"]);
+  expect([done, loading.value, dataset.pastnetIdle]).toEqual([0, false, "false"]);
   frame();
   expect(done).toBe(1);
   expect(dataset.pastnetIdle).toBe("false");

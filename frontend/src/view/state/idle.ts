@@ -1,9 +1,10 @@
 /** Tells tests (and nobody else) when nothing is under way: `data-pastnet-idle` on the root element. */
 
-import { effect, type ReadonlySignal, signal, untracked } from "@preact/signals";
+import { computed, effect, type ReadonlySignal, signal, untracked } from "@preact/signals";
 
-/** Requests and timers under way; the progress bar reads it too. */
-export const pending = signal(0);
+/** Requests and timers under way. */
+const pending = signal(0);
+export const loading = computed(() => pending.value > 0);
 let waiting = 0;
 let generation = 0;
 let checking = false;

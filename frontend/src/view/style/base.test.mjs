@@ -7,12 +7,12 @@ import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "../../model/states
 
 const base = readFileSync(new URL("./base.css", import.meta.url), "utf8");
 
-/** The variables of a theme in base.css; the dark one changes some of the light one's. */
+/** The variables of a theme in base.css; the dark one changes some of the light one's. That a colour isn't quite opaque can't be seen. */
 function variables(dark) {
   const found = new Map();
   for (const selector of dark ? [":root {", ":root.dark {"] : [":root {"]) {
     const block = base.slice(base.indexOf(selector)).split("}")[0];
-    for (const [, name, value] of block.matchAll(/--([\w-]+):\s*(#[0-9a-f]{6});/g)) found.set(name, value);
+    for (const [, name, value] of block.matchAll(/--([\w-]+):\s*(#[0-9a-f]{6})(?:fe)?;/g)) found.set(name, value);
   }
   return found;
 }

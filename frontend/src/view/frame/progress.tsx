@@ -1,0 +1,21 @@
+/** Tells that something is awaited. */
+
+import { useEffect, useState } from "preact/hooks";
+import { loading } from "../state/idle";
+
+/** Milliseconds; what comes sooner needs no sign of waiting. */
+const SOON = 300;
+
+export function Progress() {
+  const busy = loading.value;
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!busy) return;
+    const timer = setTimeout(() => setLate(true), SOON);
+    return () => {
+      clearTimeout(timer);
+      setLate(false);
+    };
+  }, [busy]);
+  return late ? <div class="progress" role="presentation" /> : null;
+}
