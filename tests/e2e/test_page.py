@@ -178,6 +178,13 @@ def test_a_failed_route_says_so_as_text_and_can_be_tried_again(tab: Tab) -> None
     assert "moving" in found["heads"][0]
 
 
+def test_what_takes_long_shows_that_something_is_awaited(tab: Tab) -> None:
+    found = clean(tab.drive("waiting"))
+    assert found["before"] == 0
+    assert found["meanwhile"] == {"pictures": 0, "signs": 1}
+    assert found["after"] == {"pictures": 1, "signs": 0}
+
+
 def test_the_link_is_copied_without_a_clipboard_and_files_are_saved(tab: Tab) -> None:
     found = clean(tab.drive("take"))
     assert found["link"] == ["copy", f"{tab.base}/#pastnet&p.pastnet.s=7"]

@@ -26,6 +26,28 @@ export async function failure({ base, seen, newPage }) {
   return { alerts, ...page_, after: await text(frame, "[role=alert] p"), heads: await text(frame, ".run-head .two") };
 }
 
+/** The sign of waiting while a layer is on its way, and what is there of it before and afterwards. */
+export async function waiting({ base, newPage }) {
+  const page = await newPage();
+  const frame = await openTab(page, base);
+  const signs = async () => (await frame.$$(".progress")).length;
+  const before = await signs();
+  let answer = () => {};
+  const held = new Promise((done) => {
+    answer = done;
+  });
+  await page.route("**/layer?*", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await frame.click(".layer-name");
+  await frame.waitForSelector(".progress", { state: "attached" });
+  const meanwhile = { pictures: (await frame.$$(".heat-plot")).length, signs: await signs() };
+  answer();
+  await idle(frame);
+  return { before, meanwhile, after: { pictures: (await frame.$$(".heat-plot")).length, signs: await signs() } };
+}
+
 /** The tab of a log directory without our data. */
 export async function empty({ base, newPage }) {
   const page = await newPage();

@@ -1,6 +1,6 @@
 /** Tells that something is awaited. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { loading } from "../state/idle";
 
 /** Milliseconds; what comes sooner needs no sign of waiting. */
@@ -9,7 +9,7 @@ const SOON = 300;
 export function Progress() {
   const busy = loading.value;
   const [late, setLate] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!busy) return;
     const timer = setTimeout(() => setLate(true), SOON);
     return () => {
