@@ -1,1 +1,1 @@
-import("./page-TGHOQLKR.js");import("./chunk-ZNHBE2J2.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-TGHOQLKR.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-SCIR5UAR.js");import("./chunk-VWS3X3U3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-SCIR5UAR.js");async function t(){(await n).show(e)}export{t as render};

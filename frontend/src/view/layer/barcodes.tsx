@@ -32,13 +32,14 @@ export function Barcodes({ codes, height, width }: Props) {
       height={codes.length * height}
       inputs={[codes.length, ...shown, theme.value]}
       steps
-      paint={(raster, box, w, ratio) => {
-        codes.forEach(({ cells, channel }, i) => {
+      paint={function* (raster, box, w, ratio) {
+        for (const [i, { cells, channel }] of codes.entries()) {
           const y = Math.round((i * height + (height - HEIGHT) / 2) * ratio);
           const row = { ...box, y, height: Math.round(HEIGHT * ratio) };
           const style = { mode: "both", threshold: cells.header.threshold, pixels: pixelsOf(theme.value) } as const;
           drawCells(raster, row, cells, Uint32Array.of(channel), scaleOf(w), style);
-        });
+          yield;
+        }
       }}
     />
   );

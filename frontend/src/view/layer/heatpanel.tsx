@@ -18,7 +18,7 @@ import { baselineRun } from "../state/baseline";
 import { cursor, setStep } from "../state/cursor";
 import { type Run, scaleOf } from "../state/data";
 import { dotStep } from "../state/followers";
-import { hover, mode, rowZoom, theme, update } from "../state/store";
+import { channel, hover, mode, rowZoom, theme, update } from "../state/store";
 import { Flags } from "./flags";
 import { Gutter, Violations } from "./heatgutter";
 
@@ -29,7 +29,6 @@ export interface HeatProps {
   differences: Cells | null;
   /** The channels to draw, from the top. */
   rows: Uint32Array;
-  selected: number | null;
 }
 
 interface Sized extends HeatProps {
@@ -88,8 +87,8 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
 }
 
 /** Crosshair over strip and heatmap, the line of the channel, and its pill. */
-function Cross({ rows, width, height, top, selected }: Sized & { top: number }) {
-  const own = hover.value?.channel ?? selected;
+function Cross({ rows, width, height, top }: Sized & { top: number }) {
+  const own = hover.value?.channel ?? channel.value;
   const row = own === null ? -1 : rows.indexOf(own);
   const y = top + ((row + 0.5) / rows.length) * height;
   return (
@@ -109,12 +108,12 @@ const STRIP = 58;
 const SPACE = 6;
 const BARS = 54;
 
-export function HeatPanel({ run, cells, differences, rows, selected }: HeatProps) {
+export function HeatPanel({ run, cells, differences, rows }: HeatProps) {
   const { ref, size } = useSize<HTMLDivElement>();
   const plot = useRef<HTMLDivElement>(null);
   const width = Math.max(0, size.width - GUTTER - BARS - 10);
   const height = Math.max(0, size.height - 16 - STRIP - SPACE - 26);
-  const sized = { run, cells, differences, rows, selected, width, height };
+  const sized = { run, cells, differences, rows, width, height };
   const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
   const band = { top: STRIP + SPACE, height, from, count: rows.length };
   const where = (event: MouseEvent) => {

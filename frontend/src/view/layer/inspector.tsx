@@ -7,21 +7,14 @@ import { lastAtOrBefore } from "../../model/series";
 import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../model/states";
 import type { ChannelAnswer } from "../../wire/types";
 import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../shared/bits";
+import { useFollowed } from "../shared/followed";
 import { setStep } from "../state/cursor";
 import { channelOf, layerIn, type Run, shownRuns } from "../state/data";
 import { numberSteps } from "../state/followers";
-import { tables, update } from "../state/store";
+import { channel as selected, tables, update } from "../state/store";
 import { AcrossRuns, DeltaLines } from "./across";
 import { ChannelViolations, MaskDensity, share } from "./held";
 import { PinButton, Pins } from "./pins";
-
-interface Props {
-  run: Run;
-  layer: string;
-  cells: Cells | null;
-  channel: number | null;
-  chosen: boolean;
-}
 
 function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
   return (
@@ -167,50 +160,84 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
   );
 }
 
-export function Inspector({ run, layer, cells, channel, chosen }: Props) {
-  const asTable = tables.value.has("channel");
-  const known = cells !== null && channel !== null && cells.records > 0;
-  const found = known ? channelOf(run.name, layer, channel) : null;
-  const answer = found?.value ?? null;
+interface Told {
+  run: Run;
+  cells: Cells;
+  channel: number;
+  /** Whether somebody chose it. */
+  chosen: boolean;
+}
+
+function Head({ run, cells, channel, chosen }: Told) {
+  return (
+    <>
+      <header>
+        <div class="what">
+          <h2>Channel {channel}</h2>
+          <Badge cells={cells} channel={channel} />
+        </div>
+        <PinButton channel={channel} />
+        <TableButton panel="channel" what="the channel" />
+        {chosen ? (
+          <Button class="small" label="Close the channel (Esc)" onClick={() => update({ channel: null })}>
+            <Icon name="close" size={16} />
+          </Button>
+        ) : null}
+      </header>
+      <p class="where">
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
+        {formatCount(numberSteps[1].value)}
+        {chosen ? "" : " · first row"}
+      </p>
+    </>
+  );
+}
+
+interface Props {
+  run: Run;
+  layer: string;
+  cells: Cells;
+  /** The channels drawn, from the top. */
+  rows: Uint32Array;
+}
+
+/** Follows the choice, which the heatmap shows first: the numbers once they are there, then the pictures. */
+function Channel({ run, layer, cells, rows }: Props) {
+  const of = `${run.name} ${layer} ${cells.header.variable}`;
+  const own = selected.value !== null && selected.value < cells.channels ? selected.value : null;
+  const asked = channelOf(run.name, layer, own ?? rows[0]);
+  const chosen = useFollowed(own, of, !asked.loading);
+  const channel = chosen ?? rows[0];
+  const { value: answer, error } = channelOf(run.name, layer, channel);
+  const [barcodes, lines] = [useFollowed(channel, of), useFollowed(channel, of)];
+  return (
+    <>
+      <Head run={run} cells={cells} channel={channel} chosen={chosen !== null} />
+      {error ? <Failure text={error} /> : null}
+      {tables.value.has("channel") && answer ? (
+        <ChannelTable answer={answer} />
+      ) : (
+        <>
+          <Metrics answer={answer} cells={cells} channel={channel} />
+          <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
+          {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
+          <Pins run={run} cells={cells} channel={channel} />
+          <AcrossRuns layer={layer} channel={barcodes} run={run} />
+          <Origins run={run} layer={layer} channel={barcodes} />
+          <DeltaLines layer={layer} channel={lines} run={run} />
+          <h3>State changes</h3>
+          <Changes answer={answer} />
+        </>
+      )}
+    </>
+  );
+}
+
+export function Inspector({ cells, ...rest }: Omit<Props, "cells"> & { cells: Cells | null }) {
   return (
     <section class="panel inspector" aria-label="Channel inspector">
-      {known ? (
-        <>
-          <header>
-            <div class="what">
-              <h2>Channel {channel}</h2>
-              <Badge cells={cells} channel={channel} />
-            </div>
-            <PinButton channel={channel} />
-            <TableButton panel="channel" what="the channel" />
-            {chosen ? (
-              <Button class="small" label="Close the channel (Esc)" onClick={() => update({ channel: null })}>
-                <Icon name="close" size={16} />
-              </Button>
-            ) : null}
-          </header>
-          <p class="where">
-            <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
-            {formatCount(numberSteps[1].value)}
-            {chosen ? "" : " · first row"}
-          </p>
-          {found?.error ? <Failure text={found.error} /> : null}
-          {asTable && answer ? (
-            <ChannelTable answer={answer} />
-          ) : (
-            <>
-              <Metrics answer={answer} cells={cells} channel={channel} />
-              <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
-              {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
-              <Pins run={run} cells={cells} channel={channel} />
-              <AcrossRuns layer={layer} channel={channel} run={run} />
-              <Origins run={run} layer={layer} channel={channel} />
-              <DeltaLines layer={layer} channel={channel} run={run} />
-              <h3>State changes</h3>
-              <Changes answer={answer} />
-            </>
-          )}
-        </>
+      {cells && cells.records > 0 && rest.rows.length > 0 ? (
+        <Channel cells={cells} {...rest} />
       ) : (
         <Skeleton height={300} />
       )}

@@ -9,7 +9,7 @@ import { accountText, pastText } from "../shared/words";
 import { moveLayer } from "../state/actions";
 import { against, differs, layerDifference, sameOrigin } from "../state/baseline";
 import { activeLayer, activeRun, cellsOf, layerIn, listedLayers, type Run, shownRuns } from "../state/data";
-import { channel, seekViolation, tables, update, variableId } from "../state/store";
+import { seekViolation, tables, update, variableId } from "../state/store";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
 import { allRows, drawnRows, orderRun } from "./roworder";
@@ -133,7 +133,6 @@ export function LayerView() {
   const rows = cells ? drawnRows(allRows(run, layer.id, cells)) : new Uint32Array(0);
   const base = against(run);
   const difference = base && cells ? layerDifference(run, base, layer.id, cells) : null;
-  const selected = channel.value !== null && cells && channel.value < cells.channels ? channel.value : null;
   return (
     <div class="layer-view">
       <Title />
@@ -150,13 +149,7 @@ export function LayerView() {
             tables.value.has("layer") ? (
               <LayerTable run={run} layer={layer.id} cells={cells} rows={rows} base={difference?.cells ? base : null} />
             ) : (
-              <HeatPanel
-                run={run}
-                cells={cells}
-                differences={difference?.cells ?? null}
-                rows={rows}
-                selected={selected}
-              />
+              <HeatPanel run={run} cells={cells} differences={difference?.cells ?? null} rows={rows} />
             )
           ) : null}
           {found.error && cells ? <Failure text={found.error} /> : null}
@@ -169,13 +162,7 @@ export function LayerView() {
             .{cells && run.source === "sink" ? ` ${accountText(cells.header.account)}.` : ""}
           </p>
         </section>
-        <Inspector
-          run={run}
-          layer={layer.id}
-          cells={cells}
-          channel={selected ?? (rows.length > 0 ? rows[0] : null)}
-          chosen={selected !== null}
-        />
+        <Inspector run={run} layer={layer.id} cells={cells} rows={rows} />
       </div>
     </div>
   );
