@@ -1,9 +1,10 @@
 /** Lines, dots and markers. */
 
-import { type Dot, drawDots } from "../../src/draw/dots";
+import { type Dot, paintDots } from "../../src/draw/dots";
 import { decades, drawLines, type Line } from "../../src/draw/lines";
 import { drawMarker, SHAPES } from "../../src/draw/marker";
 import { runColor, type Theme } from "../../src/draw/palette";
+import { makeRaster, putRaster } from "../../src/draw/raster";
 import { drawShares, type ShareLine } from "../../src/draw/shares";
 import { steps } from "./fixtures";
 import type { VectorGlyph } from "./glyph";
@@ -23,7 +24,7 @@ const lines = (name: string, made: (theme: Theme) => Line[]): VectorGlyph => ({
   height: 50,
   draw: (context, width, height, theme) => {
     const shown = made(theme);
-    drawLines(context, steps(20, width), height - 2, shown, decades(shown), theme);
+    for (const _ of drawLines(context, steps(20, width), height - 2, shown, decades(shown), theme));
   },
 });
 
@@ -33,7 +34,10 @@ const dots = (name: string, positions: number[]): VectorGlyph => ({
   height: 16,
   draw: (context, width, height, theme) => {
     const made: Dot[] = positions.map((position, run) => ({ position, color: runColor(run, theme.dark), shape: run }));
-    drawDots(context, 8, width - 16, [{ y: height / 2, dots: made }], theme);
+    const origin = context.getTransform();
+    const raster = makeRaster(context.canvas.width, context.canvas.height, origin.a);
+    for (const _ of paintDots(raster, origin, 8, width - 16, [{ y: height / 2, dots: made }], theme));
+    putRaster(context, raster);
   },
 });
 

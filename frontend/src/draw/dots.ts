@@ -2,7 +2,7 @@
 
 import { drawMarker } from "./marker";
 import { pack, type Theme } from "./palette";
-import { type Box, makeRaster, putRaster, type Raster } from "./raster";
+import type { Box, Raster } from "./raster";
 import { coverBox, makeSprites, putSprite, type Sprite } from "./sprite";
 
 export interface Dot {
@@ -65,16 +65,18 @@ function drawAxis(put: (box: Box, pixel: number) => void, x: number, width: numb
   if (low < high) put({ x: x + low * width, y: y - 0.5, width: (high - low) * width, height: 2 }, pack(theme.range));
 }
 
-/** Draws all rows, in place of what was on the canvas. */
-export function drawDots(
-  context: CanvasRenderingContext2D,
+/** The place of CSS pixels in the raster, as a canvas tells it: the ratio and an offset in device pixels. */
+type Origin = Pick<DOMMatrix, "a" | "e" | "f">;
+
+/** Paints row after row. */
+export function* paintDots(
+  raster: Raster,
+  { a: ratio, e: left, f: top }: Origin,
   x: number,
   width: number,
-  rows: readonly DotRow[],
+  rows: Iterable<DotRow>,
   theme: Theme,
-): void {
-  const { a: ratio, e: left, f: top } = context.getTransform();
-  const raster = makeRaster(context.canvas.width, context.canvas.height, ratio);
+): Generator<void> {
   const put = (box: Box, pixel: number) =>
     coverBox(
       raster,
@@ -88,6 +90,6 @@ export function drawDots(
       const place = x + dot.position * width;
       putMarker(raster, dot, left + place * ratio, top + (row.y + 0.5) * ratio, ratio, theme);
     }
+    yield;
   }
-  putRaster(context, raster);
 }

@@ -3,6 +3,8 @@
 import { type Scale, toPixel } from "../model/scale";
 import type { Theme } from "./palette";
 
+type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+
 export interface Line {
   steps: Float64Array;
   values: Float64Array;
@@ -29,15 +31,18 @@ export function levelY(value: number, [low, high]: [number, number], height: num
   return height * (1 - (Math.log10(value) - low) / (high - low));
 }
 
-/** Draws into the context's origin. A zero, a missing or a non-finite value breaks the line; zeros sit at the bottom as ticks. */
-export function drawLines(
-  context: CanvasRenderingContext2D,
+/**
+ * Draws line after line into the context's origin. A zero, a missing or a non-finite value breaks the line; zeros sit at
+ * the bottom as ticks.
+ */
+export function* drawLines(
+  context: Context,
   scale: Scale,
   height: number,
   lines: readonly Line[],
   range: [number, number],
   theme: Theme,
-): void {
+): Generator<void> {
   context.lineWidth = 1;
   context.strokeStyle = theme.line;
   context.beginPath();
@@ -51,18 +56,14 @@ export function drawLines(
   context.beginPath();
   context.rect(0, -1, scale.width, height + 2);
   context.clip();
-  for (const line of [...lines].sort((a, b) => Number(a.bold) - Number(b.bold)))
+  for (const line of [...lines].sort((a, b) => Number(a.bold) - Number(b.bold))) {
     drawLine(context, scale, height, line, range);
+    yield;
+  }
   context.restore();
 }
 
-function drawLine(
-  context: CanvasRenderingContext2D,
-  scale: Scale,
-  height: number,
-  line: Line,
-  range: [number, number],
-) {
+function drawLine(context: Context, scale: Scale, height: number, line: Line, range: [number, number]) {
   context.strokeStyle = line.color;
   context.fillStyle = line.color;
   context.lineWidth = line.bold ? 2 : 1;

@@ -38,6 +38,15 @@ export function carryColumns(
   }
 }
 
+/** Copies the rows of an earlier picture of the same width, from `shift` pixels further down. */
+export function carryRows(raster: Raster, last: Raster, shift: number): void {
+  const { width } = raster;
+  const first = Math.max(0, -shift);
+  const until = Math.min(raster.height, last.height - shift);
+  if (first < until)
+    raster.data.set(last.data.subarray((first + shift) * width, (until + shift) * width), first * width);
+}
+
 /** Puts the raster at the canvas's origin; transparent pixels replace what was there. */
 export function putRaster(context: CanvasRenderingContext2D, raster: Raster, x = 0, y = 0): void {
   if (raster.width === 0 || raster.height === 0) return;

@@ -1,1 +1,1 @@
-import("./page-SCIR5UAR.js");import("./chunk-VWS3X3U3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-SCIR5UAR.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-A46I3HRB.js");import("./chunk-N6RTUIPO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-A46I3HRB.js");async function t(){(await n).show(e)}export{t as render};

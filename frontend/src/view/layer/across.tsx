@@ -8,7 +8,7 @@ import { formatCount, formatNumber, formatPower } from "../../model/format";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../model/states";
 import { Axis } from "../network/head";
 import { Marker, RunName } from "../shared/bits";
-import { Canvas, useSize } from "../shared/canvas";
+import { aside, Canvas, useSize } from "../shared/canvas";
 import { Crosshair } from "../shared/crosshair";
 import { stepPointer } from "../shared/pointer";
 import { cursor } from "../state/cursor";
@@ -112,16 +112,16 @@ export function DeltaLines({ layer, channel, run }: Props) {
         {width > 0 ? (
           <div class="lines-plot" style={{ width: `${width}px` }} {...stepPointer(width)}>
             <Canvas
+              whole
               label={`Relative delta of channel ${channel} over steps in ${found.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
               width={width}
               height={HEIGHT + 2}
               inputs={[lines, theme.value]}
               steps
-              draw={(context, w, _h, ratio) => {
+              draw={aside((context, w, ratio) => {
                 context.setTransform(ratio, 0, 0, ratio, 0, 0);
-                drawLines(context, scaleOf(w), HEIGHT, lines, span, theme.value);
-                context.setTransform(1, 0, 0, 1, 0, 0);
-              }}
+                return drawLines(context, scaleOf(w), HEIGHT, lines, span, theme.value);
+              })}
             />
             <Crosshair width={width} height={HEIGHT} />
             <Axis width={width} pill={false} count={4} />

@@ -1,6 +1,7 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
-import { drawDots } from "../../draw/dots";
+import { type DotRow, paintDots } from "../../draw/dots";
+import { makeRaster } from "../../draw/raster";
 import { placeOf, scaleTop } from "../../model/delta";
 import { formatCount, formatFineShare, formatNumber } from "../../model/format";
 import type { Measure } from "../../model/hash";
@@ -10,8 +11,10 @@ import { against, apart, baselineRun, differs, measured } from "../state/baselin
 import { type Run, rows, shownRuns, sparse, threshold } from "../state/data";
 import { finestOf } from "../state/detail";
 import { dotStep, spokenStep } from "../state/followers";
+import { dotBlock } from "../state/scrolled";
 import { measure, theme, update } from "../state/store";
 import { DOTS_WIDTH, type Window } from "./geometry";
+import { usePrepared } from "./prepared";
 
 const PADDING = 12;
 
@@ -77,40 +80,51 @@ export function DotsHead() {
   );
 }
 
-export function DotsColumn({ window, width }: { window: Window; width: number }) {
-  const step = dotStep.value;
+/** The markers of the rows of a window. */
+function* dotRows({ places, top }: Window): Generator<DotRow> {
+  for (const { row, stripTop, stripHeight } of places) {
+    const dots = shownRuns.value.map((run) => {
+      const at = position(run, row.layers, dotStep.value, measure.value);
+      return { position: at, color: run.color, shape: run.shape };
+    });
+    yield { y: Math.round(stripTop + stripHeight / 2 - top), dots };
+  }
+}
+
+interface Props {
+  windowAt: (block: number) => Window;
+  width: number;
+}
+
+export function DotsColumn({ windowAt, width }: Props) {
   const which = measure.value;
   const total = rows.value[0]?.layers ?? [];
   const words = shownRuns.value.map((run) => `${run.name} ${valueText(run, total, spokenStep.value, which)}`);
+  const window = windowAt(dotBlock.value);
+  const draw = usePrepared(dotBlock, windowAt, function* (shown, ratio) {
+    const raster = makeRaster(Math.round(width * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
+    const axis = width - 2 * PADDING - 8;
+    yield* paintDots(raster, { a: ratio, e: 0, f: 0 }, PADDING, axis, dotRows(shown), theme.value);
+    return raster;
+  });
   return (
     <div class="dots-column">
       <Canvas
+        whole
         label={`${MEASURE_TITLES[which]}${differs.value ? ` against ${baselineRun.value?.name}` : ""} at step ${formatCount(spokenStep.value)}, all layers: ${words.join(", ")}`}
         width={width}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
         inputs={[
           window,
-          step,
+          dotStep.value,
           which,
           theme.value,
           differs.value && baselineRun.value && finestOf(baselineRun.value.name),
           shownRuns.value,
           ...shownRuns.value.map((run) => finestOf(run.name)),
         ]}
-        draw={(context, w, _h, ratio) => {
-          context.setTransform(ratio, 0, 0, ratio, 0, 0);
-          const drawn = window.places.map((place) => ({
-            y: Math.round(place.stripTop + place.stripHeight / 2 - window.top),
-            dots: shownRuns.value.map((run) => ({
-              position: position(run, place.row.layers, step, which),
-              color: run.color,
-              shape: run.shape,
-            })),
-          }));
-          drawDots(context, PADDING, w - 2 * PADDING - 8, drawn, theme.value);
-          context.setTransform(1, 0, 0, 1, 0, 0);
-        }}
+        draw={draw}
       />
     </div>
   );

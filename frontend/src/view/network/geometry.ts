@@ -80,10 +80,13 @@ const BLOCK = 60;
 /** The block that a scroll offset lies in. */
 export const blockOf = (scroll: number): number => Math.floor(scroll / BLOCK);
 
-/** The part that is drawn: what is visible and some above and below, in blocks so that scrolling rarely redraws. */
+/** Blocks above and below what is visible that are drawn too: a turn of a wheel scrolls to nothing new. */
+export const AROUND = 4;
+
+/** The part that is drawn around a block. */
 export function drawnWindow(layout: Layout, block: number, height: number): Window {
-  const top = Math.max(0, (block - 1) * BLOCK);
-  const bottom = Math.min(layout.height, top + Math.ceil(height / BLOCK) * BLOCK + 3 * BLOCK);
+  const top = Math.max(0, (block - AROUND) * BLOCK);
+  const bottom = Math.min(layout.height, (block + 1 + Math.ceil(height / BLOCK) + AROUND) * BLOCK);
   return {
     top,
     bottom,

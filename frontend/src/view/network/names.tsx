@@ -5,6 +5,7 @@ import type { Row } from "../../model/tree";
 import { Icon } from "../shared/bits";
 import { openLayer, openListed, openViolation, toggleGroup } from "../state/actions";
 import { layers, shownRuns, violatedIn } from "../state/data";
+import { nameBlock } from "../state/scrolled";
 import { focusRow } from "../state/store";
 import type { Place, Window } from "./geometry";
 
@@ -88,10 +89,10 @@ function Name({ place }: { place: Place }) {
   );
 }
 
-export function Names({ window }: { window: Window }) {
+export function Names({ windowAt }: { windowAt: (block: number) => Window }) {
   return (
     <div class="net-names">
-      {window.places.map((place) => (
+      {windowAt(nameBlock.value).places.map((place) => (
         <Name key={`${place.row.kind} ${place.row.id}`} place={place} />
       ))}
     </div>

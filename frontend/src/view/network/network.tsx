@@ -1,6 +1,6 @@
 /** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
 
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 import { formatCount, formatShare, plural } from "../../model/format";
 import { differenceText, MEASURE_TITLES } from "../../model/measure";
 import { sumOf } from "../../model/overview";
@@ -15,11 +15,12 @@ import { apart, baselineRun, differs } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { overviewOf, type Run, rows, shownRuns, sparse } from "../state/data";
 import { overviewAt } from "../state/detail";
+import { scrollBack, scrollDown, stripBlock } from "../state/scrolled";
 import { columnWidth, netWidth, scrolledBy, sight } from "../state/sight";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows } from "./geometry";
+import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, type Window } from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
 import { Outlines } from "./outline";
@@ -31,16 +32,23 @@ const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
 const NARROW = 132;
 
-interface BodyProps {
-  layout: Layout;
-  block: number;
-  height: number;
+/** The windows around blocks, each made once. */
+function useWindows(layout: Layout, height: number): (block: number) => Window {
+  return useMemo(() => {
+    const known = new Map<number, Window>();
+    return (block) => {
+      const window = known.get(block) ?? drawnWindow(layout, block, height);
+      known.set(block, window);
+      return window;
+    };
+  }, [layout, height]);
 }
 
-function Body({ layout, block, height }: BodyProps) {
+function Body({ layout, height }: { layout: Layout; height: number }) {
   const column = columnWidth.value;
   const [first, end] = sight.value;
-  const window = useMemo(() => drawnWindow(layout, block, height), [layout, block, height]);
+  const windowAt = useWindows(layout, height);
+  const window = windowAt(stripBlock.value);
   const pictures = {
     width: column - GAP,
     pitch: column,
@@ -52,12 +60,12 @@ function Body({ layout, block, height }: BodyProps) {
   const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
     <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
-      <Strips layout={layout} window={window} {...pictures} />
-      <Names window={window} />
+      <Strips layout={layout} windowAt={windowAt} {...pictures} />
+      <Names windowAt={windowAt} />
       {shownRuns.value.map((run) => (
         <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
       ))}
-      <DotsColumn window={window} width={DOTS_WIDTH} />
+      <DotsColumn windowAt={windowAt} width={DOTS_WIDTH} />
       <Outlines layout={layout} column={column} />
       <Crosshairs {...pictures} />
       <ZoomBoxes {...pictures} />
@@ -123,7 +131,6 @@ function Message() {
 
 export function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
-  const [block, setBlock] = useState(0);
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
   const column = columnWidth.value;
@@ -138,6 +145,7 @@ export function NetworkView() {
   useLayoutEffect(() => {
     if (size.width > 0) netWidth.value = size.width;
   }, [size.width]);
+  useLayoutEffect(() => scrollBack, []);
   // The keyboard's row stays in sight.
   useLayoutEffect(() => {
     const scroller = ref.current;
@@ -166,7 +174,7 @@ export function NetworkView() {
         aria-label="Layers by runs"
         tabIndex={0}
         onScroll={({ currentTarget: { scrollLeft, scrollTop } }) => {
-          setBlock(blockOf(scrollTop));
+          scrollDown(blockOf(scrollTop));
           scrolledBy.value = scrollLeft;
         }}
         onPointerLeave={() => (hover.value = null)}
@@ -202,7 +210,7 @@ export function NetworkView() {
               ))}
               <DotsHead />
             </div>
-            {first ? <Skeleton height={420} /> : <Body layout={layout} block={block} height={size.height - head} />}
+            {first ? <Skeleton height={420} /> : <Body layout={layout} height={size.height - head} />}
           </div>
         ) : null}
       </div>

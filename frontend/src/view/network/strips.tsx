@@ -2,20 +2,22 @@
 
 import { useRef } from "preact/hooks";
 import { pixelsOf } from "../../draw/palette";
-import { carryColumns, fillBox, type Raster } from "../../draw/raster";
+import { carryColumns, carryRows, fillBox, makeRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { drawStripDifference } from "../../draw/versus";
 import { plural } from "../../model/format";
 import { type Overview, sumOf } from "../../model/overview";
 import { violations } from "../../model/series";
-import { RasterCanvas } from "../shared/canvas";
+import { Canvas } from "../shared/canvas";
 import type { RowProps } from "../shared/crosshair";
 import { against } from "../state/baseline";
 import { overviewOf, type Run, range, scaleOf, shownRuns } from "../state/data";
 import { finestOf } from "../state/detail";
+import { stripBlock } from "../state/scrolled";
 import { sight } from "../state/sight";
 import { measure, theme } from "../state/store";
 import type { Layout, Place, Window } from "./geometry";
+import { type Paint, usePrepared } from "./prepared";
 
 interface Drawn {
   /** Of all steps; in a part of them nothing may be violated. */
@@ -75,39 +77,76 @@ function paintRow({ raster, ratio, window }: Picture, { x, width, drawn }: Colum
 const fresh = (window: Window, { top, bottom }: Window): readonly Place[] =>
   window.places.filter((place) => place.stripTop < top || place.stripTop + place.stripHeight > bottom);
 
+/** The columns of an earlier picture that the new one has as they were. */
+function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<string, Column> {
+  if (!last || !Number.isInteger((window.top - last.window.top) * ratio)) return new Map();
+  const same = ([run, { width, inputs }]: [string, Column]) => {
+    const before = columns.get(run);
+    return before?.width === width && before.inputs.every((input, i) => input === inputs[i]);
+  };
+  return new Map([...last.columns].filter(same));
+}
+
 /** Draws column after column; what the last picture has of one is carried. */
 function* paintAll(picture: Picture, last: Picture | null): Generator<void> {
-  const { raster, window, columns } = picture;
-  const shift = last ? (window.top - last.window.top) * picture.ratio : 0;
-  for (const [run, column] of columns) {
-    const before = last?.columns.get(run);
-    const same = before?.width === column.width && column.inputs.every((input, i) => input === before.inputs[i]);
-    const carried = last && same && Number.isInteger(shift);
-    if (carried) carryColumns(raster, column.x, column.width, last.raster, before.x, shift);
-    for (const place of carried ? fresh(window, last.window) : window.places) paintRow(picture, column, place);
+  const { raster, window, columns, ratio } = picture;
+  const before = kept(picture, last);
+  const shift = last ? (window.top - last.window.top) * ratio : 0;
+  const whole = last?.raster.width === raster.width && [...columns].every(([run, { x }]) => before.get(run)?.x === x);
+  if (whole) {
+    carryRows(raster, last.raster, shift);
     yield;
+  }
+  for (const [run, column] of columns) {
+    const old = last && before.get(run);
+    if (old && !whole) carryColumns(raster, column.x, column.width, last.raster, old.x, shift);
+    for (const place of old ? fresh(window, last.window) : window.places) {
+      paintRow(picture, column, place);
+      yield;
+    }
   }
 }
 
 interface Props extends RowProps {
   layout: Layout;
-  window: Window;
+  /** What is drawn around a block. */
+  windowAt: (block: number) => Window;
 }
 
-export function Strips({ layout, window, width, pitch, count, left, top, height }: Props) {
-  const last = useRef<Picture | null>(null);
-  const found = shownRuns.value.slice(...sight.value).flatMap((run, at) => {
+/** The runs in sight whose strips can be drawn. */
+const drawable = () =>
+  shownRuns.value.slice(...sight.value).flatMap((run, at) => {
     const drawn = stripsOf(run);
     return drawn ? [{ name: run.name, at, drawn }] : [];
   });
-  const names = found.map(({ name }) => name).join();
+
+/** Paints a window from the last picture and what that doesn't have. */
+function usePaint(found: ReturnType<typeof drawable>, { layout, width, pitch, count }: Props): Paint {
+  const last = useRef<Picture | null>(null);
   const columnsOf = (ratio: number): [string, Column][] =>
     found.map(({ name, at, drawn }) => {
       const inputs = [drawn.overview, drawn.base, drawn.base && measure.value, layout, theme.value, range.value];
       return [name, { x: Math.round(at * pitch * ratio), width: Math.round(width * ratio), drawn, inputs }];
     });
+  return function* (window, ratio) {
+    const [across, down] = [(count - 1) * pitch + width, window.bottom - window.top];
+    const raster = makeRaster(Math.round(across * ratio), Math.round(down * ratio), ratio);
+    const picture = { raster, ratio, window, columns: new Map(columnsOf(ratio)) };
+    yield* paintAll(picture, last.current);
+    last.current = picture;
+    return raster;
+  };
+}
+
+export function Strips(props: Props) {
+  const { layout, windowAt, width, pitch, count, left, top, height } = props;
+  const found = drawable();
+  const names = found.map(({ name }) => name).join();
+  const window = windowAt(stripBlock.value);
+  const draw = usePrepared(stripBlock, windowAt, usePaint(found, props));
   return (
-    <RasterCanvas
+    <Canvas
+      whole
       class="strips"
       label={`Channels in each state over steps, by layer, of ${plural(found.length, "run")}`}
       width={(count - 1) * pitch + width}
@@ -122,11 +161,7 @@ export function Strips({ layout, window, width, pitch, count, left, top, height 
       ]}
       urgent={names}
       steps
-      paint={function* (raster, _, __, ratio) {
-        const picture = { raster, ratio, window, columns: new Map(columnsOf(ratio)) };
-        yield* paintAll(picture, last.current);
-        last.current = picture;
-      }}
+      draw={draw}
     />
   );
 }

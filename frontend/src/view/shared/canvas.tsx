@@ -116,6 +116,22 @@ export function Canvas({ label, draw, whole, inputs, urgent, steps, width, heigh
   );
 }
 
+/** Draws part by part where nobody sees it, and shows it when all is there. */
+export function aside(
+  draw: (context: OffscreenCanvasRenderingContext2D, width: number, ratio: number) => Generator<void>,
+): Draw {
+  return function* (context, width, _, ratio) {
+    const { width: w, height: h } = context.canvas;
+    const own = new OffscreenCanvas(w, h).getContext("2d", { willReadFrequently: true })!;
+    for (const _part of draw(own, width, ratio)) {
+      // Else the browser draws all parts when they are read.
+      own.getImageData(0, 0, 1, 1);
+      yield;
+    }
+    context.putImageData(own.getImageData(0, 0, w, h), 0, 0);
+  };
+}
+
 interface RasterProps extends Omit<CanvasProps, "draw" | "whole"> {
   /** Fills the pixels, shown when all are; the box is all of them, the width is that of the canvas in CSS pixels. */
   paint: (raster: Raster, box: Box, width: number, ratio: number) => Generator<void> | void;

@@ -5,6 +5,7 @@ import { cursor, readStep } from "./cursor";
 import { askedZoom } from "./detail";
 import { follow, follower } from "./follow";
 import { SOON } from "./later";
+import { nameBlock, scrolled } from "./scrolled";
 import { type Hover, hover, zoom } from "./store";
 
 /** What the tooltip tells of; it moves at once. */
@@ -32,4 +33,5 @@ export function followAll(): void {
   follow(askedZoom, zoom);
   follow(dotStep, readStep);
   follow(spokenStep, cursor);
+  follow(nameBlock, scrolled, SOON);
 }
