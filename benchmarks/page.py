@@ -4,7 +4,7 @@ Twenty runs of 300 layers, 50,000 channels and 1,000 steps are written (or given
 server is warm: it has answered once what the page asks. Times go from the click's own timestamp to
 the second frame after the last picture was there; each round is in a new profile of the browser.
 Work of a frame is what the main thread did since the frame before, from Chromium's trace, in time
-of that thread; of the frames from an input, a whole drag for a zoom, until 50 ms after it the one
+of that thread; of the frames from an input, a whole drag for a zoom, until 250 ms after it the one
 with the most of it counts. Nothing else is asked of the page meanwhile.
 """
 

@@ -7,7 +7,7 @@ const CATEGORIES = ["blink.user_timing", "cc", "toplevel"];
 export const idle = (frame) =>
   frame.waitForFunction(() => document.documentElement?.dataset.pastnetIdle === "true", null, { timeout: 600_000 });
 
-/** Milliseconds in which what an input asked for is drawn, and then those in which answers come and the address is set. */
+/** Milliseconds in which all is drawn that an input asks for, answers included, and those of rest before the next one. */
 const [DRAWN, AFTER] = [250, 50];
 /** Nothing is asked of the page meanwhile: that would be work, too. */
 export const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));

@@ -21,3 +21,18 @@ def test_scrolled_strips_are_those_that_are_drawn_afresh(gallery: str, ratio: fl
         # Not all alike: neither blank nor one run's picture in each column.
         assert len(set(pixels)) > len(seen["scrolled"]), place
         assert len(pixels) > 100, place
+
+
+TURNS = (240, 240, 60, 1500, -240, -300, 240, 4000, -240, -9000)
+"""Pixels that the wheel goes down: some to what is drawn already, some further."""
+
+
+def test_what_is_in_sight_is_drawn_in_each_frame(gallery: str) -> None:
+    found = clean(drive(gallery, "wheeled", scenario="many", turns=TURNS))
+    assert found["gaps"] == []
+    tops = found["tops"]
+    assert len(set(tops)) > 5
+    # A turn moves the picture some frames later.
+    assert len(tops) > 4 * len(TURNS)
+    assert len(found["sums"]) > 100
+    assert {row: sums for row, sums in found["sums"].items() if len(sums) > 1} == {}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { carryColumns, makeRaster } from "./raster";
+import { carryColumns, carryRows, makeRaster } from "./raster";
 
 /** A raster of three columns whose pixels are their places in the whole picture. */
 const part = (from: number, height: number) => {
@@ -26,4 +26,20 @@ it("carries columns to another place, and leaves those beside them", () => {
   raster.data.fill(7);
   carryColumns(raster, 1, 2, part(0, 3), 1, 1);
   expect(Array.from(raster.data)).toEqual([7, 11, 12, 7, 7, 21, 22, 7]);
+});
+
+it("carries whole rows as it carries all of their columns, and leaves the other rows", () => {
+  for (const [from, height, last, lastHeight] of [
+    [103, 4, 100, 5],
+    [100, 4, 102, 5],
+    [100, 3, 100, 3],
+    [100, 3, 200, 3],
+    [200, 3, 100, 3],
+  ]) {
+    const [rows, columns] = [makeRaster(3, height, 1), makeRaster(3, height, 1)];
+    for (const one of [rows, columns]) one.data.fill(7);
+    carryRows(rows, part(last, lastHeight), from - last);
+    carryColumns(columns, 0, 3, part(last, lastHeight), 0, from - last);
+    expect(rows.data, `from ${from} of ${last}`).toEqual(columns.data);
+  }
 });

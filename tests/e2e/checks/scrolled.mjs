@@ -2,31 +2,74 @@
 import { openGallery } from "../../../frontend/scripts/browser.mjs";
 import { painted, press } from "../visit.mjs";
 
-/** A number for the pixels of each strip that lies whole in the picture, by run and row. */
-const strips = (frame) =>
-  frame.evaluate(() => {
-    const canvas = document.querySelector("canvas.strips");
-    const context = canvas.getContext("2d");
-    const ratio = canvas.width / canvas.clientWidth;
-    const sum = (data) => data.reduce((a, b) => (a * 31 + b) % 1_000_003, 7);
-    const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
-    const found = {};
-    document.querySelectorAll(".run-column").forEach((column, run) => {
-      const label = column.querySelector(".strips-label");
-      if (!label) return;
-      found[runs[run]] = {};
-      for (const name of document.querySelectorAll(".net-name.layer")) {
-        const top = name.offsetTop + Number.parseFloat(name.style.paddingTop) + 1 - canvas.offsetTop;
-        const height = name.querySelector(".net-name-line").clientHeight - 2;
-        if (top < 0 || top + height > canvas.clientHeight) continue;
-        const [x, y] = [column.offsetLeft - canvas.offsetLeft, top].map((side) => Math.round(side * ratio));
-        const [w, h] = [label.clientWidth, height].map((side) => Math.round(side * ratio));
-        const layer = name.querySelector("button").title.split(": ")[0];
-        found[runs[run]][layer] = sum(context.getImageData(x, y, w, h).data);
-      }
-    });
-    return found;
+/** In the page: a number for the pixels of each strip that lies whole in the picture, by run and row. */
+function readStrips() {
+  const canvas = document.querySelector("canvas.strips");
+  const context = canvas.getContext("2d");
+  const ratio = canvas.width / canvas.clientWidth;
+  const sum = (data) => data.reduce((a, b) => (a * 31 + b) % 1_000_003, 7);
+  const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
+  const found = {};
+  document.querySelectorAll(".run-column").forEach((column, run) => {
+    const label = column.querySelector(".strips-label");
+    if (!label) return;
+    found[runs[run]] = {};
+    for (const name of document.querySelectorAll(".net-name.layer")) {
+      const top = name.offsetTop + Number.parseFloat(name.style.paddingTop) + 1 - canvas.offsetTop;
+      const height = name.querySelector(".net-name-line").clientHeight - 2;
+      if (top < 0 || top + height > canvas.clientHeight) continue;
+      const [x, y] = [column.offsetLeft - canvas.offsetLeft, top].map((side) => Math.round(side * ratio));
+      const [w, h] = [label.clientWidth, height].map((side) => Math.round(side * ratio));
+      const layer = name.querySelector("button").title.split(": ")[0];
+      found[runs[run]][layer] = sum(context.getImageData(x, y, w, h).data);
+    }
   });
+  return found;
+}
+
+const strips = (frame) => frame.evaluate(readStrips);
+
+/** In the page: looks at each frame what is drawn, and whether it reaches as far as what is in sight. */
+function watchFrames(read) {
+  const looked = { sums: {}, gaps: [], tops: [] };
+  const span = (selector) => {
+    const all = [...document.querySelectorAll(selector)].map((one) => one.getBoundingClientRect());
+    return [Math.min(...all.map(({ top }) => top)), Math.max(...all.map(({ bottom }) => bottom))];
+  };
+  const look = () => {
+    const [[, top], [, bottom], body] = [".net-head", ".net", ".net-body"].map(span);
+    for (const selector of ["canvas.strips", ".dots-column canvas", ".net-name"]) {
+      const [first, last] = span(selector);
+      const gap = Math.max(first - Math.max(top, body[0]), Math.min(bottom, body[1]) - last);
+      // A margin below the last row.
+      if (gap > 4) looked.gaps.push([selector, gap]);
+    }
+    for (const [run, rows] of Object.entries(read()))
+      for (const [row, sum] of Object.entries(rows)) {
+        looked.sums[`${run} ${row}`] ??= [];
+        if (!looked.sums[`${run} ${row}`].includes(sum)) looked.sums[`${run} ${row}`].push(sum);
+      }
+    looked.tops.push(document.querySelector("canvas.strips").offsetTop);
+    window.__looked = looked;
+    requestAnimationFrame(look);
+  };
+  // What the frame's own callbacks have drawn is seen.
+  requestAnimationFrame(look);
+}
+
+/** Turns the wheel and looks at each frame: what is in sight is drawn, as it is in the end. */
+export async function wheeled({ base, newPage }, { scenario, turns }) {
+  const page = await newPage();
+  const frame = await openGallery(page, base, scenario);
+  const { x, y, width, height } = await (await frame.waitForSelector(".net")).boundingBox();
+  await page.mouse.move(x + width / 2, y + height / 2);
+  await frame.evaluate(`(${watchFrames})(${readStrips})`);
+  for (const turn of turns) {
+    await page.mouse.wheel(0, turn);
+    await painted(frame);
+  }
+  return frame.evaluate(() => window.__looked);
+}
 
 export async function scrolledNetwork({ base, newPage }, { scenario, places, ratio }) {
   const frame = await openGallery(await newPage({ ratio }), base, scenario);
