@@ -1,1 +1,1 @@
-import("./page-A46I3HRB.js");import("./chunk-N6RTUIPO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-A46I3HRB.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-7M3DWRNK.js");import("./chunk-KK2KBIUJ.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-7M3DWRNK.js");async function t(){(await n).show(e)}export{t as render};

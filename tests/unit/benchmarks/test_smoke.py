@@ -14,7 +14,7 @@ from tb_pastnet.train.measure.channel_pass import SWITCH
 from tools.bench import FOLDER, choose, in_browser
 
 ALL = [path.stem for path in choose(())]
-SLOW = {path.stem for path in choose(()) if in_browser(path)} | {"reading"}
+SLOW = {path.stem for path in choose(()) if in_browser(path)} | {"reading", "start"}
 """Those that wait for a browser or a TensorBoard: they run with `prove`."""
 
 

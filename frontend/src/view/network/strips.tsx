@@ -92,7 +92,8 @@ function* paintAll(picture: Picture, last: Picture | null): Generator<void> {
   const { raster, window, columns, ratio } = picture;
   const before = kept(picture, last);
   const shift = last ? (window.top - last.window.top) * ratio : 0;
-  const whole = last?.raster.width === raster.width && [...columns].every(([run, { x }]) => before.get(run)?.x === x);
+  const all = last?.raster.width === raster.width && before.size === last.columns.size;
+  const whole = all && [...columns].every(([run, { x }]) => before.get(run)?.x === x);
   if (whole) {
     carryRows(raster, last.raster, shift);
     yield;
