@@ -1,4 +1,4 @@
-"""TensorBoard as `tensorboard.main`, with a plugin left out: _board_without.py NAME FLAG …; "" leaves out none."""
+"""TensorBoard with a plugin left out: _board_without.py NAME FLAG …; "" leaves out none."""
 
 from __future__ import annotations
 
