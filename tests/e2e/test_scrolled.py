@@ -36,3 +36,10 @@ def test_what_is_in_sight_is_drawn_in_each_frame(gallery: str) -> None:
     assert len(tops) > 4 * len(TURNS)
     assert len(found["sums"]) > 100
     assert {row: sums for row, sums in found["sums"].items() if len(sums) > 1} == {}
+
+
+def test_rows_that_become_fewer_are_in_sight(gallery: str) -> None:
+    found = clean(drive(gallery, "filteredBelow", scenario="many", filter="^stage4/block3/conv3$"))
+    assert found["few"] == ["Matching layers", "stage4/block3/conv3"]
+    assert len(found["all"]) > len(found["few"])
+    assert len(found["all"]) > 15

@@ -1,1 +1,1 @@
-import("./page-7M3DWRNK.js");import("./chunk-KK2KBIUJ.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-7M3DWRNK.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-XDPMOXO2.js");import("./chunk-2ZQGMQVP.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-XDPMOXO2.js");async function t(){(await n).show(e)}export{t as render};

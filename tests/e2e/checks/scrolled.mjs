@@ -84,3 +84,23 @@ export async function scrolledNetwork({ base, newPage }, { scenario, places, rat
   }
   return found;
 }
+
+/** Scrolls down, leaves one layer by the filter, and all again: the names that are in sight. */
+export async function filteredBelow({ base, newPage }, { scenario, filter }) {
+  const frame = await openGallery(await newPage(), base, scenario);
+  const seen = () =>
+    frame.evaluate(() => {
+      const net = document.querySelector(".net").getBoundingClientRect();
+      const inside = ({ top, bottom }) => top < net.bottom && bottom > net.top;
+      const names = [...document.querySelectorAll(".net-name")].filter((one) => inside(one.getBoundingClientRect()));
+      return names.map((one) => one.querySelector("bdi, b").textContent);
+    });
+  await frame.$eval(".net", (net) => net.scrollTo(0, 1500));
+  await painted(frame);
+  await frame.fill("#layer-filter", filter);
+  await painted(frame);
+  const few = await seen();
+  await frame.fill("#layer-filter", "");
+  await painted(frame);
+  return { few, all: await seen() };
+}

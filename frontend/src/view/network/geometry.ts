@@ -83,8 +83,9 @@ export const blockOf = (scroll: number): number => Math.floor(scroll / BLOCK);
 /** Blocks above and below what is visible that are drawn too: a turn of a wheel scrolls to nothing new. */
 export const AROUND = 4;
 
-/** The part that is drawn around a block. */
-export function drawnWindow(layout: Layout, block: number, height: number): Window {
+/** The part that is drawn around a block; around the last one where the rows have become fewer. */
+export function drawnWindow(layout: Layout, wanted: number, height: number): Window {
+  const block = Math.min(wanted, blockOf(layout.height));
   const top = Math.max(0, (block - AROUND) * BLOCK);
   const bottom = Math.min(layout.height, (block + 1 + Math.ceil(height / BLOCK) + AROUND) * BLOCK);
   return {
