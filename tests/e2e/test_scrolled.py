@@ -43,3 +43,10 @@ def test_rows_that_become_fewer_are_in_sight(gallery: str) -> None:
     assert found["few"] == ["Matching layers", "stage4/block3/conv3"]
     assert len(found["all"]) > len(found["few"])
     assert len(found["all"]) > 15
+
+
+def test_the_tooltip_tells_of_the_row_that_has_come_under_the_pointer(gallery: str) -> None:
+    turns = [(0, 0), (0, 240), (0, 270), (0, -81), (0, 2000)]
+    found = clean(drive(gallery, "pointedRows", scenario="many", turns=turns))
+    assert [seen["told"] for seen in found] == [seen["row"] for seen in found]
+    assert len({seen["row"] for seen in found} - {None}) == len(turns)

@@ -104,3 +104,28 @@ export async function filteredBelow({ base, newPage }, { scenario, filter }) {
   await painted(frame);
   return { few, all: await seen() };
 }
+
+/** Turns the wheel under a pointer that rests on a strip: the tooltip's title, and the layer whose name is at its height. */
+export async function pointedRows({ base, newPage }, { scenario, turns }) {
+  const page = await newPage();
+  const frame = await openGallery(page, base, scenario);
+  const { x, y } = await (await frame.waitForSelector(".run-column")).boundingBox();
+  await frame.evaluate(() => addEventListener("pointermove", ({ clientY }) => (window.__y = clientY), true));
+  await page.mouse.move(x + 40, y + 300);
+  const found = [];
+  for (const [right, down] of turns) {
+    await page.mouse.wheel(right, down);
+    await painted(frame);
+    found.push(
+      await frame.evaluate(() => {
+        const rows = [...document.querySelectorAll(".net-name:not(.total)")].map((one) => [one, one.getBoundingClientRect()]);
+        const own = rows.find(([, { top, bottom }]) => top <= window.__y && window.__y < bottom);
+        return {
+          told: document.querySelector(".tip-title")?.textContent ?? null,
+          row: own?.[0].querySelector("button").title.split(": ")[0] ?? null,
+        };
+      }),
+    );
+  }
+  return found;
+}

@@ -20,7 +20,18 @@ import { columnWidth, netWidth, scrolledBy, sight } from "../state/sight";
 import { focusRow, hover, layerFilter, measure, tables } from "../state/store";
 import { RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { blockOf, DOTS_WIDTH, drawnWindow, GAP, type Layout, NAME_WIDTH, placeRows, type Window } from "./geometry";
+import {
+  blockOf,
+  DOTS_WIDTH,
+  drawnWindow,
+  GAP,
+  type Layout,
+  NAME_WIDTH,
+  type Place,
+  placeAt,
+  placeRows,
+  type Window,
+} from "./geometry";
 import { RunHead } from "./head";
 import { Names } from "./names";
 import { Outlines } from "./outline";
@@ -129,6 +140,15 @@ function Message() {
   return <p class="message">{reason}</p>;
 }
 
+const bodyTop = (net: HTMLElement, head: number): number => net.getBoundingClientRect().top + head - net.scrollTop;
+
+/** Another row has come under the pointer, which rests. */
+function pointAt(place: Place | null): void {
+  const now = hover.peek();
+  if (now === null || now.row === place?.row.id) return;
+  hover.value = place && { ...now, row: place.row.id };
+}
+
 export function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
   const shown: Run[] = shownRuns.value;
@@ -173,9 +193,11 @@ export function NetworkView() {
         role="region"
         aria-label="Layers by runs"
         tabIndex={0}
-        onScroll={({ currentTarget: { scrollLeft, scrollTop } }) => {
-          scrollDown(blockOf(scrollTop));
-          scrolledBy.value = scrollLeft;
+        onScroll={({ currentTarget: net }) => {
+          const aside = net.scrollLeft !== scrolledBy.value;
+          pointAt(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
+          scrollDown(blockOf(net.scrollTop));
+          scrolledBy.value = net.scrollLeft;
         }}
         onPointerLeave={() => (hover.value = null)}
       >
