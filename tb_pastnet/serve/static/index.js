@@ -1,1 +1,1 @@
-import("./page-HMH756ME.js");import("./chunk-WNH672ED.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-HMH756ME.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-BDGTDYPY.js");import("./chunk-JYS5QKCG.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-BDGTDYPY.js");async function t(){(await n).show(e)}export{t as render};

@@ -194,9 +194,9 @@ export function NetworkView() {
         aria-label="Layers by runs"
         tabIndex={0}
         onScroll={({ currentTarget: net }) => {
+          scrollDown(blockOf(net.scrollTop));
           const aside = net.scrollLeft !== scrolledBy.value;
           pointAt(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
-          scrollDown(blockOf(net.scrollTop));
           scrolledBy.value = net.scrollLeft;
         }}
         onPointerLeave={() => (hover.value = null)}
