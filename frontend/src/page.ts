@@ -2,16 +2,17 @@
 
 import { createElement, render as mount, options } from "preact";
 import { watchHost, watchTheme, watchVisible } from "./host";
-import { App } from "./view/frame/app";
-import { askFirst, indexOf } from "./view/state/data";
-import { followAll } from "./view/state/followers";
-import { watch } from "./view/state/idle";
-import { listenToKeys } from "./view/state/keys";
-import { listenToInputs } from "./view/state/later";
-import { version } from "./view/state/resource";
-import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./view/state/store";
-import { adoptStyles } from "./view/style";
-import { useEarly } from "./wire/client";
+import { useEarly } from "./server/fetch";
+import { App } from "./shell/app";
+import { listenToKeys } from "./shell/keys";
+import { askFirst } from "./state/answers";
+import { followAll } from "./state/followers";
+import { watch } from "./state/idle";
+import { listenToInputs } from "./state/later";
+import { version } from "./state/resource";
+import { indexOf } from "./state/runs";
+import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./state/store";
+import { adoptStyles } from "./style";
 
 // Requests go out in the microtask after a change: what is rendered meanwhile isn't waited for.
 options.debounceRendering = (render) => queueMicrotask(() => queueMicrotask(render));

@@ -1,9 +1,9 @@
 /** Pieces of the page that are no canvas: swatches, markers, icons and flags. */
 
+import { STATE_NAMES } from "../../src/data/states";
 import { overlapStyle } from "../../src/draw/overlap";
-import { runColor } from "../../src/draw/palette";
-import { STATE_NAMES } from "../../src/model/states";
-import { Icon, Marker } from "../../src/view/shared/bits";
+import { runColor } from "../../src/draw/theme";
+import { Icon, Marker } from "../../src/parts/widgets";
 import type { ElementGlyph } from "./glyph";
 
 export const elements: ElementGlyph[] = [

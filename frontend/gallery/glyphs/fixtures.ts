@@ -1,10 +1,11 @@
 /** Data that glyphs draw: each number is a formula, so that a picture can be judged by eye. */
 
-import { type Cells, seriesOf } from "../../src/model/cells";
-import { listed } from "../../src/model/fixtures";
-import type { Scale } from "../../src/model/scale";
-import { axisEnd, type Series } from "../../src/model/series";
-import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATE_BITS } from "../../src/model/states";
+import type { Cells } from "../../src/data/cells";
+import { listed } from "../../src/data/fixtures";
+import type { Scale } from "../../src/data/scale";
+import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATE_BITS } from "../../src/data/states";
+import { axisEnd } from "../../src/data/steps";
+import { type Columns, columnsOf } from "../../src/draw/columns";
 
 export const THRESHOLD = 1e-3;
 
@@ -31,8 +32,8 @@ export function cellsOf(channels: number, records: number, cell: Cell, first = 0
   return { header, channels, records, steps, end: axisEnd(steps, steps), state, ...listed(deltas), ...rest };
 }
 
-export const seriesFrom = (channels: number, records: number, cell: Cell): Series =>
-  seriesOf(cellsOf(channels, records, cell));
+export const columnsFrom = (channels: number, records: number, cell: Cell): Columns =>
+  columnsOf(cellsOf(channels, records, cell));
 
 export const inOrder = (cells: Cells): Uint32Array => Uint32Array.from({ length: cells.channels }, (_, c) => c);
 

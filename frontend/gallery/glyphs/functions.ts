@@ -1,12 +1,12 @@
 /** Changes of outputs: cells over steps, lines of runs, and weights against outputs. */
 
+import type { ChangeAxis, FunctionSeries } from "../../src/data/function";
+import type { Move } from "../../src/data/moves";
+import { FROZEN, MOVING, PRUNED, SETTLED } from "../../src/data/states";
 import { drawChanges } from "../../src/draw/change";
-import { pixelsOf, runColor, type Theme } from "../../src/draw/palette";
 import { drawScatter } from "../../src/draw/scatter";
+import { pixelsOf, runColor, type Theme } from "../../src/draw/theme";
 import { drawTrends, type Trend } from "../../src/draw/trends";
-import type { ChangeAxis, FunctionSeries } from "../../src/model/function";
-import type { Move } from "../../src/model/moves";
-import { FROZEN, MOVING, PRUNED, SETTLED } from "../../src/model/states";
 import { steps } from "./fixtures";
 import type { RasterGlyph, VectorGlyph } from "./glyph";
 

@@ -1,8 +1,8 @@
 /** What the gallery of glyphs shows: named fixtures, each one entry of a list. */
 
 import type { VNode } from "preact";
-import type { Theme } from "../../src/draw/palette";
 import type { Box, Raster } from "../../src/draw/raster";
+import type { Theme } from "../../src/draw/theme";
 
 interface Sized {
   /** Names its golden picture too. */

@@ -1,13 +1,13 @@
 /** Channels over steps, and the bars beside them. */
 
+import { differenceCells } from "../../src/data/baselinediff";
+import type { Cells } from "../../src/data/cells";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, SETTLED, VIOLATED } from "../../src/data/states";
+import type { Mode } from "../../src/data/urlstate";
 import { drawBars } from "../../src/draw/bars";
+import { differenceStyle } from "../../src/draw/baselinediff";
 import { drawCells } from "../../src/draw/heatmap";
-import { pixelsOf } from "../../src/draw/palette";
-import { differenceStyle } from "../../src/draw/versus";
-import type { Cells } from "../../src/model/cells";
-import type { Mode } from "../../src/model/hash";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, SETTLED, VIOLATED } from "../../src/model/states";
-import { differenceCells } from "../../src/model/versus";
+import { pixelsOf } from "../../src/draw/theme";
 import { always, type Cell, cellsOf, inOrder, life, steps, THRESHOLD } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 

@@ -1,12 +1,12 @@
 /** Two runs compared: values over steps, and where channels are alive. */
 
-import { aliveStyle } from "../../src/draw/difference";
+import { aliveIn } from "../../src/data/pairdiff";
+import { FROZEN, MOVING, PRUNED } from "../../src/data/states";
+import type { MaskKind } from "../../src/data/urlstate";
 import { drawCells } from "../../src/draw/heatmap";
 import { drawValues } from "../../src/draw/overlap";
-import { pixelsOf, runColor } from "../../src/draw/palette";
-import { aliveIn } from "../../src/model/difference";
-import type { MaskKind } from "../../src/model/hash";
-import { FROZEN, MOVING, PRUNED } from "../../src/model/states";
+import { aliveStyle } from "../../src/draw/pairdiff";
+import { pixelsOf, runColor } from "../../src/draw/theme";
 import { type Cell, cellsOf, inOrder, life, steps } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 

@@ -1,10 +1,14 @@
 /** The gallery of glyphs: each fixture at device ratios 1 and 2, with its name. */
 
 import { render } from "preact";
-import { DARK, LIGHT, type Theme } from "../../src/draw/palette";
 import { makeRaster, putRaster } from "../../src/draw/raster";
-import { adoptStyles, styleViews } from "../../src/view/style";
-import { css } from "../../src/view/style/views";
+import { DARK, LIGHT, type Theme } from "../../src/draw/theme";
+import { adoptStyles, styleViews } from "../../src/style";
+import compare from "../../src/style/compare.css";
+import functions from "../../src/style/function.css";
+import inspector from "../../src/style/inspector.css";
+import layer from "../../src/style/layer.css";
+import network from "../../src/style/network.css";
 import { elements } from "./elements";
 import { functionCells, functionVectors } from "./functions";
 import type { Glyph } from "./glyph";
@@ -77,7 +81,7 @@ function figureOf(glyph: Glyph, theme: Theme): HTMLElement {
 const theme = location.search.includes("dark") ? DARK : LIGHT;
 document.documentElement.classList.toggle("dark", theme.dark);
 adoptStyles();
-styleViews(css + OWN);
+styleViews([network, layer, inspector, compare, functions, OWN].join("\n"));
 const place = document.createElement("div");
 place.className = "glyphs";
 place.append(...GLYPHS.map((glyph) => figureOf(glyph, theme)));

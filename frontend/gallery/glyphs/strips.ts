@@ -1,21 +1,21 @@
 /** The state strip, and its difference to a baseline. */
 
-import { pixelsOf } from "../../src/draw/palette";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "../../src/data/states";
+import { drawStripDifference } from "../../src/draw/baselinediff";
+import type { Columns } from "../../src/draw/columns";
 import { drawStrip } from "../../src/draw/strip";
-import { drawStripDifference } from "../../src/draw/versus";
-import type { Series } from "../../src/model/series";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "../../src/model/states";
-import { always, type Cell, life, seriesFrom, steps, THRESHOLD } from "./fixtures";
+import { pixelsOf } from "../../src/draw/theme";
+import { always, type Cell, columnsFrom, life, steps, THRESHOLD } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 
-const strip = (name: string, series: Series | null, shown = 40): RasterGlyph => ({
+const strip = (name: string, columns: Columns | null, shown = 40): RasterGlyph => ({
   name: `strip-${name}`,
   width: 80,
   height: 24,
-  paint: (raster, box, theme) => drawStrip(raster, box, series, steps(shown, box.width), THRESHOLD, pixelsOf(theme)),
+  paint: (raster, box, theme) => drawStrip(raster, box, columns, steps(shown, box.width), THRESHOLD, pixelsOf(theme)),
 });
 
-const some = (cell: Cell, channels = 16, records = 40): Series => seriesFrom(channels, records, cell);
+const some = (cell: Cell, channels = 16, records = 40): Columns => columnsFrom(channels, records, cell);
 
 /** One channel of sixteen moves although frozen, for three records. */
 const leak: Cell = (c, t) => (c === 5 && t >= 20 && t < 23 ? [FROZEN | VIOLATED, 0.01] : [FROZEN, 0]);
@@ -30,7 +30,7 @@ export const strips: RasterGlyph[] = [
   strip("violated", some(leak)),
   strip(
     "violated-pooled",
-    seriesFrom(16, 800, (c, t) => (t === 400 ? [PRUNED | VIOLATED, 0.01] : life(c, t / 20))),
+    columnsFrom(16, 800, (c, t) => (t === 400 ? [PRUNED | VIOLATED, 0.01] : life(c, t / 20))),
     800,
   ),
   strip(

@@ -3,9 +3,9 @@
 import { type Dot, paintDots } from "../../src/draw/dots";
 import { decades, drawLines, type Line } from "../../src/draw/lines";
 import { drawMarker, SHAPES } from "../../src/draw/marker";
-import { runColor, type Theme } from "../../src/draw/palette";
 import { makeRaster, putRaster } from "../../src/draw/raster";
 import { drawShares, type ShareLine } from "../../src/draw/shares";
+import { runColor, type Theme } from "../../src/draw/theme";
 import { steps } from "./fixtures";
 import type { VectorGlyph } from "./glyph";
 

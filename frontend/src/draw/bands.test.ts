@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Cells, deltaAt } from "../model/cells";
-import { levelOf, levelTable } from "../model/delta";
-import { listed } from "../model/fixtures";
-import type { Mode } from "../model/hash";
-import { axisEnd } from "../model/series";
-import { FROZEN, MOVING, STATES, VIOLATED } from "../model/states";
+import { type Cells, deltaAt } from "../data/cells";
+import { levelOf, levelTable } from "../data/delta";
+import { listed } from "../data/fixtures";
+import { axisEnd } from "../data/series";
+import { FROZEN, MOVING, STATES, VIOLATED } from "../data/states";
+import type { Mode } from "../data/urlstate";
 import { bandsOf } from "./bands";
 import { drawCells } from "./heatmap";
-import { LIGHT, pixelsOf } from "./palette";
 import { makeRaster, statePixel } from "./raster";
+import { LIGHT, pixelsOf } from "./theme";
 
 const THRESHOLD = 1e-4;
 const pixels = pixelsOf(LIGHT);

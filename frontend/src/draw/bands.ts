@@ -1,7 +1,7 @@
 /** Rows of cells pooled into bands, one a row of pixels: what each picture of these rows takes, whatever its steps. */
 
-import type { Cells } from "../model/cells";
-import { MOVING, STATE_BITS, STATES, VIOLATED } from "../model/states";
+import type { Cells } from "../data/cells";
+import { MOVING, STATE_BITS, STATES, VIOLATED } from "../data/states";
 
 const CODES = STATE_BITS + 1;
 /** Cells of bands that are made at a time: 32 MB. */

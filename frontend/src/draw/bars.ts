@@ -1,10 +1,10 @@
 /** "Δ now": one horizontal bar a channel, its length and tint the relative delta on the log scale. */
 
-import type { Cells } from "../model/cells";
-import { LEVELS, levelTable } from "../model/delta";
-import { MOVING, STATE_BITS } from "../model/states";
-import type { Pixels } from "./palette";
+import type { Cells } from "../data/cells";
+import { LEVELS, levelTable } from "../data/delta";
+import { MOVING, STATE_BITS } from "../data/states";
 import { type Box, fillBox, type Raster } from "./raster";
+import type { Pixels } from "./theme";
 
 /** Draws the bars at a record; rows under one pixel row pool by the largest. Held channels have none unless they moved. */
 export function drawBars(

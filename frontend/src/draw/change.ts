@@ -1,12 +1,12 @@
 /** Changes of outputs over steps: a row of cells a place. Zoomed out, a pixel shows the largest value under it. */
 
-import { LEVELS } from "../model/delta";
-import { type ChangeAxis, changePlace, type FunctionSeries, largestOf } from "../model/function";
-import type { Change } from "../model/hash";
-import { pixelColumns, type Scale } from "../model/scale";
-import { NO_DATA, SETTLED } from "../model/states";
-import type { Pixels, Theme } from "./palette";
+import { LEVELS } from "../data/delta";
+import { type ChangeAxis, changePlace, type FunctionSeries, largestOf } from "../data/function";
+import { pixelColumns, type Scale } from "../data/scale";
+import { NO_DATA, SETTLED } from "../data/states";
+import type { Change } from "../data/urlstate";
 import { type Box, type Raster, statePixel } from "./raster";
+import type { Pixels, Theme } from "./theme";
 
 export interface ChangeStyle {
   change: Change;

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { Cells } from "../model/cells";
-import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../model/difference";
-import { listed } from "../model/fixtures";
-import { NO_DATA, PRUNED, REACTIVATED } from "../model/states";
+import type { Cells } from "../data/cells";
+import { listed } from "../data/fixtures";
+import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/pairdiff";
+import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
 import { distance, VISIONS } from "./colour";
-import { aliveStyle, bothColor, lineColor } from "./difference";
 import { drawCells } from "./heatmap";
 import { drawValues, overlapStyle } from "./overlap";
-import { blend, DARK, LIGHT, pack, pixelsOf, runColor, type Theme } from "./palette";
+import { aliveStyle, bothColor, lineColor } from "./pairdiff";
 import { makeRaster } from "./raster";
+import { blend, DARK, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
 
 const cells = (state: number[][]): Cells => ({
   header: {} as Cells["header"],

@@ -1,9 +1,9 @@
 /** Rows of a dot plot: each a thin axis, the range of the values, a marker per run. */
 
 import { drawMarker } from "./marker";
-import { pack, type Theme } from "./palette";
 import type { Box, Raster } from "./raster";
 import { coverBox, makeSprites, putSprite, type Sprite } from "./sprite";
+import { pack, type Theme } from "./theme";
 
 export interface Dot {
   /** 0 to 1; NaN isn't drawn. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { Cells } from "../model/cells";
-import { listed } from "../model/fixtures";
-import { axisEnd, type Series } from "../model/series";
-import { FROZEN, MOVING, PRUNED, SETTLED, STATES, VIOLATED } from "../model/states";
+import type { Cells } from "../data/cells";
+import { listed } from "../data/fixtures";
+import { axisEnd, type Series } from "../data/series";
+import { FROZEN, MOVING, PRUNED, SETTLED, STATES, VIOLATED } from "../data/states";
 import { drawBars } from "./bars";
 import { drawCells } from "./heatmap";
-import { LIGHT, pixelsOf } from "./palette";
 import { makeRaster, type Raster } from "./raster";
 import { stepCorners } from "./shares";
 import { drawStrip } from "./strip";
+import { LIGHT, pixelsOf } from "./theme";
 
 const pixels = pixelsOf(LIGHT);
 const whole = (raster: Raster) => ({ x: 0, y: 0, width: raster.width, height: raster.height });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { FunctionSeries } from "../model/function";
-import { FROZEN, MOVING, SETTLED } from "../model/states";
-import type { FunctionHeader } from "../wire/types";
+import type { FunctionSeries } from "../data/function";
+import { FROZEN, MOVING, SETTLED } from "../data/states";
+import type { FunctionHeader } from "../server/types";
 import { drawChanges } from "./change";
 import { distance, VISIONS } from "./colour";
-import { DARK, LIGHT, movementColor, pack, pixelsOf } from "./palette";
 import { makeRaster } from "./raster";
 import { LABEL_HEIGHT, notable, placeLabels, STILL, scatterX, scatterY, spotOf } from "./scatter";
+import { DARK, LIGHT, movementColor, pack, pixelsOf } from "./theme";
 import { LANE, trendPieces, trendY } from "./trends";
 
 const pixels = pixelsOf(LIGHT);

@@ -1,13 +1,13 @@
 /** Channel × step cells. Zoomed out, delta pools by its largest value and state by majority (ties to the latest). */
 
-import type { Cells } from "../model/cells";
-import { levelTable } from "../model/delta";
-import type { Mode } from "../model/hash";
-import { type PixelColumns, pixelColumns, type Scale } from "../model/scale";
-import { MOVING, NO_DATA } from "../model/states";
+import type { Cells } from "../data/cells";
+import { levelTable } from "../data/delta";
+import { type PixelColumns, pixelColumns, type Scale } from "../data/scale";
+import { MOVING, NO_DATA } from "../data/states";
+import type { Mode } from "../data/urlstate";
 import { ANY_VIOLATED, type Bands, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
-import type { Pixels } from "./palette";
 import { type Box, type Raster, statePixel } from "./raster";
+import type { Pixels } from "./theme";
 
 export interface HeatmapStyle {
   mode: Mode;

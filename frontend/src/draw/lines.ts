@@ -1,7 +1,7 @@
 /** Lines of a channel's relative delta over steps, on a log axis. */
 
-import { type Scale, toPixel } from "../model/scale";
-import type { Theme } from "./palette";
+import { type Scale, toPixel } from "../data/scale";
+import type { Theme } from "./theme";
 
 type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 

@@ -1,10 +1,13 @@
 /** Overlap or kept share of layers over steps: a row a layer, its colour the value. */
 
-import { LEVELS } from "../model/delta";
-import { pixelColumns, type Scale } from "../model/scale";
-import { NO_DATA } from "../model/states";
-import { blend, type Pixels, type Theme } from "./palette";
+import { LEVELS } from "../data/delta";
+import { pixelColumns, type Scale } from "../data/scale";
+import { NO_DATA } from "../data/states";
+import { axisEnd } from "../data/steps";
+import { type Container, section } from "../server/container";
+import type { OverlapLayersHeader } from "../server/types";
 import { type Box, type Raster, statePixel } from "./raster";
+import { blend, type Pixels, type Theme } from "./theme";
 
 /** The colour of a value from 0 to 1, and the one of black and white that is read on it. */
 export function overlapStyle(theme: Theme, value: number): { background: string; color: string } {
@@ -37,4 +40,37 @@ export function drawValues(
         : pixels.overlap[Math.round(value * (LEVELS - 1))];
     }
   }
+}
+
+/** Overlap of two runs by layer and column of steps, for what draws. */
+export interface OverlapColumns {
+  header: OverlapLayersHeader;
+  /** Draws the row of a layer: their overlap, or the share of its elements that one of them keeps. */
+  draw(
+    raster: Raster,
+    box: Box,
+    row: number,
+    which: "overlap" | "kept" | "other_kept",
+    scale: Scale,
+    pixels: Pixels,
+  ): void;
+  /** Numbers that it holds. */
+  size: number;
+}
+
+export function readOverlapColumns(container: Container<OverlapLayersHeader>): OverlapColumns {
+  const { header } = container;
+  const starts = section(container, "first_steps", Float64Array);
+  const axis = { starts, end: axisEnd(starts, section(container, "steps", Float64Array)) };
+  const k = starts.length;
+  return {
+    header,
+    size: header.layers.length * k,
+    draw(raster, box, row, which, scale, pixels) {
+      const values = container.sections.get(which)?.subarray(row * k, (row + 1) * k);
+      const whole = which === "overlap" ? 1 : header.elements[row];
+      const shares = row < 0 || !values ? null : Float64Array.from(values, (value) => value / whole);
+      drawValues(raster, box, shares, axis, scale, pixels);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 /** A canvas as one array of packed pixels. */
 
-import { NO_DATA, PRUNED, REACTIVATED } from "../model/states";
-import type { Pixels } from "./palette";
+import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
+import type { Pixels } from "./theme";
 
 export interface Raster {
   data: Uint32Array;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { contrast, lightness, VISIONS } from "./colour";
-import { blend, DARK, LIGHT, type Stops } from "./palette";
+import { blend, DARK, LIGHT, type Stops } from "./theme";
 
 const THEMES = [
   ["light", LIGHT],

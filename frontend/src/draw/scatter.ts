@@ -1,9 +1,9 @@
 /** Weight change against output change, log by log: a dot a layer, its trail, and lanes for what stands still. */
 
-import { type ChangeAxis, changePlace } from "../model/function";
-import type { Move } from "../model/moves";
+import { type ChangeAxis, changePlace } from "../data/function";
+import type { Move } from "../data/moves";
 import { drawMarker } from "./marker";
-import type { Theme } from "./palette";
+import type { Theme } from "./theme";
 
 /** Lanes on the left and at the bottom, for zeros. */
 export const STILL = 30;

@@ -1,7 +1,7 @@
 /** Shares of a channel's weights over steps, as step lines: what a mask lets through stays until it changes. */
 
-import { type Scale, toPixel } from "../model/scale";
-import type { Theme } from "./palette";
+import { type Scale, toPixel } from "../data/scale";
+import type { Theme } from "./theme";
 
 export interface ShareLine {
   steps: Float64Array;

@@ -1,83 +1,110 @@
 /** The state strip: x = step, height = share of channels. */
 
-import { levelOf } from "../model/delta";
-import { pixelColumns, type Scale } from "../model/scale";
-import type { Series } from "../model/series";
-import { MOVING, NO_DATA, PRUNED, STACK, STATES } from "../model/states";
-import type { Pixels } from "./palette";
+import type { Cells } from "../data/cells";
+import { levelOf } from "../data/delta";
+import { pixelColumns, type Scale } from "../data/scale";
+import { MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, STACK, STATES, VIOLATED } from "../data/states";
+import { type Columns, columnsOf } from "./columns";
 import { type Box, fillBox, type Raster, statePixel } from "./raster";
+import type { Pixels } from "./theme";
+
+/** Pools and stacks one pixel after the other. */
+class Stack {
+  readonly shares = new Float64Array(STATES);
+  /** Cumulative heights in stacking order; the last is the whole height. */
+  readonly tops = new Int32Array(STATES);
+  marks = 0;
+
+  /** Adds up the columns [from, to). @returns the mean delta of what moves. */
+  pool({ shares, marks, meanDelta }: Columns, from: number, to: number): number {
+    this.shares.fill(0);
+    this.marks = 0;
+    let delta = 0;
+    let weight = 0;
+    for (let j = from; j < to; j++) {
+      for (let s = 0; s < STATES; s++) this.shares[s] += shares[j * STATES + s];
+      this.marks |= marks[j];
+      const moving = shares[j * STATES + MOVING];
+      if (!(moving > 0 && meanDelta[j] > 0)) continue;
+      delta += moving * meanDelta[j];
+      weight += moving;
+    }
+    return weight > 0 ? delta / weight : 0;
+  }
+
+  /** Turns shares into heights; what is rare keeps at least `least` pixels of its own. */
+  stack(height: number, least: number): void {
+    let total = 0;
+    for (let s = 0; s < STATES; s++) total += this.shares[s];
+    let sum = 0;
+    for (let s = 0; s < STATES; s++) {
+      sum += this.shares[STACK[s]];
+      this.tops[s] = total > 0 ? Math.round((sum / total) * height) : height;
+    }
+    if (this.shares[REACTIVATED] > 0) this.widen(STACK.indexOf(REACTIVATED), Math.min(least, height));
+  }
+
+  /** Gives a state its least height, from the tallest of the others. */
+  private widen(place: number, least: number): void {
+    const { tops } = this;
+    const heightOf = (s: number) => tops[s] - (s > 0 ? tops[s - 1] : 0);
+    const lacking = least - heightOf(place);
+    if (lacking <= 0) return;
+    let tallest = place === 0 ? 1 : 0;
+    for (let s = 0; s < STATES; s++) if (s !== place && heightOf(s) > heightOf(tallest)) tallest = s;
+    for (let s = place; s < tallest; s++) tops[s] += lacking;
+    for (let s = tallest; s < place; s++) tops[s] -= lacking;
+  }
+}
+
+const pixelStack = new Stack();
 
 /**
- * Draws a series into a box of the raster. Columns under one pixel are averaged; a violation in any of them is marked
- * by a line at the top, so that pooling never hides it.
+ * Draws columns into a box of the raster. Those under one pixel are averaged, but nothing rare disappears: what is
+ * reactivated keeps a pixel, a violation is a line at the top, values that aren't finite one at the bottom.
  *
- * @param series null draws "no data".
+ * @param columns null draws "no data".
  */
 export function drawStrip(
   raster: Raster,
   box: Box,
-  series: Series | null,
+  columns: Columns | null,
   scale: Scale,
   threshold: number,
   pixels: Pixels,
 ): void {
-  const columns = series ? pixelColumns(series.starts, series.end, { ...scale, width: box.width }) : null;
-  const tops = new Int32Array(STATES);
+  const under = columns ? pixelColumns(columns.starts, columns.end, { ...scale, width: box.width }) : null;
   const mark = Math.min(2 * raster.ratio, Math.ceil(box.height / 4));
+  const { tops } = pixelStack;
   for (let dx = 0; dx < box.width; dx++) {
     const x = box.x + dx;
+    const from = under ? under.from[dx] : -1;
     let tint = 0;
-    let violated = false;
-    const from = columns ? columns.from[dx] : -1;
-    if (series && columns && from >= 0) {
-      const mean = poolColumns(series, from, columns.to[dx]);
-      tint = pixels.movement[levelOf(mean, threshold)];
-      for (let j = from; j < columns.to[dx]; j++) violated ||= series.violated[j] > 0;
-      stack(pooledCounts, box.height, tops);
+    if (columns && under && from >= 0) {
+      tint = pixels.movement[levelOf(pixelStack.pool(columns, from, under.to[dx]), threshold)];
+      pixelStack.stack(box.height, raster.ratio);
     } else {
+      pixelStack.marks = 0;
       tops.fill(0);
       tops[STATES - 1] = box.height;
     }
     let y = box.y + box.height - 1;
-    for (let s = 0, at = y * raster.width + x; s < STATES; s++) {
+    for (let s = 0, place = y * raster.width + x; s < STATES; s++) {
       const state = STACK[s];
       const until = box.y + box.height - tops[s];
       const flat = state === MOVING ? tint : pixels.states[state];
       const patterned = state === PRUNED || state === NO_DATA;
-      for (; y >= until; y--, at -= raster.width) {
-        raster.data[at] = patterned ? statePixel(pixels, state, dx, y, raster.ratio) : flat;
+      for (; y >= until; y--, place -= raster.width) {
+        raster.data[place] = patterned ? statePixel(pixels, state, dx, y, raster.ratio) : flat;
       }
     }
-    if (violated) fillBox(raster, { x, y: box.y, width: 1, height: mark }, pixels.violated);
+    const { marks } = pixelStack;
+    if (marks & VIOLATED) fillBox(raster, { x, y: box.y, width: 1, height: mark }, pixels.violated);
+    const bottom = box.y + box.height - mark;
+    if (marks & NONFINITE) fillBox(raster, { x, y: bottom, width: 1, height: mark }, pixels.nonfinite);
   }
 }
 
-const pooledCounts = new Float64Array(STATES);
-
-/** Adds the columns [from, to) into `pooledCounts` and gives the mean delta of what moves. */
-function poolColumns({ counts, meanDelta }: Series, from: number, to: number): number {
-  pooledCounts.fill(0);
-  let delta = 0;
-  let weight = 0;
-  for (let j = from; j < to; j++) {
-    for (let s = 0; s < STATES; s++) pooledCounts[s] += counts[j * STATES + s];
-    const moving = counts[j * STATES + MOVING];
-    if (moving > 0 && meanDelta[j] > 0) {
-      delta += moving * meanDelta[j];
-      weight += moving;
-    }
-  }
-  return weight > 0 ? delta / weight : 0;
-}
-
-/** Cumulative pixel heights in stacking order; they end exactly at `height`. */
-function stack(counts: Float64Array, height: number, tops: Int32Array): void {
-  let total = 0;
-  for (let s = 0; s < STATES; s++) total += counts[s];
-  let sum = 0;
-  for (let s = 0; s < STATES; s++) {
-    sum += counts[STACK[s]];
-    tops[s] = total > 0 ? Math.round((sum / total) * height) : 0;
-  }
-  tops[STATES - 1] = height;
-}
+/** The strip of a layer, a column a record. */
+export const drawLayerStrip = (raster: Raster, box: Box, cells: Cells, scale: Scale, pixels: Pixels): void =>
+  drawStrip(raster, box, columnsOf(cells), scale, cells.header.threshold, pixels);

@@ -1,9 +1,9 @@
 /** Lines of all runs over steps, each with its colour and its shape; exact zeros have a lane of their own. */
 
-import { type ChangeAxis, changePlace, changeTicks } from "../model/function";
-import { type Scale, toPixel } from "../model/scale";
+import { type ChangeAxis, changePlace, changeTicks } from "../data/function";
+import { type Scale, toPixel } from "../data/scale";
 import { drawMarker } from "./marker";
-import type { Theme } from "./palette";
+import type { Theme } from "./theme";
 
 export interface Trend {
   steps: Float64Array;

@@ -39,20 +39,21 @@ def overlap_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer |
 
 
 def overlap_layers_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
-    """Two runs, layer by layer in at most `cols` columns."""
+    """Two runs, layer by layer in at most `cols` columns, or exactly at a step."""
     catalog = store.catalog(caller)
     pair = parameters.run(arguments, catalog), parameters.run(arguments, catalog, "other")
     most = parameters.whole(
         arguments, "cols", least=1, most=parameters.MOST_COLUMNS, default=parameters.COLUMNS
     )
+    step = parameters.step(arguments, "at")
     question = _question(store, caller, arguments, None)
 
     def make() -> tuple[Answer, bool]:
-        body, complete = make_overlap_layers(question, *pair, most or parameters.COLUMNS)
+        body, complete = make_overlap_layers(question, *pair, most or parameters.COLUMNS, step)
         return answer(body, BINARY), complete
 
     names = tuple(run.name for run in pair)
-    key = ("overlap layers", caller.experiment, names, question.unit, question.mask, most)
+    key = ("overlap layers", caller.experiment, names, question.unit, question.mask, most, step)
     return kept(store, key, tuple(run.version for run in pair), make)
 
 

@@ -1,1 +1,1 @@
-import("./page-BDGTDYPY.js");import("./chunk-JYS5QKCG.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-BDGTDYPY.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-FPNJSIIC.js");import("./chunk-EWL42F26.js");import("./chunk-YG2U2AOX.js");import("./chunk-YCD4A5XG.js");import("./chunk-QSS35QZO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-FPNJSIIC.js");async function t(){(await n).show(e)}export{t as render};

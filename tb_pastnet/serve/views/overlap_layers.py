@@ -29,14 +29,17 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
-def make_overlap_layers(question: Question, run: Run, other: Run, most: int) -> tuple[bytes, bool]:
-    """Compares two runs.
+def make_overlap_layers(
+    question: Question, run: Run, other: Run, most: int, step: int | None = None
+) -> tuple[bytes, bool]:
+    """Compares two runs, in columns that are drawn or exactly at a step.
 
     Args:
         question: what is compared.
         run: the one run.
         other: the other one.
         most: columns at most, over the steps of both.
+        step: then there is one column: of each run its newest record at or before the step.
 
     Returns:
         The container, and whether TensorBoard handed out all that it is made of.
@@ -44,9 +47,13 @@ def make_overlap_layers(question: Question, run: Run, other: Run, most: int) -> 
     pair = (run, other)
     said = run.notes + other.notes
     records = [question.steps(one, said) for one in pair]
-    firsts, lasts = _columns(np.union1d(*records), most)
-    at = [in_force(one, firsts, lasts) for one in records]
-    steps = [np.append(one, -1)[here] for one, here in zip(records, at, strict=True)]
+    if step is None:
+        firsts, lasts = _columns(np.union1d(*records), most)
+        places = [in_force(one, firsts, lasts) for one in records]
+    else:
+        firsts = lasts = np.array([step], np.int64)
+        places = [np.searchsorted(one, lasts, side="right") - 1 for one in records]
+    steps = [np.append(one, -1)[here] for one, here in zip(records, places, strict=True)]
     matched, unmatched = _matched(question, pair, steps)
     reason = ORIGIN if not related(run, other) else None if matched else LAYERS
     numbers = np.full((3, len(matched), len(lasts)), np.nan)
@@ -65,6 +72,7 @@ def make_overlap_layers(question: Question, run: Run, other: Run, most: int) -> 
         "mask": question.mask,
         "comparable": reason is None,
         "reason": reason,
+        "at": None if step is None else [int(one[0]) if one[0] >= 0 else None for one in steps],
         "layers": list(matched),
         "elements": elements,
         "unmatched": unmatched,

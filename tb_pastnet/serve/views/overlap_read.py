@@ -15,7 +15,7 @@ from tb_pastnet.serve.store.overlap_channels import each_channels
 from tb_pastnet.serve.store.overlap_masks import each_weights
 from tb_pastnet.serve.store.overlap_plan import moment
 from tb_pastnet.serve.store.overlap_reader import Layers, Reader
-from tb_pastnet.serve.store.overlap_sets import WEIGHTS, Sets, drawn, in_force
+from tb_pastnet.serve.store.overlap_sets import WEIGHTS, Sets, drawn
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
@@ -78,11 +78,11 @@ class Question:
         return np.union1d(run.axis.steps, first.steps)
 
     def record_at(self, run: Run, step: int | None, said: Notes) -> int | None:
-        """The step of the record that stands at a step, the last one by default."""
+        """The step of the newest record at or before a step, of the last one by default."""
         steps = self.steps(run, said)
         if step is None:
             return int(steps[-1]) if len(steps) else None
-        at = int(in_force(steps, *np.full((2, 1), step))[0])
+        at = int(np.searchsorted(steps, step, side="right")) - 1
         return int(steps[at]) if at >= 0 else None
 
     def moment(self, run: Run, step: int | None) -> Hashable:

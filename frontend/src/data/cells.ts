@@ -1,0 +1,188 @@
+/** One layer of one run: state and delta, channel × record. */
+
+import { type Container, numbers, type Places, places, section } from "../server/container";
+import type { LayerHeader } from "../server/types";
+import type { Figures } from "./record";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
+import { axisEnd, lastAtOrBefore } from "./steps";
+
+export interface Cells {
+  header: LayerHeader;
+  channels: number;
+  records: number;
+  steps: Float64Array;
+  pastSteps: Float64Array;
+  learningRates: Float32Array;
+  wallTimes: Float64Array;
+  end: number;
+  /** [channel * records + record] */
+  state: Uint8Array;
+  /** The place of the relative delta in `values`, same layout. */
+  delta: Places;
+  /** Relative deltas, increasing: 0 first, NaN last. */
+  values: Float64Array;
+}
+
+/** Stretches that are shorter are filled cell by cell: a call takes as long. */
+const SHORT = 32;
+
+/** The states of all cells from stretches of equal ones. */
+function spread(states: Uint8Array, lengths: Uint32Array, cells: number): Uint8Array {
+  const all = new Uint8Array(cells);
+  for (let i = 0, at = 0; i < states.length; i++) {
+    const end = at + lengths[i];
+    if (lengths[i] < SHORT) while (at < end) all[at++] = states[i];
+    else all.fill(states[i], at, end);
+    at = end;
+  }
+  return all;
+}
+
+export function readCells(container: Container<LayerHeader>): Cells {
+  const steps = section(container, "steps", Float64Array);
+  const { header } = container;
+  return {
+    header,
+    channels: header.channels,
+    records: steps.length,
+    steps,
+    pastSteps: section(container, "past_steps", Float64Array),
+    learningRates: section(container, "learning_rates", Float32Array),
+    wallTimes: section(container, "wall_times", Float64Array),
+    end: axisEnd(steps, steps),
+    state: spread(
+      section(container, "state", Uint8Array),
+      numbers(container, "state_lengths", Uint32Array),
+      header.channels * steps.length,
+    ),
+    delta: places(container, "delta"),
+    values: section(container, "delta_values", Float64Array),
+  };
+}
+
+/** The relative delta of a cell. */
+export const deltaAt = ({ values, delta }: Cells, at: number): number => values[delta[at]];
+
+export interface Summary {
+  /** State at the last record. */
+  final: Uint8Array;
+  /** Index of the last record that was moving or reactivated, or moved although it was held; -1 for none. */
+  lastMoved: Int32Array;
+  /** Index of the first record that was frozen or pruned; `records` for none. */
+  firstHeld: Int32Array;
+  /** Place of the relative delta at the last record. */
+  finalDelta: Uint16Array;
+  /** Index of the first violated record; -1 for none. */
+  firstViolated: Int32Array;
+}
+
+/** Five bits of a byte: the state, non-finite, violated. */
+const KINDS = 32;
+const kindOf = (byte: number) => (byte & STATE_BITS) | ((byte >> 3) & (KINDS - 1 - STATE_BITS));
+const [NONFINITE_KIND, VIOLATED_KIND] = [kindOf(NONFINITE), kindOf(VIOLATED)];
+
+/** Channels in each state, record by record. */
+export interface Counts {
+  /** [record * STATES + state] */
+  counts: Uint32Array;
+  violated: Uint32Array;
+  nonfinite: Uint32Array;
+  /** Mean relative delta of the moving channels, NaN where none moves. */
+  meanDelta: Float64Array;
+}
+
+interface Scan {
+  counts: Counts;
+  summary: Summary;
+}
+
+/**
+ * How many cells of each record are of each kind, the sum of what moves, and the summary: all in one pass, over stretches
+ * of equal cells, as states last.
+ *
+ * @param changes by kind and record: how many more cells are of the kind than in the record before.
+ */
+function count({ records, channels, state, delta, values }: Cells, changes: Int32Array, moved: Float64Array): Summary {
+  const summary: Summary = {
+    final: new Uint8Array(channels),
+    lastMoved: new Int32Array(channels).fill(-1),
+    firstHeld: new Int32Array(channels).fill(records),
+    finalDelta: new Uint16Array(channels),
+    firstViolated: new Int32Array(channels).fill(-1),
+  };
+  const capped = values.map((value) => Math.min(value, 1) || 0);
+  for (let c = 0, row = 0; c < channels && records > 0; c++, row += records) {
+    for (let from = 0, to = 0; from < records; from = to) {
+      const byte = state[row + from];
+      const code = byte & STATE_BITS;
+      while (to < records && state[row + to] === byte) to++;
+      const kind = kindOf(byte) * (records + 1);
+      changes[kind + from]++;
+      changes[kind + to]--;
+      if (code === MOVING) for (let t = from; t < to; t++) moved[t] += capped[delta[row + t]];
+      if (code === MOVING || code === REACTIVATED || byte & VIOLATED) summary.lastMoved[c] = to - 1;
+      if (code >= FROZEN && summary.firstHeld[c] > from) summary.firstHeld[c] = from;
+      if (byte & VIOLATED && summary.firstViolated[c] < 0) summary.firstViolated[c] = from;
+    }
+    summary.final[c] = state[row + records - 1] & STATE_BITS;
+    summary.finalDelta[c] = delta[row + records - 1];
+  }
+  return summary;
+}
+
+function scan(cells: Cells): Scan {
+  const { records } = cells;
+  const changes = new Int32Array(KINDS * (records + 1));
+  const meanDelta = new Float64Array(records);
+  const summary = count(cells, changes, meanDelta);
+  const counts = new Uint32Array(records * STATES);
+  const violated = new Uint32Array(records);
+  const nonfinite = new Uint32Array(records);
+  for (let kind = 0; kind < KINDS; kind++) {
+    for (let t = 0, now = 0; t < records; t++) {
+      now += changes[kind * (records + 1) + t];
+      if ((kind & STATE_BITS) < STATES) counts[t * STATES + (kind & STATE_BITS)] += now;
+      if (kind & VIOLATED_KIND) violated[t] += now;
+      if (kind & NONFINITE_KIND) nonfinite[t] += now;
+    }
+  }
+  for (let t = 0; t < records; t++) meanDelta[t] /= counts[t * STATES + MOVING] || Number.NaN;
+  return { counts: { counts, violated, nonfinite, meanDelta }, summary };
+}
+
+const scans = new WeakMap<Cells, Scan>();
+
+function scanOf(cells: Cells): Scan {
+  const found = scans.get(cells) ?? scan(cells);
+  scans.set(cells, found);
+  return found;
+}
+
+/** How many channels are in each state at each record; kept per cells. */
+export const countsOf = (cells: Cells): Counts => scanOf(cells).counts;
+
+/** What sorting and reading need to know about each channel; kept per cells. */
+export const summarise = (cells: Cells): Summary => scanOf(cells).summary;
+
+/** The record in force at a step: the newest at or before it; -1 before the first. */
+export const recordAt = (cells: Cells, step: number): number => lastAtOrBefore(cells.steps, step);
+
+/** The figures of the record in force at a step, null before the first one. Weights aren't counted here. */
+export function figuresAt(cells: Cells, step: number): Figures | null {
+  const record = recordAt(cells, step);
+  if (record < 0) return null;
+  const { counts, violated, nonfinite, meanDelta } = countsOf(cells);
+  const own = Array.from(counts.subarray(record * STATES, (record + 1) * STATES));
+  return {
+    step: cells.steps[record],
+    oldest: cells.steps[record],
+    counts: own,
+    total: cells.channels - own[NO_DATA],
+    channels: cells.channels,
+    violated: violated[record],
+    nonfinite: nonfinite[record],
+    meanDelta: meanDelta[record],
+    pruned: Number.NaN,
+    prunable: 0,
+  };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import type { LayerInfo } from "../server/types";
+import { mergeLayers, treeRows } from "./layers";
+
+function layer(id: string, channels = 2): LayerInfo {
+  const at = id.lastIndexOf("/");
+  return {
+    id,
+    group: at < 0 ? "" : id.slice(0, at),
+    name: id.slice(at + 1),
+    type: "Dense",
+    variable: `${id}/kernel`,
+    role: "kernel",
+    shape: [1, channels],
+    axis: "-1",
+    verified: true,
+    channels,
+    weights: channels,
+    variables: [],
+  };
+}
+
+const layers = ["conv1", "block1/a", "block1/b", "block2/only/c", "head"].map((id) => layer(id));
+const labels = (closed: string[] = [], filter: RegExp | null = null) =>
+  treeRows(layers, new Set(closed), filter).map((row) => `${"  ".repeat(row.depth)}${row.kind}:${row.label}`);
+
+describe("treeRows", () => {
+  it("keeps the forward order and joins groups with one child", () => {
+    expect(labels()).toEqual([
+      "total:All layers",
+      "layer:conv1",
+      "group:block1",
+      "  layer:a",
+      "  layer:b",
+      "layer:block2/only/c",
+      "layer:head",
+    ]);
+  });
+
+  it("hides what a closed group holds, and still sums it", () => {
+    expect(labels(["block1"])).not.toContain("  layer:a");
+    const [total, , group] = treeRows(layers, new Set(["block1"]), null);
+    expect(total.layers).toHaveLength(5);
+    expect(group.layers).toEqual(["block1/a", "block1/b"]);
+  });
+
+  it("shows full paths under a filter, and nothing where none matches", () => {
+    expect(labels([], /block/)).toEqual([
+      "total:Matching layers",
+      "layer:block1/a",
+      "layer:block1/b",
+      "layer:block2/only/c",
+    ]);
+    expect(labels([], /nowhere/)).toEqual([]);
+  });
+
+  it("takes names of prototypes as names", () => {
+    const rows = treeRows([layer("__proto__/constructor"), layer("__proto__/x")], new Set(), null);
+    expect(rows.map((row) => row.id)).toEqual(["", "__proto__", "__proto__/constructor", "__proto__/x"]);
+  });
+});
+
+it("merges networks: a layer that only one has comes after its predecessor there", () => {
+  const merged = mergeLayers([
+    { layers: [layer("a"), layer("c")] },
+    { layers: [layer("a"), layer("b"), layer("c"), layer("d")] },
+  ]);
+  expect(merged.map((one) => one.id)).toEqual(["a", "b", "c", "d"]);
+});

@@ -1,0 +1,130 @@
+/** The layers of all shown networks as one tree in forward order, and its rows. */
+
+import type { LayerInfo } from "../server/types";
+
+export interface Leaf {
+  kind: "layer";
+  id: string;
+  label: string;
+  depth: number;
+  layer: LayerInfo;
+  layers: string[];
+}
+
+export interface Group {
+  kind: "group";
+  id: string;
+  label: string;
+  depth: number;
+  layers: string[];
+  channels: number;
+  closed: boolean;
+}
+
+export interface Total {
+  kind: "total";
+  id: "";
+  label: string;
+  depth: 0;
+  layers: string[];
+  channels: number;
+}
+
+export type Row = Leaf | Group | Total;
+
+/** Forward order over several networks: a layer that only a later one has comes after its predecessor there. */
+export function mergeLayers<T extends { id: string }>(networks: readonly { layers: readonly T[] }[]): T[] {
+  const merged: T[] = [];
+  for (const network of networks) {
+    let at = 0;
+    for (const layer of network.layers) {
+      const found = merged.findIndex((other) => other.id === layer.id);
+      if (found >= 0) at = found + 1;
+      else merged.splice(at++, 0, layer);
+    }
+  }
+  return merged;
+}
+
+interface Node {
+  id: string;
+  name: string;
+  children: (Node | LayerInfo)[];
+}
+
+const isNode = (child: Node | LayerInfo): child is Node => "children" in child;
+
+function build(layers: readonly LayerInfo[]): Node {
+  const root: Node = { id: "", name: "", children: [] };
+  for (const layer of layers) {
+    let node = root;
+    for (const part of layer.group === "" ? [] : layer.group.split("/")) {
+      const id = node.id === "" ? part : `${node.id}/${part}`;
+      let next = node.children.find((child): child is Node => isNode(child) && child.id === id);
+      if (!next) {
+        next = { id, name: part, children: [] };
+        node.children.push(next);
+      }
+      node = next;
+    }
+    node.children.push(layer);
+  }
+  return root;
+}
+
+function leaves(node: Node): LayerInfo[] {
+  return node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
+}
+
+/** Rows of the tree below the total. Groups with one child are joined with it; a filter shows bare leaves with full paths. */
+export function treeRows(layers: readonly LayerInfo[], closed: ReadonlySet<string>, filter: RegExp | null): Row[] {
+  const shown = filter ? layers.filter((layer) => filter.test(layer.id)) : layers;
+  const rows: Row[] = [];
+  const channels = (list: readonly LayerInfo[]) => list.reduce((sum, layer) => sum + layer.channels, 0);
+  const leaf = (layer: LayerInfo, label: string, depth: number): Leaf => ({
+    kind: "layer",
+    id: layer.id,
+    label,
+    depth,
+    layer,
+    layers: [layer.id],
+  });
+  const walk = (node: Node, depth: number, prefix: string) => {
+    for (const child of node.children) {
+      if (!isNode(child)) {
+        rows.push(leaf(child, prefix + child.name, depth));
+        continue;
+      }
+      const label = `${prefix}${child.name}`;
+      if (child.children.length === 1) {
+        walk(child, depth, `${label}/`);
+        continue;
+      }
+      const below = leaves(child);
+      const isClosed = closed.has(child.id);
+      rows.push({
+        kind: "group",
+        id: child.id,
+        label,
+        depth,
+        layers: below.map((layer) => layer.id),
+        channels: channels(below),
+        closed: isClosed,
+      });
+      if (!isClosed) walk(child, depth + 1, "");
+    }
+  };
+  if (shown.length > 0) {
+    rows.push({
+      kind: "total",
+      id: "",
+      label: filter ? "Matching layers" : "All layers",
+      depth: 0,
+      layers: shown.map((layer) => layer.id),
+      channels: channels(shown),
+    });
+  }
+  if (filter) for (const layer of shown) rows.push(leaf(layer, layer.id, 0));
+  else walk(build(shown), 0, "");
+  return rows;
+}

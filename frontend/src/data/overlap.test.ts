@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import type { Container } from "../server/container";
+import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
+import { formatOverlap, keptShares, lapAt, numbersText, pairOf, pairTexts, readLaps, setText, toCsv } from "./overlap";
+
+const run = (name: string, kept: number | null, extra: Partial<OverlapRun> = {}): OverlapRun => ({
+  name,
+  step: 10,
+  origin: "o",
+  kept,
+  elements: 100,
+  ...extra,
+});
+const pair = (extra: Partial<OverlapPair> = {}): OverlapPair => ({
+  a: 0,
+  b: 1,
+  comparable: true,
+  reason: null,
+  overlap: 0.25,
+  chance: 0.2,
+  intersection: 20,
+  union: 80,
+  layers: 2,
+  unmatched: 0,
+  ...extra,
+});
+
+describe("overlap by layer and step", () => {
+  const header = { layers: ["a", "b"], elements: [10, 40] } as OverlapLayersHeader;
+  const container: Container<OverlapLayersHeader> = {
+    header,
+    sections: new Map<string, Float64Array | Float32Array>([
+      ["first_steps", Float64Array.of(0, 10, 20)],
+      ["steps", Float64Array.of(9, 19, 29)],
+      ["overlap", Float32Array.of(1, 0.5, Number.NaN, 0, 0.25, 0.125)],
+      ["chance", Float32Array.of(1, 0.75, Number.NaN, 0.5, 0.5, 0.5)],
+      ["kept", Float64Array.of(10, 8, 6, 40, 30, 20)],
+      ["other_kept", Float64Array.of(10, 4, Number.NaN, 4, 4, 4)],
+      ["both", Float64Array.of(10, 4, Number.NaN, 0, 4, 4)],
+    ]),
+  };
+  const laps = readLaps(container);
+
+  it("reads a layer at a step", () => {
+    expect(lapAt(laps, "b", 12)).toEqual({
+      overlap: 0.25,
+      chance: 0.5,
+      kept: 30,
+      otherKept: 4,
+      both: 4,
+      elements: 40,
+      firstStep: 10,
+      lastStep: 19,
+    });
+    expect(lapAt(laps, "a", 29)?.overlap).toBeNaN();
+    expect(lapAt(laps, "a", 29)?.kept).toBe(6);
+  });
+
+  it("has nothing before the first record, after the last one, and of a layer that isn't compared", () => {
+    expect(laps.end).toBe(30);
+    expect([lapAt(laps, "a", -1), lapAt(laps, "a", 30), lapAt(laps, "c", 5)]).toEqual([null, null, null]);
+  });
+
+  it("gives shares of the layer's elements", () => {
+    expect([...keptShares(laps, 1, "kept")]).toEqual([1, 0.75, 0.5]);
+    expect([...keptShares(laps, 0, "otherKept")]).toEqual([1, 0.4, Number.NaN]);
+  });
+});
+
+describe("words and numbers of an overlap", () => {
+  it("reads 0 and 1 only where it is exactly that", () => {
+    expect([0, 0.004, 0.005, 0.414, 0.994, 0.996, 1, null, Number.NaN].map(formatOverlap)).toEqual(
+      ["0.00", "<.01", "0.01", "0.41", "0.99", ">.99", "1.00", "–", "–"], // what rounds away says so
+    );
+  });
+
+  it("finds a pair from either side", () => {
+    const answer = { runs: [run("x", 1), run("y", 2), run("z", 3)], pairs: [pair({ a: 0, b: 2 })] } as OverlapAnswer;
+    expect(pairOf(answer, "z", "x")).toBe(answer.pairs[0]);
+    expect(pairOf(answer, "x", "z")).toBe(answer.pairs[0]);
+    expect([pairOf(answer, "x", "y"), pairOf(answer, "x", "x"), pairOf(answer, "no", "x")]).toEqual([null, null, null]);
+  });
+
+  it("names what is counted", () => {
+    expect(setText("weights", "kept")).toBe("kept weights");
+    expect(setText("channels", "kept")).toBe("surviving channels");
+    expect(setText("weights", "trainable")).toBe("trainable weights");
+  });
+
+  it("says what a run without masks makes of the number", () => {
+    const texts = (a: number, b: number, extra = {}) =>
+      pairTexts(pair(extra), [run("x", a), run("y", b)], "weights", "kept");
+    expect(texts(60, 40)).toEqual(["20 of 80 kept weights are in both."]);
+    expect(texts(100, 40)[1]).toBe("Nothing is pruned in x: the overlap is just the share that is left in y.");
+    expect(texts(40, 100)[1]).toBe("Nothing is pruned in y: the overlap is just the share that is left in x.");
+    expect(texts(100, 100)[1]).toBe("Nothing is pruned in either: they overlap by all there is.");
+    expect(texts(0, 0, { intersection: 0, union: 0 })[1]).toBe(
+      "Nothing is left in either: two empty sets overlap by 1.",
+    );
+    expect(texts(60, 40, { unmatched: 3 })[1]).toBe("Layers without a counterpart of their shape: 3.");
+  });
+
+  it("says why two runs can't be compared", () => {
+    const said = (reason: OverlapPair["reason"], x: OverlapRun, y: OverlapRun) =>
+      pairTexts(pair({ comparable: false, reason, overlap: null }), [x, y], "weights", "kept");
+    const [x, y] = [run("x", 5), run("y", 6)];
+    expect(said("origin", x, y)).toEqual(["Not comparable: other initial weights."]);
+    expect(said("layers", x, y)).toEqual(["Not comparable: no layer in common."]);
+    expect(said("no record", run("x", null, { step: null }), y)).toEqual([
+      "Not comparable: no record at this step (x).",
+    ]);
+    expect(said("unknown", run("x", null), run("y", null))).toEqual(["Not comparable: masks not known (x, y)."]);
+  });
+
+  it("gives the number and its value by chance, or the reason for there being none", () => {
+    expect(numbersText(pair())).toBe("0.25, by chance 0.20");
+    expect(numbersText(pair({ reason: "unknown", overlap: null, chance: null }))).toBe("masks not known");
+  });
+
+  it("writes CSV that reads back", () => {
+    const records = [
+      { otherRun: 'a,"b"', n: 0.5 },
+      { otherRun: "c\nd", n: Number.NaN },
+      { otherRun: "", n: null },
+    ];
+    expect(toCsv(records)).toBe('other_run,n\r\n"a,""b""",0.5\r\n"c\nd",\r\n,\r\n');
+    expect(toCsv([])).toBe("\r\n");
+  });
+});

@@ -1,0 +1,106 @@
+/** Overlap of two runs' masks: by layer and step, and what there is to say of a pair. */
+
+import { type Container, section } from "../server/container";
+import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
+import { formatCount } from "./format";
+import type { MaskKind, Unit } from "./urlstate";
+
+/** Overlap of two runs by layer, of each its newest record at or before a step. */
+export interface LayerOverlaps {
+  header: OverlapLayersHeader;
+  step: number;
+  /** By layer. */
+  layers: ReadonlyMap<string, Overlapped>;
+}
+
+export interface Overlapped {
+  /** NaN where one of the runs has no record, or where they can't be compared. */
+  overlap: number;
+  chance: number;
+  /** What the first run keeps of the elements, the second, and both. */
+  kept: number;
+  otherKept: number;
+  both: number;
+  elements: number;
+}
+
+export function readLayerOverlaps(container: Container<OverlapLayersHeader>): LayerOverlaps {
+  const { header } = container;
+  const [overlap, chance] = ["overlap", "chance"].map((name) => section(container, name, Float32Array));
+  const [kept, otherKept, both] = ["kept", "other_kept", "both"].map((name) => section(container, name, Float64Array));
+  const layers = header.layers.map((layer, row): [string, Overlapped] => [
+    layer,
+    {
+      overlap: overlap[row],
+      chance: chance[row],
+      kept: kept[row],
+      otherKept: otherKept[row],
+      both: both[row],
+      elements: header.elements[row],
+    },
+  ]);
+  return { header, step: section(container, "steps", Float64Array)[0], layers: new Map(layers) };
+}
+
+/** 0.41; it reads 0.00 and 1.00 only where it is exactly that. */
+export function formatOverlap(value: number | null): string {
+  if (value === null || Number.isNaN(value)) return "–";
+  if (value > 0 && value < 0.005) return "<.01";
+  return value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
+}
+
+/** The pair of two runs in an answer, whichever comes first there. */
+export function pairOf(answer: OverlapAnswer, first: string, second: string): OverlapPair | null {
+  const [i, j] = [first, second].map((name) => answer.runs.findIndex((run) => run.name === name));
+  return answer.pairs.find((pair) => (pair.a === i && pair.b === j) || (pair.a === j && pair.b === i)) ?? null;
+}
+
+/** What is counted: "kept weights". */
+export const setText = (unit: Unit, mask: MaskKind): string =>
+  `${mask === "kept" ? (unit === "channels" ? "surviving" : "kept") : "trainable"} ${unit}`;
+
+/** Why two runs can't be compared. */
+export const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {
+  origin: "other initial weights",
+  layers: "no layer in common",
+  unknown: "masks not known",
+  "no record": "no record at this step",
+};
+
+/** "0.41, by chance 0.29", or why there is no such number. */
+export const numbersText = (pair: OverlapPair): string =>
+  pair.reason ? REASONS[pair.reason] : `${formatOverlap(pair.overlap)}, by chance ${formatOverlap(pair.chance)}`;
+
+/** What the numbers of a pair mean, in sentences. */
+export function pairTexts(pair: OverlapPair, runs: readonly OverlapRun[], unit: Unit, mask: MaskKind): string[] {
+  const [a, b] = [runs[pair.a], runs[pair.b]];
+  if (pair.reason) {
+    const lacking = [a, b].filter((run) => (pair.reason === "no record" ? run.step : run.kept) === null);
+    const named = lacking.length > 0 ? ` (${lacking.map((run) => run.name).join(", ")})` : "";
+    return [`Not comparable: ${REASONS[pair.reason]}${named}.`];
+  }
+  const what = setText(unit, mask);
+  const texts = [`${formatCount(pair.intersection ?? 0)} of ${formatCount(pair.union ?? 0)} ${what} are in both.`];
+  const whole = [a, b].filter((run) => run.kept === run.elements);
+  const held = mask === "kept" ? "pruned" : "held";
+  if (whole.length === 2) texts.push(`Nothing is ${held} in either: they overlap by all there is.`);
+  else if (whole.length === 1) {
+    const [full, part] = whole[0] === a ? [a, b] : [b, a];
+    texts.push(`Nothing is ${held} in ${full.name}: the overlap is just the share that is left in ${part.name}.`);
+  } else if (pair.union === 0) texts.push("Nothing is left in either: two empty sets overlap by 1.");
+  if (pair.unmatched > 0) texts.push(`Layers without a counterpart of their shape: ${formatCount(pair.unmatched)}.`);
+  return texts;
+}
+
+/** Records as CSV under their keys, as_the_server_writes_them. Texts are quoted where they must be; what is no number is left empty. */
+export function toCsv(records: readonly object[]): string {
+  const cell = (value: unknown) => {
+    const text = value === null || Number.isNaN(value) ? "" : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = records.map((record) => Object.values(record));
+  const head = Object.keys(records[0] ?? {}).map((key) =>
+    key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
+  return [head, ...lines].map((line) => `${line.map(cell).join(",")}\r\n`).join("");
+}

@@ -1,0 +1,119 @@
+/** What was recorded, exactly: figures, each made from one record of each layer, with the step that they are of. */
+
+import { type Container, numbers, type Section, section } from "../server/container";
+import type { RecordsHeader } from "../server/types";
+import { MOVING, NO_DATA, STATES } from "./states";
+import { lastAtOrBefore } from "./steps";
+
+/** Counts of channels at a record. */
+export interface Figures {
+  /** Of the record; of several layers of the newest one. */
+  step: number;
+  /** Of the oldest, where layers lack a record at that step. */
+  oldest: number;
+  /** Channels by state code. */
+  counts: number[];
+  /** Channels that have data. */
+  total: number;
+  channels: number;
+  violated: number;
+  nonfinite: number;
+  /** Mean relative delta of what moves, NaN where nothing does. */
+  meanDelta: number;
+  /** Pruned weights of the prunable ones; NaN where that isn't known. */
+  pruned: number;
+  prunable: number;
+}
+
+/** Records of a run that follow one another. */
+export interface RecordBlock {
+  run: string;
+  threshold: number;
+  steps: Float64Array;
+  wallTimes: Float64Array;
+  learningRates: Float32Array;
+  /** The place of a layer in what follows. */
+  rows: ReadonlyMap<string, number>;
+  channels: readonly number[];
+  prunable: readonly number[];
+  /** [layer * records + record], steps since the layer's own record in force. */
+  age: Uint32Array;
+  /** [(layer * records + record) * STATES + state] */
+  counts: Uint32Array;
+  violated: Uint32Array;
+  nonfinite: Uint32Array;
+  meanDelta: Float32Array;
+  pruned: Float64Array;
+}
+
+export function readBlock(container: Container<RecordsHeader>): RecordBlock {
+  const { header } = container;
+  const part = <S extends Uint32Array | Float64Array>(name: string, Kind: new (values: Section) => S): S =>
+    numbers(container, name, Kind);
+  return {
+    run: header.run,
+    threshold: header.threshold,
+    steps: section(container, "steps", Float64Array),
+    wallTimes: section(container, "wall_times", Float64Array),
+    learningRates: section(container, "learning_rates", Float32Array),
+    rows: new Map(header.layers.map((layer, row) => [layer, row])),
+    channels: header.channels,
+    prunable: header.prunable,
+    age: part("age", Uint32Array),
+    counts: part("counts", Uint32Array),
+    violated: part("violated", Uint32Array),
+    nonfinite: part("nonfinite", Uint32Array),
+    meanDelta: section(container, "mean_delta", Float32Array),
+    pruned: part("pruned", Float64Array),
+  };
+}
+
+const nothing = (step: number): Figures => ({
+  step,
+  oldest: step,
+  counts: new Array<number>(STATES).fill(0),
+  total: 0,
+  channels: 0,
+  violated: 0,
+  nonfinite: 0,
+  meanDelta: Number.NaN,
+  pruned: 0,
+  prunable: 0,
+});
+
+/**
+ * The figures of some layers together at a step: of each its newest record at or before it.
+ *
+ * @returns null before the block's first record, and where the run has none of the layers.
+ */
+export function figuresIn(block: RecordBlock, layers: readonly string[], step: number): Figures | null {
+  const record = lastAtOrBefore(block.steps, step);
+  if (record < 0) return null;
+  const sum = nothing(Number.NEGATIVE_INFINITY);
+  sum.oldest = Number.POSITIVE_INFINITY;
+  let moved = 0;
+  let moving = 0;
+  for (const layer of layers) {
+    const row = block.rows.get(layer);
+    if (row === undefined) continue;
+    const at = row * block.steps.length + record;
+    for (let state = 0; state < STATES; state++) sum.counts[state] += block.counts[at * STATES + state];
+    sum.channels += block.channels[row];
+    sum.prunable += block.prunable[row];
+    sum.pruned += block.pruned[at];
+    if (block.counts[at * STATES + NO_DATA] === block.channels[row] && block.channels[row] > 0) continue;
+    sum.step = Math.max(sum.step, block.steps[record] - block.age[at]);
+    sum.oldest = Math.min(sum.oldest, block.steps[record] - block.age[at]);
+    sum.violated += block.violated[at];
+    sum.nonfinite += block.nonfinite[at];
+    const own = block.counts[at * STATES + MOVING];
+    if (own > 0 && !Number.isNaN(block.meanDelta[at])) {
+      moved += own * block.meanDelta[at];
+      moving += own;
+    }
+  }
+  if (sum.channels === 0 || sum.step < sum.oldest) return null;
+  sum.total = sum.channels - sum.counts[NO_DATA];
+  sum.meanDelta = moving > 0 ? moved / moving : Number.NaN;
+  return sum;
+}

@@ -1,0 +1,33 @@
+/** The states of a channel, in the order of their codes on the wire. */
+
+export const NO_DATA = 0;
+export const MOVING = 1;
+export const REACTIVATED = 2;
+export const SETTLED = 3;
+export const FROZEN = 4;
+export const PRUNED = 5;
+export const STATES = 6;
+export const STATE_BITS = 0x07;
+export const NONFINITE = 0x40;
+export const VIOLATED = 0x80;
+
+/** From the bottom of a strip to its top. */
+export const STACK = [MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, NO_DATA] as const;
+/** As the legend lists them. */
+export const LEGEND = [MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED] as const;
+
+export const STATE_NAMES = ["no data", "moving", "reactivated", "settled", "frozen", "pruned"] as const;
+export const STATE_TITLES = ["No data", "Moving", "Reactivated", "Settled", "Frozen", "Pruned"] as const;
+export const STATE_HINTS = [
+  "not recorded",
+  "weights still change; tint = Δ",
+  "trains again after being frozen or pruned",
+  "below the threshold (may still train)",
+  "not trainable (mask or trainable=False)",
+  "held at zero",
+] as const;
+
+export const stateCode = (name: string): number => {
+  const code = (STATE_NAMES as readonly string[]).indexOf(name.replace("_", " "));
+  return code < 0 ? NO_DATA : code;
+};

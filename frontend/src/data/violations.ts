@@ -1,0 +1,113 @@
+/** What the audit found: channels whose held weights changed, in words and in order. */
+
+import type { Violation } from "../server/types";
+import { formatCount, formatFineShare, formatNumber, plural } from "./format";
+
+const CAUSES: Record<string, string> = {
+  weight_decay: "weight decay",
+  momentum: "momentum left in the optimizer's slots",
+  ema: "the optimizer's moving average overwrote them",
+  loaded: "weights were loaded or set",
+  optimizer_replaced: "compile replaced the optimizer that held them",
+  not_recompiled: "trainable was changed without compile",
+  bypassed: "a step that was traced before the masks came goes around them",
+  unmasked_update: "an update that doesn't go through the masks",
+  unknown: "unknown",
+};
+
+/** The likely cause in the words of the package; one that this page doesn't know yet is shown as it is. */
+export const causeText = (cause: string): string =>
+  Object.hasOwn(CAUSES, cause) ? CAUSES[cause] : cause.replaceAll("_", " ");
+
+/** How far the farthest weight is from where it was held. */
+export const farText = (violation: Violation): string =>
+  violation.largest === null ? "not finite" : formatNumber(violation.largest);
+
+/** "3 of 9", the weights that differ of those that are held. */
+export const elementsText = ({ elements, held }: Violation): string =>
+  elements === null ? "–" : held === null ? formatCount(elements) : `${formatCount(elements)} of ${formatCount(held)}`;
+
+/** The name of a variable below its layer: "kernel" of "block/conv2/kernel". */
+export const shortVariable = ({ layer, variable }: Violation): string =>
+  variable.startsWith(`${layer}/`) ? variable.slice(layer.length + 1) : variable;
+
+export const COLUMNS = ["first", "last", "layer", "variable", "channel", "largest", "elements", "cause"] as const;
+export type Column = (typeof COLUMNS)[number];
+
+const NAMES = new Intl.Collator("en", { numeric: true });
+
+type Compare = (a: Violation, b: Violation) => number;
+
+const COMPARE: Record<Column, Compare> = {
+  first: (a, b) => a.first_step - b.first_step,
+  last: (a, b) => a.last_step - b.last_step,
+  layer: (a, b) => NAMES.compare(a.layer, b.layer),
+  variable: (a, b) => NAMES.compare(shortVariable(a), shortVariable(b)),
+  channel: (a, b) => a.channel - b.channel,
+  largest: (a, b) => (a.largest === b.largest ? 0 : (a.largest ?? Infinity) - (b.largest ?? Infinity)),
+  elements: (a, b) => (a.elements ?? -1) - (b.elements ?? -1),
+  cause: (a, b) => NAMES.compare(causeText(a.cause), causeText(b.cause)),
+};
+
+/** A sorted copy; what is equal keeps the server's order, which is by first step, layer and channel. */
+export function sortViolations(list: readonly Violation[], by: Column, descending: boolean): Violation[] {
+  const compare = COMPARE[by];
+  return [...list].sort(descending ? (a, b) => compare(b, a) : compare);
+}
+
+/** So many causes are named in the summary. */
+const NAMED = 3;
+
+/** "64 channels of 2 layers moved although held, first at step 130. Likely causes: 60 × weight decay, 4 × unknown." */
+export function summaryText(list: readonly Violation[]): string {
+  const channels = new Set(list.map((entry) => `${entry.variable} ${entry.channel}`)).size;
+  const layers = new Set(list.map((entry) => entry.layer)).size;
+  const first = list.reduce((least, entry) => Math.min(least, entry.first_step), Infinity);
+  const causes = new Map<string, number>();
+  for (const { cause } of list) causes.set(cause, (causes.get(cause) ?? 0) + 1);
+  const ranked = [...causes].sort((a, b) => b[1] - a[1]);
+  const others = ranked.splice(NAMED).reduce((sum, [, count]) => sum + count, 0);
+  const words = ranked.map(([cause, count]) =>
+    ranked.length > 1 ? `${formatCount(count)} × ${causeText(cause)}` : causeText(cause),
+  );
+  if (others > 0) words.push(`${formatCount(others)} × others`);
+  return (
+    `${plural(channels, "channel")} of ${plural(layers, "layer")} moved although held, first at step ${formatCount(first)}. ` +
+    `Likely ${ranked.length > 1 ? "causes" : "cause"}: ${words.join(", ")}.`
+  );
+}
+
+export interface LayerAudit {
+  /** Violated channels, of any variable. */
+  channels: number;
+  /** The first violation. */
+  first: Violation;
+}
+
+/** The list by layer; within a layer the first entry is the earliest. */
+export function byLayer(list: readonly Violation[]): Map<string, LayerAudit> {
+  const found = new Map<string, LayerAudit>();
+  const seen = new Set<string>();
+  for (const entry of list) {
+    const own = found.get(entry.layer) ?? { channels: 0, first: entry };
+    found.set(entry.layer, own);
+    const key = `${entry.variable} ${entry.channel}`;
+    if (!seen.has(key)) own.channels++;
+    seen.add(key);
+  }
+  return found;
+}
+
+/** What the audit found in some layers together; null where that is nothing. */
+export function auditOf(found: ReadonlyMap<string, LayerAudit>, layers: readonly string[]): LayerAudit | null {
+  const parts = layers.map((layer) => found.get(layer)).filter((part) => part !== undefined);
+  if (parts.length === 0) return null;
+  return {
+    channels: parts.reduce((sum, part) => sum + part.channels, 0),
+    first: parts.reduce((a, b) => (b.first.first_step < a.first.first_step ? b : a)).first,
+  };
+}
+
+/** Pruned weights of all that can be pruned: "80.0%"; null where that isn't known or nothing can be pruned. */
+export const sparsityText = ({ pruned, prunable }: { pruned: number; prunable: number }): string | null =>
+  prunable > 0 && pruned >= 0 ? formatFineShare(pruned, prunable) : null;

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { FROZEN, PRUNED } from "../data/states";
+import { distance, VISIONS } from "./colour";
+import { DARK, divergingPixel, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme, TOLD_APART } from "./theme";
+
+/** The smallest CIEDE2000 between two states, the movement scale taken at its ends and its middle. */
+function closest(theme: Theme): number {
+  const flat = TOLD_APART.slice(1).map((state) => theme.states[state]);
+  let smallest = Number.POSITIVE_INFINITY;
+  for (const vision of VISIONS) {
+    flat.forEach((a, i) => {
+      for (const b of flat.slice(i + 1)) smallest = Math.min(smallest, distance(a, b, vision));
+      for (const b of theme.movement) smallest = Math.min(smallest, distance(a, b, vision));
+    });
+  }
+  return smallest;
+}
+
+describe("states are told apart with normal, protan, deutan and tritan sight", () => {
+  it("by 17 in light", () => expect(Math.round(closest(LIGHT))).toBeGreaterThanOrEqual(17));
+  it("by 20 in dark", () => expect(closest(DARK)).toBeGreaterThanOrEqual(20));
+
+  it.each([
+    ["light", LIGHT],
+    ["dark", DARK],
+  ])("a violation stands out from what it lies on, %s", (_, theme) => {
+    for (const vision of VISIONS) {
+      for (const state of [FROZEN, PRUNED]) {
+        expect(distance(theme.violated, theme.states[state], vision)).toBeGreaterThanOrEqual(17);
+      }
+    }
+  });
+});
+
+it.each([
+  ["light", LIGHT],
+  ["dark", DARK],
+])("tells less from more and from the same on the diverging scale, %s", (_, theme) => {
+  const [less, same, more] = theme.diverging;
+  for (const vision of VISIONS) {
+    for (const [a, b] of [
+      [less, more],
+      [less, same],
+      [more, same],
+    ])
+      expect(distance(a, b, vision)).toBeGreaterThanOrEqual(16);
+  }
+  expect([-1, 0, 1].map((place) => divergingPixel(pixelsOf(theme), place))).toEqual(theme.diverging.map(pack));
+});
+
+it("packs little-endian pixels and runs through the movement scale", () => {
+  expect(pack("#010203")).toBe(0xff030201);
+  expect([0, 0.5, 1].map((at) => movementColor(LIGHT, at))).toEqual(LIGHT.movement);
+  expect(pixelsOf(LIGHT).movement[0]).toBe(pack("#ffdc9c"));
+});
+
+it("takes TensorBoard's colours by index, the first one brighter in dark", () => {
+  expect([0, 1, 7].map((index) => runColor(index, false))).toEqual(["#425066", "#12b5cb", "#425066"]);
+  expect([0, 7, 8].map((index) => runColor(index, true))).toEqual(["#8e98a3", "#8e98a3", "#12b5cb"]);
+});

@@ -1,0 +1,141 @@
+/** The colours of the two themes, as hex text and as packed pixels. */
+
+import { LEVELS } from "../data/delta";
+import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "../data/states";
+
+export type Stops = readonly [string, string, string];
+
+export interface Theme {
+  dark: boolean;
+  /** Low, middle and high end of the movement scale. */
+  movement: Stops;
+  /** Overlap and kept shares, 0 to 1. */
+  overlap: Stops;
+  /** Differences: less, equal, more. */
+  diverging: Stops;
+  /** Flat colours by state code; the empty string for no data. */
+  states: string[];
+  hatch: string;
+  violated: string;
+  nonfinite: string;
+  panel: string;
+  text: string;
+  muted: string;
+  line: string;
+  /** From the least to the largest of some values. */
+  range: string;
+  dot: string;
+}
+
+export const LIGHT: Theme = {
+  dark: false,
+  movement: ["#ffdc9c", "#f2902f", "#b8380a"],
+  overlap: ["#f1f3f4", "#6fbcae", "#00574b"],
+  diverging: ["#00695c", "#f4f4f6", "#6a2391"],
+  states: ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1"],
+  hatch: "#d3d7dc",
+  violated: "#d466ff",
+  nonfinite: "#00b86b",
+  panel: "#ffffff",
+  text: "#202124",
+  muted: "#5f6368",
+  line: "#e0e0e0",
+  range: "#a9adb2",
+  dot: "#c3c7cc",
+};
+
+export const DARK: Theme = {
+  dark: true,
+  movement: ["#85481a", "#e07d22", "#ffc65e"],
+  overlap: ["#3a3d40", "#2f7f78", "#b9f2e4"],
+  diverging: ["#4fd1bd", "#3a3b3e", "#d9a3ff"],
+  states: ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043"],
+  hatch: "#55585c",
+  violated: "#ff99ff",
+  nonfinite: "#00e08a",
+  panel: "#303030",
+  text: "#ffffff",
+  muted: "#bdbdbd",
+  line: "#4c4c4c",
+  range: "#8a8d91",
+  dot: "#6b6e72",
+};
+
+/** A run's colour, as TensorBoard's Time Series takes it from the index of the run. */
+export function runColor(index: number, dark: boolean): string {
+  const colors = ["#425066", "#12b5cb", "#e52592", "#f9ab00", "#9334e6", "#7cb342", "#e8710a"];
+  return index % 7 === 0 && dark ? "#8e98a3" : colors[index % 7];
+}
+
+const channels = (hex: string): number[] => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+
+/** A pixel of an ImageData seen as little-endian u32. */
+export function pack(hex: string): number {
+  const [r, g, b] = channels(hex);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+export interface Pixels {
+  movement: Uint32Array;
+  /** Overlap and kept shares, LEVELS of them. */
+  overlap: Uint32Array;
+  /** From -1, less than the other, over 0 in the middle to 1, more; see `divergingPixel`. */
+  diverging: Uint32Array;
+  /** By state code; 0 is transparent. */
+  states: Uint32Array;
+  hatch: number;
+  dot: number;
+  violated: number;
+  nonfinite: number;
+  /** Lines over the reactivated state, where that stands for something else. */
+  lines?: number;
+}
+
+/** The colour between three stops at a position from 0 to 1, as hex. */
+export function blend(stops: Stops, position: number): string {
+  const [low, middle, high] = stops.map(channels);
+  const [a, b, t] = position < 0.5 ? [low, middle, position * 2] : [middle, high, position * 2 - 1];
+  return `#${a
+    .map((v, i) =>
+      Math.round(v + (b[i] - v) * t)
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
+}
+
+/** The movement scale as hex at a position from 0 to 1. */
+export const movementColor = (theme: Theme, position: number): string => blend(theme.movement, position);
+
+/** A scale of three stops as pixels, from its low to its high end. */
+export const ramp = (stops: Stops, levels: number): Uint32Array =>
+  Uint32Array.from({ length: levels }, (_, i) => pack(blend(stops, i / (levels - 1))));
+
+const HALF = 127;
+const cache = new Map<Theme, Pixels>();
+
+/** The theme as pixels, made once. */
+export function pixelsOf(theme: Theme): Pixels {
+  let pixels = cache.get(theme);
+  if (!pixels) {
+    pixels = {
+      movement: ramp(theme.movement, LEVELS),
+      overlap: ramp(theme.overlap, LEVELS),
+      diverging: ramp(theme.diverging, 2 * HALF + 1),
+      states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
+      hatch: pack(theme.hatch),
+      dot: pack(theme.dot),
+      violated: pack(theme.violated),
+      nonfinite: pack(theme.nonfinite),
+    };
+    cache.set(theme, pixels);
+  }
+  return pixels;
+}
+
+/** The pixel of a difference from -1 to 1; 0 is exactly the middle colour. */
+export const divergingPixel = (pixels: Pixels, place: number): number =>
+  pixels.diverging[Math.round((place + 1) * HALF)];
+
+/** States that a reader must be able to tell apart, for the test of distances. */
+export const TOLD_APART = [MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED] as const;

@@ -1,0 +1,148 @@
+/** A canvas at device resolution that redraws when its inputs or its size change. */
+
+import { effect } from "@preact/signals";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
+import { later, never } from "../state/later";
+import { range } from "../state/runs";
+import type { Style } from "./widgets";
+
+/** Draws at once, or part by part. */
+export type Draw = (
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  ratio: number,
+) => Generator<void> | void;
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** The content size of an element, followed. */
+export function useSize<E extends HTMLElement>() {
+  const ref = useRef<E>(null);
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const read = () => {
+      const { clientWidth: width, clientHeight: height } = element;
+      setSize((last) => (last.width === width && last.height === height ? last : { width, height }));
+    };
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    read();
+    return () => observer.disconnect();
+  }, []);
+  return { ref, size };
+}
+
+/** Calls back at each change of the steps in sight; what it gives ends that. */
+const onZoom = (callback: () => void) => {
+  let known: unknown;
+  return effect(() => {
+    const now = range.value;
+    if (known && known !== now) callback();
+    known = now;
+  });
+};
+
+interface CanvasProps {
+  /** A sentence that says what the picture shows. */
+  label: string;
+  draw: Draw;
+  /** Whether it replaces all pixels. */
+  whole?: boolean;
+  /** The picture is drawn again when one of these changes. */
+  inputs: readonly unknown[];
+  /** At once when this does, as when its place changes; else in frames that have time for it. */
+  urgent?: string;
+  /** Whether x is steps: zooming draws the picture again, and renders nothing for it. */
+  steps?: boolean;
+  width: number;
+  height: number;
+  style?: Style;
+  class?: string;
+}
+
+export function Canvas({ label, draw, whole, inputs, urgent, steps, width, height, style, ...rest }: CanvasProps) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  const ratio = window.devicePixelRatio || 1;
+  const place = [style?.left, style?.top, width, height, ratio, urgent].join(" ");
+  const last = useRef("");
+  const again = useRef(() => {});
+  useLayoutEffect(() => {
+    const canvas = ref.current;
+    const context = canvas?.getContext("2d");
+    if (!canvas || !context || width <= 0 || height <= 0) return;
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    let parts: Iterator<void> | null = null;
+    /** Says whether there is more of it. */
+    const redraw = (): boolean => {
+      if (!parts) {
+        if (canvas.width !== w || canvas.height !== h) {
+          canvas.width = w;
+          canvas.height = h;
+        } else if (!whole) context.clearRect(0, 0, w, h);
+        parts = draw(context, width, height, ratio) ?? [].values();
+      }
+      return !parts.next().done;
+    };
+    // Where a picture is, it can stay for some frames.
+    again.current = () => {
+      parts = null;
+      later(canvas, redraw);
+    };
+    never(canvas);
+    if (place === last.current) again.current();
+    else while (redraw());
+    last.current = place;
+  }, [place, ...inputs]);
+  useLayoutEffect(() => {
+    const canvas = ref.current;
+    return () => never(canvas);
+  }, []);
+  useLayoutEffect(() => (steps ? onZoom(() => again.current()) : undefined), [steps]);
+  return (
+    <canvas
+      ref={ref}
+      role="img"
+      aria-label={label}
+      class={rest.class}
+      style={{ width: `${width}px`, height: `${height}px`, ...style }}
+    />
+  );
+}
+
+/** Draws part by part where nobody sees it, and shows it when all is there. */
+export function aside(
+  draw: (context: OffscreenCanvasRenderingContext2D, width: number, ratio: number) => Generator<void>,
+): Draw {
+  return function* (context, width, _, ratio) {
+    const { width: w, height: h } = context.canvas;
+    const own = new OffscreenCanvas(w, h).getContext("2d", { willReadFrequently: true })!;
+    for (const _part of draw(own, width, ratio)) {
+      // Else the browser draws all parts when they are read.
+      own.getImageData(0, 0, 1, 1);
+      yield;
+    }
+    context.putImageData(own.getImageData(0, 0, w, h), 0, 0);
+  };
+}
+
+interface RasterProps extends Omit<CanvasProps, "draw" | "whole"> {
+  /** Fills the pixels, shown when all are; the box is all of them, the width is that of the canvas in CSS pixels. */
+  paint: (raster: Raster, box: Box, width: number, ratio: number) => Generator<void> | void;
+}
+
+/** A canvas whose every pixel is computed. */
+export function RasterCanvas({ paint, ...rest }: RasterProps) {
+  const draw: Draw = function* (context, width, height, ratio) {
+    const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
+    yield* paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio) ?? [];
+    putRaster(context, raster);
+  };
+  return <Canvas {...rest} draw={draw} whole />;
+}

@@ -1,0 +1,239 @@
+/** Small parts that several views use. */
+
+import type { ComponentChildren } from "preact";
+import { useErrorBoundary } from "preact/hooks";
+import { shapePoints } from "../draw/marker";
+import type { Stops } from "../draw/theme";
+import { type Resource, retry } from "../state/resource";
+import { tables, toggleTable } from "../state/store";
+
+const PATHS = {
+  search: "M15.5 14h-.8l-.3-.3a6.5 6.5 0 1 0-.7.7l.3.3v.8l5 5 1.5-1.5zm-6 0a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9z",
+  link: "M3.9 12A3.1 3.1 0 0 1 7 8.9h4V7H7a5 5 0 0 0 0 10h4v-1.9H7A3.1 3.1 0 0 1 3.9 12zM8 13h8v-2H8zm9-6h-4v1.9h4a3.1 3.1 0 0 1 0 6.2h-4V17h4a5 5 0 0 0 0-10z",
+  download: "M19 9h-4V3H9v6H5l7 7zM5 18v2h14v-2z",
+  up: "M7.4 15.4 12 10.8l4.6 4.6L18 14l-6-6-6 6z",
+  down: "M7.4 8.6 12 13.2l4.6-4.6L18 10l-6 6-6-6z",
+  warning: "M1 21h22L12 2zm12-3h-2v-2h2zm0-4h-2v-4h2z",
+  check: "M9 16.2 4.8 12l-1.4 1.4L9 19 21 7l-1.4-1.4z",
+  close: "M19 6.4 17.6 5 12 10.6 6.4 5 5 6.4l5.6 5.6L5 17.6 6.4 19l5.6-5.6 5.6 5.6 1.4-1.4-5.6-5.6z",
+  table: "M3 4v16h18V4zm8 14H5v-4h6zm0-6H5V8h6zm8 6h-6v-4h6zm0-6h-6V8h6z",
+  menu: "M3 18h18v-2H3zm0-5h18v-2H3zm0-7v2h18V6z",
+  pin: "M16 9V4h1V2H7v2h1v5l-2 3v2h5v6l1 2 1-2v-6h5v-2z",
+  chart: "M5 9h3v11H5zm5.5-5h3v16h-3zM16 13h3v7h-3z",
+} as const;
+
+export function Icon({ name, size = 18 }: { name: keyof typeof PATHS; size?: number }) {
+  return (
+    <svg class={`icon icon-${name}`} width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+      <path d={PATHS[name]} fill="currentColor" />
+    </svg>
+  );
+}
+
+/** A run's colour and shape. */
+export function Marker({ color, shape, size = 11 }: { color: string; shape: number; size?: number }) {
+  const points = shapePoints(shape);
+  return (
+    <svg class="marker" width={size} height={size} viewBox="-1.3 -1.3 2.6 2.6" aria-hidden="true">
+      {points ? (
+        <polygon points={points.map((point) => point.join(",")).join(" ")} fill={color} />
+      ) : (
+        <circle r="1.05" fill={color} />
+      )}
+    </svg>
+  );
+}
+
+// Hebrew, Arabic and their presentation forms; as scripts by name the pattern takes 20 ms to compile.
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufeff]/;
+
+/** A name that gives up its middle where room is short: runs often differ in their last letters alone. */
+export function RunName({ text }: { text: string }) {
+  const slash = text.lastIndexOf("/") + 1;
+  const at = slash > 0 && text.length - slash <= 14 ? slash : text.length - 6;
+  if (at <= 0 || RIGHT_TO_LEFT.test(text)) {
+    return (
+      <bdi class="path">
+        <span class="name">{text}</span>
+      </bdi>
+    );
+  }
+  return (
+    <bdi class="path">
+      <span class="name">{text.slice(0, at)}</span>
+      <span class="name">{text.slice(at)}</span>
+    </bdi>
+  );
+}
+
+/** A run's marker and name. */
+export function RunLabel({ run }: { run: { name: string; color: string; shape: number } }) {
+  return (
+    <span class="run-label" title={run.name}>
+      <Marker color={run.color} shape={run.shape} />
+      <RunName text={run.name} />
+    </span>
+  );
+}
+
+interface ButtonProps {
+  children: ComponentChildren;
+  onClick: (event: MouseEvent) => void;
+  pressed?: boolean;
+  label?: string;
+  title?: string;
+  class?: string;
+  disabled?: boolean;
+}
+
+export function Button({ children, onClick, pressed, label, title, disabled, ...rest }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      class={`button ${pressed ? "on" : ""} ${rest.class ?? ""}`}
+      aria-pressed={pressed}
+      aria-label={label}
+      title={title ?? label}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      {children}
+    </button>
+  );
+}
+
+interface SwitchProps<T extends string> {
+  label: string;
+  options: readonly T[];
+  titles: Record<T, string>;
+  value: T;
+  onPick: (value: T) => void;
+  class?: string;
+}
+
+/** Buttons of which one is on. */
+export function Switch<T extends string>({ label, options, titles, value, onPick, ...rest }: SwitchProps<T>) {
+  return (
+    <div class={`joined ${rest.class ?? ""}`} role="group" aria-label={label}>
+      {options.map((option) => (
+        <Button key={option} class="under" pressed={value === option} onClick={() => onPick(option)}>
+          {titles[option]}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+/** Shown in place of a panel whose data could not be loaded. */
+export function Failure({ text, onRetry }: { text: string; onRetry?: () => void }) {
+  const again = () => {
+    onRetry?.();
+    retry();
+  };
+  return (
+    <div class="failure" role="alert">
+      <p>{text}</p>
+      <Button onClick={again}>Retry</Button>
+    </div>
+  );
+}
+
+/** Keeps the rest of the page where a part of it can't be drawn. */
+export function Guard({ children }: { children: ComponentChildren }) {
+  const [error, reset] = useErrorBoundary();
+  if (!error) return <>{children}</>;
+  return <Failure text={`Could not draw this: ${(error as Error).message}`} onRetry={reset} />;
+}
+
+/** Why a panel has no data yet: an error with Retry, or the first load. */
+export function Waiting({ found, height }: { found: Resource<unknown>; height: number }) {
+  if (found.error) return <Failure text={found.error} />;
+  return found.value ? null : <Skeleton height={height} />;
+}
+
+/** A scale of colours, from its low to its high end. */
+export const Gradient = ({ stops }: { stops: Stops }) => (
+  <i class="gradient" style={{ background: `linear-gradient(to right, ${stops.join()})` }} />
+);
+
+export function Skeleton({ height }: { height?: number }) {
+  return <div class="skeleton" style={height ? { height: `${height}px` } : undefined} aria-hidden="true" />;
+}
+
+/** Switches a panel between its picture and its table. */
+export function TableButton({ panel, what }: { panel: string; what: string }) {
+  const on = tables.value.has(panel);
+  return (
+    <Button
+      class="small"
+      pressed={on}
+      label={on ? `Show ${what} as a picture` : `View ${what} as a table`}
+      onClick={() => toggleTable(panel)}
+    >
+      <Icon name={on ? "chart" : "table"} size={16} />
+    </Button>
+  );
+}
+
+export interface Column {
+  title: string;
+  text?: boolean;
+}
+
+/** Columns of texts on the left, then of numbers, then of texts again. */
+export const columns = (texts: string[], numbers: string[], after: string[] = []): Column[] => [
+  ...texts.map((title) => ({ title, text: true })),
+  ...numbers.map((title) => ({ title })),
+  ...after.map((title) => ({ title, text: true })),
+];
+
+/** A plain table; numbers are right-aligned, the first column names the row. Very long ones are cut, and say so. */
+export function DataTable({
+  caption,
+  columns,
+  rows,
+}: {
+  caption: string;
+  columns: Column[];
+  rows: (string | number)[][];
+}) {
+  const limit = 2000;
+  return (
+    <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption>
+          {caption}
+          {rows.length > limit ? ` (the first ${limit} of ${rows.length} rows; the CSV has all)` : ""}
+        </caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={column.text ? "text" : ""}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, limit).map((row, r) => (
+            <tr key={r}>
+              {row.map((cell, i) =>
+                i === 0 ? (
+                  <th key={columns[i].title} scope="row" class={columns[i].text ? "text" : ""}>
+                    {cell}
+                  </th>
+                ) : (
+                  <td key={columns[i].title} class={columns[i].text ? "text" : ""}>
+                    {cell}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export type Style = Record<string, string | number>;

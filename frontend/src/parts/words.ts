@@ -1,0 +1,84 @@
+/** Numbers of a figures as sentences. */
+
+import { ALIKE } from "../data/baselinediff";
+import type { Cells } from "../data/cells";
+import { deltaAt } from "../data/cells";
+import { formatCount, formatNumber, formatShare, plural } from "../data/format";
+import type { Figures } from "../data/record";
+import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";
+import { sparsityText } from "../data/violations";
+import type { Account } from "../server/types";
+
+/** The two largest states, for the header of a run. */
+export function largest(figures: Figures): { state: number; count: number }[] {
+  return LEGEND.map((state) => ({ state, count: figures.counts[state] }))
+    .sort((a, b) => b.count - a.count)
+    .slice(0, 2)
+    .filter((entry, i) => i === 0 || entry.count > 0);
+}
+
+/** "8,000 (80.0%)", the pruned weights of all that can be pruned, or null */
+export function weightsText(figures: Figures): string | null {
+  const share = sparsityText(figures);
+  return share === null ? null : `${formatCount(figures.pruned)} (${share})`;
+}
+
+/** "step 1,680", or "steps 1,600 to 1,680" where layers have their newest records at different steps. */
+export const stepsText = ({ oldest, step }: Figures): string =>
+  oldest === step ? stepText(step) : `steps ${formatCount(oldest)} to ${formatCount(step)}`;
+
+/** " (step 1,680)" where figures are of another step than the one that is read. */
+export const asideText = (figures: Figures | null, step: number): string =>
+  !figures || (figures.step === step && figures.oldest === step) ? "" : ` (${stepsText(figures)})`;
+
+/** "93% moving, 6.5% settled, 2 channels violated" */
+export function sharesText(figures: Figures | null): string {
+  if (!figures || figures.total === 0) return "no record yet";
+  const parts = LEGEND.filter((state) => figures.counts[state] > 0).map(
+    (state) => `${formatShare(figures.counts[state], figures.total)} ${STATE_NAMES[state]}`,
+  );
+  if (figures.violated > 0) parts.push(`${plural(figures.violated, "channel")} violated`);
+  if (figures.nonfinite > 0) parts.push(`${plural(figures.nonfinite, "channel")} non-finite`);
+  if (figures.pruned > 0) parts.push(`${sparsityText(figures)} of the weights pruned`);
+  return parts.join(", ");
+}
+
+/** Of channels against the baseline's at a record: "2 in another state, 5 move more, 3 less, 6 alike" */
+export function differencesText(differences: Cells, record: number): string {
+  const counts = { other: 0, more: 0, less: 0, alike: 0 };
+  for (let c = 0; c < differences.channels; c++) {
+    const at = c * differences.records + record;
+    const state = differences.state[at] & STATE_BITS;
+    const decades = deltaAt(differences, at);
+    if (state === NO_DATA) continue;
+    counts[state !== ALIKE ? "other" : decades > 0 ? "more" : decades < 0 ? "less" : "alike"]++;
+  }
+  const { other, more, less, alike } = counts;
+  if (other + more + less + alike === 0) return "no record at the same step";
+  return `${plural(other, "channel")} in another state, ${formatCount(more)} move more, ${formatCount(less)} less, ${formatCount(alike)} alike`;
+}
+
+export const stepText = (step: number): string => `step ${formatCount(step)}`;
+
+/** "changed by 2.1×10⁻³ of its norm" */
+export const deltaText = (delta: number): string =>
+  Number.isFinite(delta) ? `relative delta ${formatNumber(delta)}` : "moved away from zero";
+
+/** The past that a run was recorded against, in words. */
+export function pastText(past: string | null): string {
+  if (!past) return "a past that isn't known";
+  if (past === "previous") return "the step before";
+  if (past === "record") return "the last record";
+  if (past === "epoch") return "the end of the last epoch";
+  if (past === "initial") return "the initial weights";
+  return /^\d+$/.test(past) ? `${formatCount(Number(past))} steps before` : past;
+}
+
+/** "840 records shown", and what else became of those offered. */
+export function accountText(account: Account): string {
+  const parts = (["superseded", "thinned", "dropped", "unreadable"] as const)
+    .filter((part) => account[part] > 0)
+    .map((part) => `${formatCount(account[part])} ${part}`);
+  const shown = `${formatCount(account.shown)} of ${plural(account.offered, "record")} shown`;
+  return [shown, ...parts].join(", ");
+}

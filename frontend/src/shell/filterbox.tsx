@@ -1,0 +1,40 @@
+/** A regex filter. A wrong pattern is underlined, and the last valid one stays in force. */
+
+import type { Filter } from "../data/filter";
+import { Icon } from "../parts/widgets";
+
+interface Props {
+  id: string;
+  label: string;
+  filter: Filter;
+  onText: (text: string) => void;
+}
+
+export function FilterBox({ id, label, filter, onText }: Props) {
+  return (
+    <div class="filter">
+      <Icon name="search" size={20} />
+      <input
+        id={id}
+        type="text"
+        spellcheck={false}
+        autocomplete="off"
+        placeholder={label}
+        aria-label={label}
+        aria-invalid={!filter.valid}
+        aria-describedby={filter.valid ? undefined : `${id}-error`}
+        class={filter.valid ? "" : "wrong"}
+        value={filter.text}
+        onInput={(event) => onText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") event.currentTarget.blur();
+        }}
+      />
+      {filter.valid ? null : (
+        <span id={`${id}-error`} class="filter-error" role="status">
+          not a valid pattern yet; the last one stays
+        </span>
+      )}
+    </div>
+  );
+}

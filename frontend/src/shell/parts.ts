@@ -1,0 +1,43 @@
+/** The views: each is loaded when it is first shown, the others once that is done. */
+
+import { signal } from "@preact/signals";
+import { VIEW_NAMES, type ViewName } from "../data/urlstate";
+import { begin, finish } from "../state/idle";
+import { view } from "../state/store";
+import { styleViews } from "../style";
+import { VIEWS } from "../views";
+import type { View } from "../views/view";
+
+const loaded = signal<ReadonlyMap<ViewName, View | Error>>(new Map());
+const asked = new Set<ViewName>();
+
+async function load(name: ViewName): Promise<void> {
+  if (asked.has(name)) return;
+  asked.add(name);
+  begin();
+  // Trying again needs another page: browsers keep what an import gave, a failure too.
+  const lost = new Error(
+    "Could not show the view: expected a part of this page, got none. See whether TensorBoard still runs, then reload.",
+  );
+  const part = await VIEWS[name].load().catch(() => lost);
+  loaded.value = new Map([...loaded.value, [name, part]]);
+  const parts = VIEW_NAMES.map((other) => loaded.value.get(other));
+  styleViews(parts.map((other) => (other && "css" in other ? other.css : "")).join("\n"));
+  finish();
+}
+
+/** Loads all views: a change to one then costs nothing and needs no server. */
+export const loadViews = (): void => VIEW_NAMES.forEach((name) => void load(name));
+
+/** A view, or why there is none; undefined while it is being loaded. */
+export function viewOf(name: ViewName): View | Error | undefined {
+  const part = loaded.value.get(name);
+  if (!part) queueMicrotask(() => void load(name));
+  return part;
+}
+
+/** The view that is shown; null while it is being loaded. */
+export function shownView(): View | null {
+  const part = viewOf(view.value);
+  return part && !(part instanceof Error) ? part : null;
+}

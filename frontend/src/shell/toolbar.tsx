@@ -1,0 +1,154 @@
+/** The bar on top: layer filter, views, copy link, download. */
+
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { formatCount } from "../data/format";
+import { toPairs, VIEW_NAMES } from "../data/urlstate";
+import { copyText, hashUrl, saveAs } from "../host";
+import { Button, Icon } from "../parts/widgets";
+import { cursor } from "../state/cursor";
+import { showView } from "../state/navigate";
+import { activeLayer, shownRuns } from "../state/runs";
+import { layerFilter, page, rowZoom, sideOpen, spoken, update, view, zoom } from "../state/store";
+import { VIEWS } from "../views";
+import type { CsvFile } from "../views/view";
+import { FilterBox } from "./filterbox";
+import { shownView } from "./parts";
+import { panelPicture } from "./picture";
+import { VersusToggle } from "./versus";
+
+const copied = signal<"" | "copied" | "failed">("");
+const menuOpen = signal(false);
+
+/** The address holds the step also where the cursor follows the end, which moves on. */
+async function copyLink(): Promise<void> {
+  const worked = await copyText(hashUrl(toPairs({ ...page.peek(), step: Math.round(cursor.peek()) })));
+  copied.value = worked ? "copied" : "failed";
+  spoken.value = worked ? "Link copied" : "Copying is not allowed here. Copy the address from the address bar.";
+  setTimeout(() => (copied.value = ""), 2000);
+}
+
+/** The name of a file; of a long part its end, in which layers and runs differ. */
+const fileName = (...parts: string[]): string =>
+  parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
+
+async function savePicture(): Promise<void> {
+  menuOpen.value = false;
+  const panel = document.querySelector<HTMLElement>("main .compare, main .fn-view, main .panel");
+  const caption = shownView()?.caption() ?? "";
+  const blob = panel ? await panelPicture(panel, `${caption} · step ${formatCount(cursor.value)}`) : null;
+  if (blob) saveAs(blob, `${fileName("pastnet", caption)}.png`);
+}
+
+function saveFile({ name, source }: CsvFile): void {
+  menuOpen.value = false;
+  const made = source();
+  const file = typeof made === "string" ? new Blob([made], { type: "text/csv" }) : made.href;
+  saveAs(file, `${fileName("pastnet", name)}.csv`);
+}
+
+function Menu() {
+  const ref = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (!menuOpen.value) return;
+    const away = (event: PointerEvent) => {
+      if (!ref.current?.contains(event.target as Node)) menuOpen.value = false;
+    };
+    document.addEventListener("pointerdown", away);
+    ref.current?.querySelector<HTMLElement>(".menu button")?.focus();
+    return () => document.removeEventListener("pointerdown", away);
+  }, [menuOpen.value]);
+  const files = shownView()?.files() ?? [];
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
+    <div
+      class="download"
+      ref={ref}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !menuOpen.value) return;
+        event.stopPropagation();
+        menuOpen.value = false;
+        ref.current?.querySelector<HTMLElement>("button")?.focus();
+      }}
+    >
+      <button
+        type="button"
+        class="button"
+        aria-expanded={menuOpen.value}
+        disabled={shownRuns.value.length === 0}
+        onClick={() => (menuOpen.value = !menuOpen.value)}
+      >
+        <Icon name="download" /> <span class="word">Download</span>
+      </button>
+      {menuOpen.value ? (
+        <div class="menu" role="group" aria-label="Download">
+          <button type="button" onClick={() => void savePicture()}>
+            PNG of the picture
+          </button>
+          {files.map((file) => (
+            <button key={file.title} type="button" onClick={() => saveFile(file)}>
+              <bdi>{file.title}</bdi>
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+/** What is zoomed to; a click shows all again. */
+function ZoomChip() {
+  const rows = view.value === "layer" ? rowZoom.value : null;
+  if (!zoom.value && !rows) return null;
+  const text = (what: string, [from, to]: [number, number]) => `${what} ${formatCount(from)} to ${formatCount(to)}`;
+  const parts = [zoom.value && text("steps", zoom.value), rows && text("rows", [rows[0] + 1, rows[1]])].filter(Boolean);
+  return (
+    <Button class="zoom-chip" title="Show all again (0)" onClick={() => update({ zoom: null, rowZoom: null })}>
+      {parts.join(", ").replace(/^./, (letter) => letter.toUpperCase())} <Icon name="close" size={14} />
+    </Button>
+  );
+}
+
+export function Toolbar() {
+  const layered = activeLayer.value !== null;
+  return (
+    <div class="toolbar">
+      <Button
+        class="small side-toggle"
+        pressed={sideOpen.value}
+        label="Runs and legend"
+        onClick={() => (sideOpen.value = !sideOpen.value)}
+      >
+        <Icon name="menu" />
+      </Button>
+      <FilterBox
+        id="layer-filter"
+        label="Filter layers (regex)"
+        filter={layerFilter.value}
+        onText={(text) => update({ layerFilter: text })}
+      />
+      <div class="joined" role="group" aria-label="View">
+        {VIEW_NAMES.map((name) => (
+          <Button
+            key={name}
+            class={view.value === name ? "under" : ""}
+            pressed={view.value === name}
+            disabled={name === "layer" && !layered}
+            onClick={() => view.value !== name && showView(name, shownView()?.layer() ?? null)}
+          >
+            {VIEWS[name].title}
+          </Button>
+        ))}
+      </div>
+      <VersusToggle />
+      <ZoomChip />
+      <Button onClick={() => void copyLink()}>
+        <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
+        <span class="word">
+          {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}
+        </span>
+      </Button>
+      <Menu />
+    </div>
+  );
+}

@@ -1,0 +1,220 @@
+/** The figures at the pointer. */
+
+import { deltaAt, figuresAt as layerFiguresAt, recordAt } from "../data/cells";
+import { formatCount, formatNumber, formatShare, plural } from "../data/format";
+import { differenceText, MEASURE_TITLES } from "../data/measure";
+import type { Figures } from "../data/record";
+import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../data/states";
+import { sparsityText } from "../data/violations";
+import { movedTo } from "../parts/moved";
+import { Icon, Marker } from "../parts/widgets";
+import { stepsText } from "../parts/words";
+import { cellsOf } from "../state/answers";
+import { awaited, figuresAt } from "../state/at";
+import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
+import { drawnOf } from "../state/detail";
+import { tipped } from "../state/followers";
+import { activeLayer, layerIn, type Run, rows, runs } from "../state/runs";
+import { type Hover, hover, measure } from "../state/store";
+
+const ROOM = { width: 252, height: 276 };
+
+function Shares({ figures }: { figures: Figures }) {
+  return (
+    <>
+      {LEGEND.map((state) => {
+        const count = figures.counts[state];
+        return (
+          <div key={state} class={`tip-row ${count === 0 ? "none" : ""}`}>
+            <i class={`swatch fill-${STATE_NAMES[state]}`} />
+            <span>{STATE_TITLES[state]}</span>
+            <span class="number">{formatCount(count)}</span>
+            <b class="number">{formatShare(count, figures.total)}</b>
+          </div>
+        );
+      })}
+      {figures.counts[NO_DATA] > 0 ? (
+        <div class="tip-row">
+          <i class="swatch" />
+          <span>No data</span>
+          <span class="number">{formatCount(figures.counts[NO_DATA])}</span>
+        </div>
+      ) : null}
+      {figures.violated > 0 ? (
+        <div class="tip-row warn">
+          <Icon name="warning" size={14} />
+          <span>Violated</span>
+          <span class="number">{formatCount(figures.violated)}</span>
+          <b class="number">{formatShare(figures.violated, figures.total)}</b>
+        </div>
+      ) : null}
+      {figures.nonfinite > 0 ? (
+        <div class="tip-row">
+          <i class="swatch" />
+          <span>Non-finite</span>
+          <span class="number">{formatCount(figures.nonfinite)}</span>
+        </div>
+      ) : null}
+      <div class="tip-foot">
+        <span>mean Δ of moving</span>
+        <b>{formatNumber(figures.meanDelta)}</b>
+      </div>
+      <Weights figures={figures} />
+    </>
+  );
+}
+
+/** The pruned weights, in a run that has any. */
+function Weights({ figures }: { figures: Figures }) {
+  if (!(figures.pruned > 0)) return null;
+  return (
+    <div class="tip-weights">
+      <span>pruned weights</span>
+      <span class="number">{formatCount(figures.pruned)}</span>
+      <b class="number">{sparsityText(figures)}</b>
+    </div>
+  );
+}
+
+/** Which steps are drawn where the pointer is, where those are several. */
+function drawnText(step: number, run: Run): string {
+  const [first, last] = drawnOf(run.name)?.span(step) ?? [step, step];
+  return first === last ? "" : `drawn here: steps ${formatCount(first)} to ${formatCount(last)}`;
+}
+
+/** Channels of a row of the tree in a run. */
+function RowTip({ at, run }: { at: Hover; run: Run }) {
+  const row = rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === ""));
+  const base = baseOf(run);
+  if (!row) return null;
+  const figures = figuresAt(run, row.layers, at.step);
+  const has = row.layers.some((layer) => layerIn(run, layer));
+  return (
+    <>
+      <div class="tip-title">{row.kind === "total" ? row.label : row.id}</div>
+      <div class="tip-run">
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+        {figures ? ` · ${stepsText(figures)} · ${plural(figures.channels, "channel")}` : ""}
+      </div>
+      <p class="tip-drawn">{drawnText(at.step, run)}</p>
+      {base && figures ? (
+        <div class="tip-apart">
+          {MEASURE_TITLES[measure.value]}{" "}
+          <b>{differenceText(baselineDiff(run, base, row.layers, at.step), measure.value)}</b> against{" "}
+          <bdi>{base.name}</bdi>
+        </div>
+      ) : null}
+      {figures ? (
+        <Shares figures={figures} />
+      ) : (
+        <p>{!has ? "This run has no such layer." : awaited(run, at.step) ? "…" : "No record yet at this step."}</p>
+      )}
+    </>
+  );
+}
+
+/** The overview knows the weights of a layer. */
+function withWeights(figures: Figures | null, run: Run, layer: string): Figures | null {
+  const exact = figures && figuresAt(run, [layer], figures.step);
+  return exact && exact.step === figures.step
+    ? { ...figures, pruned: exact.pruned, prunable: exact.prunable }
+    : figures;
+}
+
+function CellTip({ at, run }: { at: Hover; run: Run }) {
+  const layer = activeLayer.value;
+  const cells = layer ? cellsOf(run.name, layer.id).value : null;
+  if (!layer || !cells) return null;
+  const record = recordAt(cells, at.step);
+  if (at.channel === null) {
+    const figures = withWeights(layerFiguresAt(cells, at.step), run, layer.id);
+    return (
+      <>
+        <div class="tip-title">All channels</div>
+        <div class="tip-run">
+          <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+          {figures ? ` · ${stepsText(figures)}` : ""}
+        </div>
+        <p class="tip-drawn">{drawnText(at.step, run)}</p>
+        {figures ? <Shares figures={figures} /> : <p>No record yet at this step.</p>}
+      </>
+    );
+  }
+  const delta = record < 0 ? Number.NaN : deltaAt(cells, at.channel * cells.records + record);
+  const base = baseOf(run);
+  const found = base && sameOrigin(run, base) ? baseCell(base, layer.id, at.channel, at.step) : null;
+  const byte = record < 0 ? 0 : cells.state[at.channel * cells.records + record];
+  return (
+    <>
+      <div class="tip-title">Channel {at.channel}</div>
+      <div class="tip-run">
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+        {record < 0 ? " · no record yet" : ` · step ${formatCount(cells.steps[record])}`}
+      </div>
+      {record < 0 ? null : (
+        <>
+          <div class="tip-row">
+            <i class={`swatch fill-${STATE_NAMES[byte & STATE_BITS].replace(" ", "-")}`} />
+            <span>{STATE_TITLES[byte & STATE_BITS]}</span>
+          </div>
+          {byte & VIOLATED ? (
+            <div class="tip-row warn">
+              <Icon name="warning" size={14} />
+              <span>Violated</span>
+            </div>
+          ) : null}
+          {byte & NONFINITE ? <div class="tip-row">Non-finite values</div> : null}
+          <div class="tip-foot">
+            <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
+            <b>{formatNumber(delta)}</b>
+          </div>
+          {found && base ? (
+            <div class="tip-foot">
+              <span>
+                <bdi>{base.name}</bdi>: {STATE_NAMES[found.state]}, Δ {formatNumber(found.delta)}
+              </span>
+              <b>{found.times(delta)}</b>
+            </div>
+          ) : null}
+        </>
+      )}
+    </>
+  );
+}
+
+function Lines({ lines: [title, ...lines] }: { lines: readonly string[] }) {
+  return (
+    <>
+      <div class="tip-title">{title}</div>
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </>
+  );
+}
+
+/** Comes a frame after the tooltip has moved: no frame has both to do. */
+function Text() {
+  const at = tipped.value;
+  const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
+  if (!at) return null;
+  return (
+    <>
+      {at.tip ? <Lines lines={at.tip} /> : null}
+      {!run ? null : at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+    </>
+  );
+}
+
+export function Tooltip() {
+  const at = hover.value;
+  if (!at || !(at.run || at.tip)) return null;
+  const right = at.x + 18 + ROOM.width < window.innerWidth;
+  const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
+  const left = right ? at.x + 18 : at.x - ROOM.width - 18;
+  return (
+    <div ref={movedTo(left, top)} class="tooltip" style={{ width: `${ROOM.width}px` }} aria-hidden="true">
+      <Text />
+    </div>
+  );
+}

@@ -1,0 +1,200 @@
+/** The list of a run's violations: what was held and moved, since when, how far and why. */
+
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { formatCount } from "../data/format";
+import {
+  type Column,
+  causeText,
+  elementsText,
+  farText,
+  shortVariable,
+  sortViolations,
+  summaryText,
+} from "../data/violations";
+import { Button, Failure, Icon, Marker, Skeleton } from "../parts/widgets";
+import type { Violation, ViolationsAnswer } from "../server/types";
+import { violationsOf } from "../state/answers";
+import { openListed } from "../state/navigate";
+import { layerIn, type Run, shownRuns } from "../state/runs";
+import { audit, update } from "../state/store";
+
+/** More rows than this are not drawn. */
+const LIMIT = 1000;
+
+const TITLES: [Column, string, boolean][] = [
+  ["first", "First step", false],
+  ["last", "Last step", false],
+  ["layer", "Layer", true],
+  ["variable", "Variable", true],
+  ["channel", "Channel", false],
+  ["largest", "Moved by up to", false],
+  ["elements", "Weights moved", false],
+  ["cause", "Likely cause", true],
+];
+
+const order = signal<{ by: Column; descending: boolean }>({ by: "first", descending: false });
+
+function Head() {
+  const { by, descending } = order.value;
+  return (
+    <thead>
+      <tr>
+        {TITLES.map(([column, title, isText]) => (
+          <th
+            key={column}
+            scope="col"
+            class={isText ? "text" : ""}
+            aria-sort={column !== by ? "none" : descending ? "descending" : "ascending"}
+          >
+            <button
+              type="button"
+              class="plain"
+              onClick={() => (order.value = { by: column, descending: column === by && !descending })}
+            >
+              {title}
+              <span class="sort-mark" aria-hidden="true">
+                {column !== by ? "" : descending ? "▼" : "▲"}
+              </span>
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function Line({ run, entry }: { run: Run; entry: Violation }) {
+  const recorded = layerIn(run, entry.layer)?.variables.some((variable) => variable.id === entry.variable);
+  return (
+    <tr title={entry.text}>
+      <td>{formatCount(entry.first_step)}</td>
+      <td>{formatCount(entry.last_step)}</td>
+      <td class="text long">
+        <bdi>{entry.layer}</bdi>
+      </td>
+      <td class="text long">
+        <bdi>{shortVariable(entry)}</bdi>
+      </td>
+      <th scope="row">
+        {recorded ? (
+          <button
+            type="button"
+            class="plain linked"
+            aria-label={`Channel ${entry.channel} of ${entry.variable}: open it at step ${formatCount(entry.first_step)}`}
+            onClick={() => openListed(run, entry)}
+          >
+            {formatCount(entry.channel)}
+          </button>
+        ) : (
+          formatCount(entry.channel)
+        )}
+      </th>
+      <td>{farText(entry)}</td>
+      <td>{elementsText(entry)}</td>
+      <td class="text cause">{causeText(entry.cause)}</td>
+    </tr>
+  );
+}
+
+function Table({ run, answer }: { run: Run; answer: ViolationsAnswer }) {
+  const { by, descending } = order.value;
+  const list = sortViolations(answer.violations, by, descending);
+  const drawn = Math.min(LIMIT, list.length);
+  return (
+    <>
+      <p class="audit-summary">
+        {summaryText(list)}
+        {drawn < answer.total ? ` ${formatCount(drawn)} of ${formatCount(answer.total)} are listed.` : ""}
+      </p>
+      <div class="table-scroll" role="region" aria-label={`Violations in ${run.name}`} tabIndex={0}>
+        <table>
+          <caption class="offscreen">Violations in {run.name}</caption>
+          <Head />
+          <tbody>
+            {list.slice(0, LIMIT).map((entry) => (
+              <Line key={`${entry.variable} ${entry.channel} ${entry.first_step}`} run={run} entry={entry} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Content({ run }: { run: Run }) {
+  const { value, error } = violationsOf(run.name);
+  if (error) return <Failure text={error} />;
+  if (!value) return <Skeleton height={200} />;
+  if (value.violations.length > 0) return <Table run={run} answer={value} />;
+  return (
+    <p class="audit-none">
+      <Icon name="check" /> Nothing that was held has moved.
+    </p>
+  );
+}
+
+function Choice({ run }: { run: Run }) {
+  return (
+    <>
+      <Marker color={run.color} shape={run.shape} />
+      {shownRuns.value.length > 1 ? (
+        <select
+          aria-label="Run whose violations are listed"
+          value={run.name}
+          onChange={(event) => update({ audit: event.currentTarget.value })}
+        >
+          {shownRuns.value.map((other) => (
+            <option key={other.name} value={other.name}>
+              {other.name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <bdi class="path">
+          <span class="name">{run.name}</span>
+        </bdi>
+      )}
+    </>
+  );
+}
+
+export function ViolationsList() {
+  const ref = useRef<HTMLDialogElement>(null);
+  const run = shownRuns.value.find((other) => other.name === audit.value);
+  const open = run !== undefined;
+  useLayoutEffect(() => {
+    if (open && !ref.current?.open) {
+      ref.current?.showModal();
+      ref.current?.querySelector("h2")?.focus();
+    }
+    if (!open) ref.current?.close();
+  }, [open]);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it too
+    <dialog
+      ref={ref}
+      class="audit"
+      aria-labelledby="audit-title"
+      // Told later, and not only of what a user closed: an address may have closed it, or opened it again since.
+      onClose={() => open && !ref.current?.open && update({ audit: null })}
+      onClick={(event) => event.target === ref.current && update({ audit: null })}
+    >
+      {run ? (
+        <div class="audit-inner">
+          <header>
+            <h2 id="audit-title" tabIndex={-1}>
+              Violations
+            </h2>
+            <Choice run={run} />
+            <span class="spring" />
+            <Button class="small" label="Close the list (Esc)" onClick={() => update({ audit: null })}>
+              <Icon name="close" size={16} />
+            </Button>
+          </header>
+          <Content run={run} />
+        </div>
+      ) : null}
+    </dialog>
+  );
+}

@@ -1,0 +1,144 @@
+/** What the server tells of runs: asked for where it is looked at, kept while a newer answer loads. */
+
+import { computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
+import { type Cells, readCells } from "../data/cells";
+import { joinCells } from "../data/join";
+import { type RecordBlock, readBlock } from "../data/record";
+import { runColumn, SIDEBAR } from "../data/rowbox";
+import { type Drawn, readDrawn } from "../draw/columns";
+import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
+import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
+import { type Resource, resource } from "./resource";
+import { activeLayer, activeRun, type Run, shownRuns, threshold, variableOf } from "./runs";
+import { inSight } from "./sight";
+import { pageWidth, view } from "./store";
+
+export type { Drawn };
+
+/** What is told of a run as a whole, and the columns that its strips are drawn from. */
+export interface Overview {
+  header: OverviewHeader;
+  drawn: Drawn;
+  /** The steps that were asked for. */
+  first: number;
+  last: number;
+}
+
+/** Columns that an overview is asked for: at least as many as its picture has pixels, and few different numbers. */
+export const overviewColumns = computed(() => {
+  const pixels = runColumn(pageWidth.value - SIDEBAR, shownRuns.value.length) * window.devicePixelRatio;
+  const power = 2 ** Math.floor(Math.log2(pixels));
+  const cols = [1, 1.5, 2].map((times) => times * power).find((size) => size >= pixels);
+  return Math.min(2048, Math.max(64, cols ?? 64));
+});
+
+/** Steps that an overview is asked for; without them all. */
+interface Part {
+  first: number;
+  last: number;
+}
+
+export function askOverview(run: string, part: Part | null): Resource<Overview> {
+  const cols = overviewColumns.value;
+  return resource(
+    `${part ? "detail" : "overview"} ${run}`,
+    [threshold.value, cols, part?.first, part?.last].join(" "),
+    async (ask) => {
+      const answer = await fetchOverview({ run, cols, th: untracked(() => threshold.value), ...part }, ask);
+      const { first = Number.NEGATIVE_INFINITY, last = Number.POSITIVE_INFINITY } = part ?? {};
+      return { header: answer.header, drawn: readDrawn(answer), first, last };
+    },
+    ({ header, drawn }) => header.layers.length * drawn.starts.length * 44,
+    part !== null || view.value !== "network" || !inSight(run),
+  ).value;
+}
+
+const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
+
+/** Asked for by every row of every run: what it depends on is read once a change. */
+export function overviewOf(run: string): Resource<Overview> {
+  const signal = overviews.get(run) ?? computed(() => askOverview(run, null));
+  overviews.set(run, signal);
+  return signal.value;
+}
+
+/** Records that come in one answer. */
+export const BLOCK = 64;
+
+/**
+ * Some records of a run, exactly.
+ *
+ * @param number of the block, from 0.
+ * @param th by default the page's threshold; with 0 no channel ever settles.
+ */
+export function blockOf(run: Run, number: number, th = threshold.value): Resource<RecordBlock> {
+  const first = run.recordSteps[number * BLOCK];
+  return resource(
+    `records ${th === 0 ? "unsettled" : ""} ${run.name} ${number}`,
+    `${th} ${first} ${Math.min(BLOCK, run.records - number * BLOCK)}`,
+    async (ask) => readBlock(await fetchRecords({ run: run.name, at: first, count: BLOCK, th }, ask)),
+    (block) => block.counts.byteLength + block.pruned.byteLength + block.age.byteLength * 3,
+  ).value;
+}
+
+/** Asks for what is looked at as soon as it is known what that is: before anything of it is rendered. */
+export const askFirst = (): (() => void) =>
+  effect(() => {
+    if (view.value === "network") for (const run of shownRuns.value) if (inSight(run.name)) overviewOf(run.name);
+    const [run, layer] = [activeRun.value, activeLayer.value];
+    if (view.value === "layer" && run && layer) cellsOf(run.name, layer.id);
+    if (view.value === "findings") findingsOf();
+  });
+
+export function cellsOf(run: string, layer: string): Resource<Cells> {
+  const variable = variableOf(layer);
+  return resource<Cells>(
+    `layer ${run} ${layer} ${variable ?? ""}`,
+    String(threshold.value),
+    async (ask, before) => {
+      const query = { run, layer, variable, th: threshold.peek() };
+      if (before && before.records > 0 && before.header.threshold === query.th) {
+        const since = before.steps[before.records - 1];
+        const joined = joinCells(before, readCells(await fetchLayer({ ...query, since }, ask)));
+        if (joined) return joined;
+      }
+      return readCells(await fetchLayer(query, ask));
+    },
+    (cells) => cells.state.byteLength + cells.delta.byteLength,
+    view.value === "layer" && run !== activeRun.value?.name,
+  ).value;
+}
+
+export function channelOf(run: string, layer: string, channel: number): Resource<ChannelAnswer> {
+  const variable = variableOf(layer);
+  return resource(
+    `channel ${run} ${layer} ${variable ?? ""} ${channel}`,
+    String(threshold.value),
+    (ask) => fetchChannel({ run, layer, variable, channel, th: threshold.peek() }, ask),
+    (answer) => answer.steps.length * 120,
+  ).value;
+}
+
+export function violationsOf(run: string): Resource<ViolationsAnswer> {
+  return resource(
+    `violations ${run}`,
+    "",
+    (ask) => fetchViolations(run, ask),
+    (answer) => answer.violations.length * 400,
+    true,
+  ).value;
+}
+
+/** What there is to say of the shown runs before anybody asks. */
+export function findingsOf(): Resource<FindingsAnswer> {
+  const run = shownRuns.value.map(({ name }) => name);
+  return resource(
+    "findings",
+    JSON.stringify([run, threshold.value]),
+    (ask) => fetchFindings({ run, th: threshold.peek() }, ask),
+    (answer) => answer.findings.length * 400,
+  ).value;
+}
+
+/** Whether any shown run has pruned weights: else nothing is said of them. */
+export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.header.sparse));

@@ -1,0 +1,46 @@
+/** The exact figures of a run at a step, from the block of records that holds it. */
+
+import { type Figures, figuresIn, type RecordBlock } from "../data/record";
+import { lastAtOrBefore } from "../data/steps";
+import { BLOCK, blockOf } from "./answers";
+import type { Run } from "./runs";
+
+/** The block whose records are in force at a step; null while it loads, and before the first record. */
+function blockAt(run: Run, step: number, th?: number): RecordBlock | null {
+  const record = lastAtOrBefore(run.recordSteps, step);
+  return record < 0 ? null : blockOf(run, Math.floor(record / BLOCK), th).value;
+}
+
+/**
+ * The figures of some layers of a run: of each its newest record at or before the step.
+ *
+ * @returns null while they load, before the first record, and where the run has none of the layers.
+ */
+export function figuresAt(run: Run, layers: readonly string[], step: number): Figures | null {
+  const block = blockAt(run, step);
+  return block && figuresIn(block, layers, step);
+}
+
+/** The blocks that the figures of runs at a step are in: pictures of figures depend on them. */
+export const blocksAt = (runs: readonly Run[], step: number): (RecordBlock | null)[] =>
+  runs.map((run) => blockAt(run, step));
+
+/** The same as if no channel ever settled: means count the smallest movements, too. */
+export function unsettledAt(run: Run, layers: readonly string[], step: number): Figures | null {
+  const block = blockAt(run, step, 0);
+  return block && figuresIn(block, layers, step);
+}
+
+/** Whether the figures at a step are still to come. */
+export function awaited(run: Run, step: number): boolean {
+  const record = lastAtOrBefore(run.recordSteps, step);
+  if (record < 0) return false;
+  const { value, error } = blockOf(run, Math.floor(record / BLOCK));
+  return !value && !error;
+}
+
+/** The step of the run's record that is in force at a place of the axis; before the first one a whole step. */
+export function recordStep(run: Run, step: number): number {
+  const record = lastAtOrBefore(run.recordSteps, step);
+  return record < 0 ? Math.floor(step) : run.recordSteps[record];
+}

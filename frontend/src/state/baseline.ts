@@ -1,0 +1,113 @@
+/** The run that the others are compared with, and how far they are from it. */
+
+import { computed } from "@preact/signals";
+import { differenceCells } from "../data/baselinediff";
+import { type Cells, deltaAt, recordAt } from "../data/cells";
+import { differenceOf, differenceText, measureName, measureOf, timesText } from "../data/measure";
+import { STATE_BITS } from "../data/states";
+import type { Measure, ViewName } from "../data/urlstate";
+import { cellsOf } from "./answers";
+import { figuresAt } from "./at";
+import { cursor } from "./cursor";
+import { layerIn, type Run, runs, shownRuns, totalLayers } from "./runs";
+import { baseline, measure, spoken, update, versus, view } from "./store";
+
+/** Views that can show differences to the baseline. */
+const VIEWS: readonly ViewName[] = ["network", "layer"];
+
+/** The chosen run, shown or not; else the first one shown. */
+export const baselineRun = computed<Run | null>(
+  () => runs.value.find((run) => run.name === baseline.value && run.records > 0) ?? shownRuns.value[0] ?? null,
+);
+
+export const isBaseline = (run: Run): boolean => run.name === baselineRun.value?.name;
+
+/** Whether there is anything to compare with it in this view. */
+export const canDiffer = computed(() => VIEWS.includes(view.value) && shownRuns.value.some((run) => !isBaseline(run)));
+
+export const differs = computed(() => versus.value && canDiffer.value);
+
+/** D: differences to the baseline, or values; of the compared runs, B becomes the baseline. */
+export function toggleVersus(): void {
+  if (view.value === "compare" && baselineRun.value) update({ other: baselineRun.value.name });
+  if (!canDiffer.value) return;
+  const on = !versus.value;
+  update({ versus: on });
+  spoken.value = on ? `Differences to ${baselineRun.value?.name}` : "Values";
+}
+
+/** The run that this one is drawn against; null where its own values are shown. */
+export const baseOf = (run: Run): Run | null => (differs.value && !isBaseline(run) ? baselineRun.value : null);
+
+/** The measure of some layers of a run at a step; NaN where there is none. */
+export function measured(run: Run, layers: readonly string[], step: number, which: Measure): number {
+  const figures = figuresAt(run, layers, step);
+  return figures ? measureOf(figures, which) : Number.NaN;
+}
+
+/** How far the chosen measure of some layers is from the baseline's at a step. */
+export function baselineDiff(run: Run, base: Run, layers: readonly string[], step: number): number {
+  const which = measure.value;
+  return differenceOf(measured(run, layers, step, which), measured(base, layers, step, which), which);
+}
+
+/** "still moving −26.0 pp against dense", of some layers at the cursor, by default all */
+export function baselineDiffText(run: Run, base: Run, layers: readonly string[] = totalLayers.value): string {
+  const difference = baselineDiff(run, base, layers, cursor.value);
+  return `${measureName(measure.value)} ${differenceText(difference, measure.value)} against ${base.name}`;
+}
+
+/** Whether channels of two runs are the same ones: only where they started from the same weights. */
+export const sameOrigin = (a: Run, b: Run): boolean => Boolean(a.origin) && a.origin === b.origin;
+
+interface LayerDifference {
+  cells: Cells | null;
+  /** Why there are none. */
+  reason: string | null;
+}
+
+const differences = new WeakMap<Cells, WeakMap<Cells, Cells>>();
+
+function differenceTo(own: Cells, base: Cells): Cells {
+  const kept = differences.get(own) ?? new WeakMap<Cells, Cells>();
+  differences.set(own, kept);
+  const cells = kept.get(base) ?? differenceCells(own, base);
+  kept.set(base, cells);
+  return cells;
+}
+
+/** A layer of a run against the same one of the baseline, channel by channel. */
+export function layerDifference(run: Run, base: Run, layer: string, own: Cells): LayerDifference {
+  const refuse = (reason: string) => ({ cells: null, reason });
+  if (!run.origin || !base.origin)
+    return refuse(`It isn't known whether ${run.name} and ${base.name} started from the same weights`);
+  if (run.origin !== base.origin) return refuse(`${run.name} and ${base.name} started from different weights`);
+  if (!layerIn(base, layer)) return refuse(`${base.name} has no such layer`);
+  const { value: other, error } = cellsOf(base.name, layer);
+  if (!other) return { cells: null, reason: error };
+  if (other.channels !== own.channels) return refuse(`The layer of ${base.name} has ${other.channels} channels`);
+  return { cells: differenceTo(own, other), reason: null };
+}
+
+interface BaseCell {
+  step: number;
+  state: number;
+  delta: number;
+  /** "×3.2": how a delta stands to the baseline's. */
+  times: (own: number) => string;
+}
+
+/** A channel of the baseline at a step, null where it has no record. */
+export function baseCell(base: Run, layer: string, channel: number, step: number): BaseCell | null {
+  const cells = cellsOf(base.name, layer).value;
+  const record = cells ? recordAt(cells, step) : -1;
+  if (!cells || record < 0 || channel >= cells.channels) return null;
+  const at = channel * cells.records + record;
+  const delta = deltaAt(cells, at);
+  return {
+    step: cells.steps[record],
+    state: cells.state[at] & STATE_BITS,
+    delta,
+    times: (own) => timesText(differenceOf(own, delta, "delta")),
+  };
+}

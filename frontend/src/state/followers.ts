@@ -1,0 +1,41 @@
+/** What follows the pointer and the zoom some frames later. */
+
+import { computed, type Signal } from "@preact/signals";
+import { cursor, readStep } from "./cursor";
+import { askedZoom } from "./detail";
+import { follow, follower } from "./follow";
+import { SOON } from "./later";
+import { runNamed } from "./runs";
+import { nameBlock, scrolled } from "./scrolled";
+import { type Hover, hover, zoom } from "./store";
+
+/** What the tooltip tells of; it moves at once. */
+export const tipped = follower<Hover | null>(null);
+/** Parts of what is read or laid out anew, each of which changes in a frame of its own: the side bar, and heads by turns. */
+const PARTS = 5;
+const parts = <T>(value: T): readonly Signal<T>[] => Array.from({ length: PARTS }, () => follower(value));
+
+/** What numbers are read at: of the first part the side bar's, of the second those of other views. */
+export const numberSteps = parts(0);
+/** What axes are zoomed to. */
+export const axisZooms = parts(zoom.peek());
+
+/** The part of a head, by its place among the others. */
+export const headPart = <T>(all: readonly Signal<T>[], place: number): Signal<T> => all[1 + (place % (PARTS - 1))];
+/** What dots are drawn at: a marker for each run and row. */
+export const dotStep = follower(0);
+/** The cursor's, in what screen readers are told. */
+export const spokenStep = follower(0);
+
+export function followAll(): void {
+  follow(tipped, hover, SOON);
+  for (const step of numberSteps) follow(step, readStep);
+  for (const axis of axisZooms) follow(axis, zoom);
+  follow(askedZoom, zoom);
+  follow(dotStep, readStep);
+  follow(spokenStep, cursor);
+  follow(nameBlock, scrolled, SOON);
+}
+
+/** The run under the pointer, for what isn't read at once. */
+export const pointedRun = computed(() => runNamed(tipped.value?.run ?? null));

@@ -1,0 +1,73 @@
+/** What buttons and keys do. */
+
+import type { ViewName } from "../data/urlstate";
+import type { Violation } from "../server/types";
+import { activeRun, layerIn, type Run, shownRuns } from "./runs";
+import { closed, drill, focusRow, hover, page, update, view } from "./store";
+
+/** Opens a layer, in a run or in the one that is chosen. */
+export function openLayer(layer: string, run: string | null): void {
+  hover.value = null;
+  drill({ view: "layer", layer, run: run ?? page.peek().run, channel: null, variable: null });
+}
+
+/**
+ * Shows a view.
+ *
+ * @param layer that was chosen in the view before: the next one shows it, or is at its row.
+ */
+export function showView(next: ViewName, layer: string | null): void {
+  hover.value = null;
+  if (next === "network") focusRow.value = layer;
+  const kept = next === "layer" ? {} : { channel: null, variable: null };
+  drill({ view: next, ...(next === "layer" || next === "compare" ? { layer } : {}), ...kept });
+}
+
+/** Opens the list of violations of a run; V opens the one of the run in focus. */
+export function listViolations(run: string | null): void {
+  const own = run ?? (view.value === "layer" ? activeRun.value?.name : page.peek().run);
+  const shown = shownRuns.value.find((other) => other.name === own) ?? shownRuns.value[0];
+  hover.value = null;
+  if (shown) update({ audit: shown.name });
+}
+
+/** Leads from the list to the channel, at the step at which it began. */
+export function openListed(run: Run, entry: Violation): void {
+  const drawn = layerIn(run, entry.layer)?.variable;
+  const range = page.peek().zoom;
+  const inside = range && entry.first_step >= range[0] && entry.first_step < range[1];
+  drill({
+    view: "layer",
+    layer: entry.layer,
+    run: run.name,
+    variable: entry.variable === drawn ? null : entry.variable,
+    channel: entry.channel,
+    step: entry.first_step,
+    zoom: inside ? range : null,
+    audit: null,
+  });
+}
+
+export function toggleGroup(id: string): void {
+  const now = closed.peek();
+  update({ closed: now.includes(id) ? now.filter((other) => other !== id) : [...now, id] });
+}
+
+/** Goes on among layers, from the one that is shown. */
+export function stepLayer(list: readonly { id: string }[], current: string | undefined, by: number): void {
+  const place = list.findIndex((layer) => layer.id === current);
+  const next = list[Math.min(list.length - 1, Math.max(0, place + by))];
+  if (next && next.id !== current) update({ layer: next.id, channel: null, variable: null });
+}
+
+/** Goes on among runs, from the last to the first. */
+export function stepRun(list: readonly { name: string }[], current: string | null | undefined, by: number): void {
+  const place = list.findIndex((run) => run.name === current);
+  const next = list[(Math.max(0, place) + by + list.length) % list.length];
+  if (next) update({ run: next.name });
+}
+
+export function toggleRun(name: string): void {
+  const now = page.peek().hidden;
+  update({ hidden: now.includes(name) ? now.filter((other) => other !== name) : [...now, name] });
+}

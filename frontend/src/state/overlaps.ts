@@ -1,0 +1,128 @@
+/** The overlaps that the server counts, and what is said of them. */
+
+import { computed } from "@preact/signals";
+import { formatCount, formatShare } from "../data/format";
+import { formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
+import type { Unit } from "../data/urlstate";
+import { type OverlapColumns, readOverlapColumns } from "../draw/overlap";
+import { fetchOverlap, fetchOverlapLayers } from "../server/fetch";
+import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
+import { cursor } from "./cursor";
+import { comparedRuns, pairLayer, pairLayers, pairRuns } from "./pair";
+import { type Resource, resource } from "./resource";
+import { layerIn, type Run } from "./runs";
+import { maskKind, page, unit, zoom } from "./store";
+
+/** Holding an arrow key shall not ask for the overlap of each step on the way. */
+const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
+
+/** The overlaps of runs at the cursor, over all layers or in one. */
+export function askOverlap(
+  counted: Unit,
+  runs: readonly Run[] = comparedRuns.value,
+  layer: string | null = null,
+): Resource<OverlapAnswer> {
+  const run = runs.map((one) => one.name);
+  const query = { run, step: Math.round(cursor.value), layer, unit: counted, mask: maskKind.value };
+  return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (ask) => {
+    if (page.peek().step !== null) await rest();
+    ask.signal.throwIfAborted();
+    return fetchOverlap(query, ask);
+  }).value;
+}
+
+/** Weights, where those of all runs are known; the toggle goes before. */
+export const counted = computed<Unit>(() => {
+  if (unit.value) return unit.value;
+  const runs = comparedRuns.value.length > 1 ? askOverlap("weights").value?.runs : null;
+  return runs?.some((run) => run.kept === null && run.step !== null) ? "channels" : "weights";
+});
+
+export const overlapOf = (): Resource<OverlapAnswer> => askOverlap(counted.value);
+
+/** The numbers of the pair at the cursor, as far as they are there. */
+export const pairOverlap = computed<OverlapPair | null>(() => {
+  const pair = pairRuns.value;
+  const answer = pair && overlapOf().value;
+  return answer ? pairOf(answer, pair[0].name, pair[1].name) : null;
+});
+
+/** A column of a layer takes 32 bytes; no answer shall have more than 2 MB. */
+const MOST_VALUES = 60_000;
+
+const asked = ([a, b]: readonly [Run, Run]) => ({
+  run: a.name,
+  other: b.name,
+  unit: counted.value,
+  mask: maskKind.value,
+});
+
+/** The overlap of two runs by layer and step, to be drawn. */
+export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapColumns> {
+  const most = Math.floor(MOST_VALUES / Math.max(1, pairLayers.value.length));
+  const query = { ...asked(pair), cols: Math.max(8, Math.min(zoom.value ? 2048 : 256, most)) };
+  return resource(
+    `overlap_layers ${JSON.stringify([query.run, query.other])}`,
+    JSON.stringify(query),
+    async (ask) => readOverlapColumns(await fetchOverlapLayers(query, ask)),
+    (columns) => columns.size * 32,
+  ).value;
+}
+
+/** The same exactly at a step; null while it loads. */
+export function layerOverlapsAt(pair: readonly [Run, Run], step: number): LayerOverlaps | null {
+  const query = { ...asked(pair), at: Math.round(step) };
+  return resource(
+    `overlap_at ${JSON.stringify(query)}`,
+    "",
+    async (ask) => {
+      await rest();
+      ask.signal.throwIfAborted();
+      return readLayerOverlaps(await fetchOverlapLayers(query, ask));
+    },
+    ({ layers }) => layers.size * 100,
+  ).value.value;
+}
+
+export interface ComparedLayer {
+  layer: LayerInfo;
+  /** Its place in the answer, -1 where it isn't compared. */
+  row: number;
+  /** Why it isn't. */
+  reason: string;
+}
+
+/** The layers of both runs. */
+export function comparedLayers(pair: readonly [Run, Run], { header }: OverlapColumns): ComparedLayer[] {
+  const rows = new Map(header.layers.map((layer, row) => [layer, row]));
+  return pairLayers.value.map((layer) => {
+    const having = pair.filter((run) => layerIn(run, layer.id));
+    const row = rows.get(layer.id) ?? -1;
+    const [a, b] = having.map((run) => layerIn(run, layer.id)!.shape.join());
+    const reason = having.length === 1 ? `only in ${having[0].name}` : a !== b ? "shapes differ" : "nothing to prune";
+    return { layer, row, reason: row < 0 ? reason : "" };
+  });
+}
+
+/** A share that is kept, a dash where it isn't known. */
+export const shareText = (kept: number, elements: number): string =>
+  Number.isNaN(kept) ? "–" : formatShare(kept, elements);
+
+/** "0.41 / 0.29", or the shares that are kept where channels can't be matched; "…" while they load. */
+export function overlappedText(overlaps: LayerOverlaps | null, layer: string): string {
+  if (!overlaps) return "…";
+  const own = overlaps.layers.get(layer);
+  if (!own) return "–";
+  if (overlaps.header.comparable) return `${formatOverlap(own.overlap)} / ${formatOverlap(own.chance)}`;
+  return [own.kept, own.otherKept].map((kept) => shareText(kept, own.elements)).join(" | ");
+}
+
+/** For the live region: the pair, and the layer in it. */
+export function spokenPair(): string {
+  const [pair, found] = [pairRuns.value, pairOverlap.value];
+  const answer = pair && overlapOf().value;
+  if (!pair || !answer || !found) return "";
+  const layer = pairLayer.value?.id ?? "";
+  const own = found.comparable ? `, ${layer} ${overlappedText(layerOverlapsAt(pair, cursor.value), layer)}` : "";
+  return `Step ${formatCount(answer.step)}: ${pair[0].name} and ${pair[1].name} ${numbersText(found)}${own}`;
+}

@@ -1,0 +1,150 @@
+/** The runs and layers that the page shows, from the index and the page's state. */
+
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { mergeLayers, treeRows } from "../data/layers";
+import type { Scale } from "../data/scale";
+import { expand, mergeSteps } from "../data/steps";
+import { SHAPES } from "../draw/marker";
+import { runColor } from "../draw/theme";
+import { fetchIndex } from "../server/fetch";
+import type { IndexAnswer, LayerInfo, RunInfo } from "../server/types";
+import { type Resource, resource } from "./resource";
+import {
+  closed,
+  dark,
+  hidden,
+  hostRuns,
+  layerFilter,
+  layerId,
+  page,
+  runFilter,
+  runName,
+  variableId,
+  view,
+  zoom,
+} from "./store";
+
+export interface Run extends RunInfo {
+  color: string;
+  shape: number;
+  shown: boolean;
+  /** The steps of all its records, rising. */
+  recordSteps: Float64Array;
+}
+
+export const indexOf = (): Resource<IndexAnswer> => resource("index", "", fetchIndex).value;
+
+const indexValue = computed(() => indexOf().value);
+
+/** The threshold as the slider shows it; the page's own follows after a pause. */
+export const draftThreshold = signal<number | null>(null);
+export const threshold = computed(() => page.value.threshold ?? indexValue.value?.threshold ?? 1e-4);
+export const patience = computed(() => indexValue.value?.patience ?? 5);
+
+const expanded = computed(() => (indexValue.value?.runs ?? []).map((run) => expand(run.steps)));
+
+/** All runs, with the colours of TensorBoard's Time Series. */
+export const runs: ReadonlySignal<Run[]> = computed(() => {
+  const hiddenNames = new Set(hidden.value);
+  return (indexValue.value?.runs ?? []).map((run, i) => {
+    const index = [run.name, ...run.tb_runs].map((name) => hostRuns.value.indexOf(name)).find((at) => at >= 0) ?? i;
+    const look = { color: runColor(index, dark.value), shape: i % SHAPES, shown: !hiddenNames.has(run.name) };
+    return { ...run, ...look, recordSteps: expanded.value[i] };
+  });
+});
+
+const byName = computed(() => new Map(runs.value.map((run) => [run.name, run])));
+
+export const runNamed = (name: string | null): Run | null => (name === null ? null : (byName.value.get(name) ?? null));
+
+/** Runs that pass the filter, ticked or not. */
+export const listedRuns = computed(() => {
+  const { pattern } = runFilter.value;
+  return runs.value.filter((run) => !pattern || pattern.test(run.name));
+});
+
+/** Runs that the views draw. */
+export const shownRuns = computed(() => listedRuns.value.filter((run) => run.shown && run.records > 0));
+
+const networkOf = (run: RunInfo) => indexValue.value?.networks[run.network];
+
+/** The layers of all shown runs in forward order. */
+export const layers = computed<LayerInfo[]>(() => {
+  const networks = [...new Set(shownRuns.value.map((run) => run.network))];
+  return mergeLayers(networks.map((at) => indexValue.value?.networks[at]).filter((network) => network !== undefined));
+});
+
+export const rows = computed(() => treeRows(layers.value, new Set(closed.value), layerFilter.value.pattern));
+
+const NONE: readonly string[] = [];
+
+/** The layers of the total row: all that the filter lets through. */
+export const totalLayers = computed(() => rows.value[0]?.layers ?? NONE);
+
+/** Layers that pass the filter: those that J and K walk. */
+export const listedLayers = computed(() => {
+  const { pattern } = layerFilter.value;
+  return layers.value.filter((layer) => !pattern || pattern.test(layer.id));
+});
+
+/** The layer of the Layer view as the given run has it. */
+export function layerIn(run: RunInfo, id: string): LayerInfo | undefined {
+  return networkOf(run)?.layers.find((layer) => layer.id === id);
+}
+
+/** The layer of the Layer view: the chosen one, null where no shown run has it; the first one where none is chosen. */
+export const activeLayer = computed<LayerInfo | null>(() => {
+  if (layerId.value !== null) return layers.value.find((layer) => layer.id === layerId.value) ?? null;
+  return listedLayers.value[0] ?? layers.value[0] ?? null;
+});
+
+/** The run of the Layer view: the chosen one, or the first shown that has the layer. */
+export const activeRun = computed<Run | null>(() => {
+  const id = activeLayer.value?.id;
+  const having = shownRuns.value.filter((run) => id !== undefined && layerIn(run, id) !== undefined);
+  return having.find((run) => run.name === runName.value) ?? having[0] ?? null;
+});
+
+/** The run whose shares the legend has: that of the view, or the chosen one, or the first. */
+export const focusedRun = computed<Run | null>(() => {
+  if (view.value === "layer") return activeRun.value;
+  return shownRuns.value.find((run) => run.name === runName.value) ?? shownRuns.value[0] ?? null;
+});
+
+/** The chosen variable of a layer, as far as the layer has it. */
+export function variableOf(layer: string): string | null {
+  const active = activeLayer.value;
+  const own = active?.variables.some((variable) => variable.id === variableId.value);
+  return layer === active?.id && own ? variableId.value : null;
+}
+
+/** The runs whose steps the view shows: those that have the layer, or a probe if any has one. */
+export const viewedRuns = computed(() => {
+  const layer = view.value === "layer" ? activeLayer.value : null;
+  const probed = view.value === "function" ? shownRuns.value.filter((run) => run.probe) : [];
+  return probed.length > 0 ? probed : shownRuns.value.filter((run) => !layer || layerIn(run, layer.id));
+});
+
+/** The steps of all records of the runs that the view shows. */
+export const viewedSteps = computed(() => mergeSteps(viewedRuns.value.map((run) => run.recordSteps)));
+
+/** The steps of all runs that the view shows: one axis for every panel. */
+export const fullRange = computed<[number, number]>(() => {
+  const recorded = viewedRuns.value.filter((run) => run.first_step !== null && run.last_step !== null);
+  if (recorded.length === 0) return [0, 1];
+  const from = Math.min(...recorded.map((run) => run.first_step!));
+  const ends = recorded.map((run) => {
+    const gap = run.records > 1 ? (run.last_step! - run.first_step!) / (run.records - 1) : 1;
+    return run.last_step! + Math.max(1, Math.round(gap));
+  });
+  return [from, Math.max(from + 1, ...ends)];
+});
+
+const sighted = computed(() => zoom.value ?? fullRange.value);
+const first = computed(() => sighted.value[0]);
+const end = computed(() => sighted.value[1]);
+
+/** The steps in sight: another list only where they are others. */
+export const range = computed<[number, number]>(() => [first.value, end.value]);
+
+export const scaleOf = (width: number): Scale => ({ from: range.value[0], to: range.value[1], width });

@@ -1,0 +1,129 @@
+/** The page's state: what lives in the URL, what is passing (hover), and what the host tells. */
+
+import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
+import { applyFilter, type Filter, NO_FILTER } from "../data/filter";
+import { fromPairs, type PageState, patched, toPairs } from "../data/urlstate";
+import { DARK, LIGHT } from "../draw/theme";
+import { hashUrl, readHash, watchHash, writeHash } from "../host";
+
+export const page = signal<PageState>(fromPairs(readHash()));
+
+/** One field as a signal, so that a component renders only when that field changes. */
+const field = <K extends keyof PageState>(key: K): ReadonlySignal<PageState[K]> => computed(() => page.value[key]);
+
+export const view = field("view");
+export const layerId = field("layer");
+export const runName = field("run");
+export const variableId = field("variable");
+export const channel = field("channel");
+export const step = field("step");
+export const mode = field("mode");
+export const order = field("order");
+export const measure = field("measure");
+export const hidden = field("hidden");
+export const closed = field("closed");
+export const zoom = field("zoom");
+export const audit = field("audit");
+export const baseline = field("baseline");
+export const versus = field("versus");
+export const other = field("other");
+export const unit = field("unit");
+export const maskKind = field("maskKind");
+export const rowsOf = field("rowsOf");
+export const pins = field("pins");
+export const rowZoom = field("rowZoom");
+export const place = field("place");
+export const change = field("change");
+const runText = field("runFilter");
+const layerText = field("layerFilter");
+
+let lastRunFilter: Filter = NO_FILTER;
+let lastLayerFilter: Filter = NO_FILTER;
+export const runFilter = computed(() => (lastRunFilter = applyFilter(runText.value, lastRunFilter)));
+export const layerFilter = computed(() => (lastLayerFilter = applyFilter(layerText.value, lastLayerFilter)));
+
+let urlTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** Writes the state to the current history entry if that is still to be done. */
+function flushUrl(): void {
+  if (urlTimer === undefined) return;
+  clearTimeout(urlTimer);
+  urlTimer = undefined;
+  writeHash(toPairs(page.peek()), false);
+}
+
+/** For tests: the address that the state has, or will have in a moment. */
+effect(() => {
+  const url = hashUrl(toPairs(page.value));
+  document.documentElement.dataset.pastnetUrl = url.slice(url.indexOf("#"));
+});
+
+/** Changes the state and replaces the URL soon: browsers limit how often it may be written (Safari: 100 in 30 s). */
+export function update(patch: Partial<PageState>): void {
+  page.value = patched(page.peek(), patch);
+  clearTimeout(urlTimer);
+  urlTimer = setTimeout(flushUrl, 150);
+}
+
+/** A drill-down: the current entry keeps the state before the patch, a new one gets the state after it. */
+export function drill(patch: Partial<PageState>): void {
+  flushUrl();
+  page.value = patched(page.peek(), patch);
+  writeHash(toPairs(page.peek()), true);
+}
+
+export function followUrl(): void {
+  watchHash(() => {
+    const next = fromPairs(readHash());
+    if (JSON.stringify(next) !== JSON.stringify(page.peek())) {
+      clearTimeout(urlTimer);
+      urlTimer = undefined;
+      batch(() => {
+        page.value = next;
+        hover.value = null;
+      });
+    }
+  });
+}
+
+export const pageWidth = signal(window.innerWidth);
+window.addEventListener("resize", () => {
+  pageWidth.value = window.innerWidth;
+});
+
+export const dark = signal(false);
+export const theme = computed(() => (dark.value ? DARK : LIGHT));
+export const hostRuns = signal<string[]>([]);
+
+export interface Hover {
+  step: number;
+  /** What is under the pointer; null where only the step is known. */
+  run: string | null;
+  /** Id of a row of the tree ("" is the total), in the Network view. */
+  row: string | null;
+  channel: number | null;
+  x: number;
+  y: number;
+  /** Lines of the tooltip, its title first, where the run and the place above don't tell. */
+  tip?: readonly string[];
+}
+
+export const hover = signal<Hover | null>(null);
+/** What the live region reads out. */
+export const spoken = signal("");
+export const helpOpen = signal(false);
+/** Whether a narrow page shows the side bar. */
+export const sideOpen = signal(false);
+/** Panels that are shown as a table, by name. */
+export const tables = signal<ReadonlySet<string>>(new Set());
+/** The row of the tree that the keyboard is on, in the Network view; it becomes the layer on drilling. */
+export const focusRow = signal<string | null>(null);
+
+export function toggleTable(name: string): void {
+  const next = new Set(tables.value);
+  if (!next.delete(name)) next.add(name);
+  tables.value = next;
+}
+
+/** The place of the finding that the keyboard is on, -1 for none. */
+export const focusFinding = signal(-1);

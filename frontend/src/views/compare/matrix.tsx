@@ -1,0 +1,234 @@
+/** Overlap of each pair of runs at the cursor, the choice of A and B, and what their numbers mean. */
+
+import { formatCount } from "../../data/format";
+import { formatOverlap, numbersText, pairOf, pairTexts, REASONS, setText } from "../../data/overlap";
+import { MASK_KINDS, UNITS } from "../../data/urlstate";
+import { overlapStyle } from "../../draw/overlap";
+import { useSize } from "../../parts/canvas";
+import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
+import type { OverlapAnswer, OverlapPair } from "../../server/types";
+import { cursor } from "../../state/cursor";
+import { counted, overlapOf, pairOverlap } from "../../state/overlaps";
+import { comparedRuns } from "../../state/pair";
+import type { Run } from "../../state/runs";
+import { hover, maskKind, tables, theme, update } from "../../state/store";
+
+type Pair = readonly [Run, Run];
+
+const NAMES = 108;
+const textsOf = (answer: OverlapAnswer, pair: OverlapPair) => pairTexts(pair, answer.runs, answer.unit, answer.mask);
+
+function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: OverlapPair; on: boolean; size: number }) {
+  const style = pair.overlap === null ? undefined : overlapStyle(theme.value, pair.overlap);
+  const names = `${answer.runs[pair.a].name} ∩ ${answer.runs[pair.b].name}`;
+  return (
+    <td
+      class={`${on ? "on" : ""} ${pair.comparable ? "" : pair.reason === "origin" ? "striped" : "dotted"}`}
+      style={style}
+      onPointerMove={(event) => {
+        const tip = [names, numbersText(pair), ...textsOf(answer, pair)];
+        hover.value = {
+          // The cell is of no step: what is read follows the cursor.
+          get step() {
+            return cursor.value;
+          },
+          run: null,
+          row: null,
+          channel: null,
+          x: event.clientX,
+          y: event.clientY,
+          tip,
+        };
+      }}
+    >
+      {pair.comparable && size >= 28 ? formatOverlap(pair.overlap) : <span class="offscreen">{numbersText(pair)}</span>}
+      {pair.comparable && size >= 40 ? <small>{formatOverlap(pair.chance)}</small> : null}
+    </td>
+  );
+}
+
+function Row({ run, answer, pair, size }: { run: Run; answer: OverlapAnswer; pair: Pair; size: number }) {
+  const isChosen = (one: Run) => pair.includes(run) && pair.includes(one) && run !== one;
+  return (
+    <tr style={{ height: `${size >= 40 ? 34 : Math.max(12, Math.min(size, 24))}px` }}>
+      <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
+        <div>
+          <Marker color={run.color} shape={run.shape} size={9} />
+          <RunName text={run.name} />
+        </div>
+      </th>
+      {comparedRuns.value.map((one) => {
+        const found = pairOf(answer, run.name, one.name);
+        if (run !== one && found) {
+          return <Cell key={one.name} answer={answer} pair={found} on={isChosen(one)} size={size} />;
+        }
+        return <td key={one.name}>{run === one ? "·" : ""}</td>;
+      })}
+    </tr>
+  );
+}
+
+function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const list = comparedRuns.value;
+  const width = Math.max(6, Math.min(52, Math.floor((size.width - NAMES) / list.length) - 2));
+  const choose = (event: MouseEvent) => {
+    const cell = (event.target as Element).closest("td");
+    if (!cell) return;
+    const [run, other] = [list[(cell.parentElement as HTMLTableRowElement).rowIndex - 1], list[cell.cellIndex - 1]];
+    if (run !== other) update({ run: run.name, other: other.name });
+  };
+  return (
+    <div ref={ref} class="matrix-place">
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
+      <table class="matrix" onClick={choose} onPointerLeave={() => (hover.value = null)}>
+        <caption class="offscreen">Overlap of each pair of runs, small: by chance</caption>
+        <thead>
+          <tr>
+            <td style={{ width: `${NAMES}px` }} />
+            {list.map((run) => (
+              <th key={run.name} scope="col" title={run.name} style={{ width: `${width + 2}px` }}>
+                <Marker color={run.color} shape={run.shape} size={Math.min(10, width)} />
+                <span class="offscreen">{run.name}</span>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((run) => (
+            <Row key={run.name} run={run} answer={answer} pair={pair} size={width} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What the colours mean, and the reasons for which cells have none. */
+function Key({ answer }: { answer: OverlapAnswer }) {
+  const reasons = [...new Set(answer.pairs.flatMap((pair) => pair.reason ?? []))];
+  const [apart, rest] = [true, false].map((own) => reasons.filter((reason) => (reason === "origin") === own));
+  return (
+    <div class="matrix-key sub">
+      0 <Gradient stops={theme.value.overlap} /> 1{answer.runs.length <= 6 ? <span>small: by chance</span> : null}
+      {[apart, rest].map((list, i) =>
+        list.length > 0 ? (
+          <span key={i}>
+            <i class={`swatch ${i ? "dotted" : "striped"}`} /> {list.map((reason) => REASONS[reason]).join(", ")}
+          </span>
+        ) : null,
+      )}
+    </div>
+  );
+}
+
+function Choice({ label, run, onName }: { label: string; run: Run; onName: (name: string) => void }) {
+  return (
+    <label>
+      <Marker color={run.color} shape={run.shape} />
+      <span class="offscreen">{label}</span>
+      <select value={run.name} title={run.name} onChange={(event) => onName(event.currentTarget.value)}>
+        {comparedRuns.value.map((one) => (
+          <option key={one.name} value={one.name}>
+            {one.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function ChosenPair({ answer, pair: [a, b] }: { answer: OverlapAnswer | null; pair: Pair }) {
+  const found = pairOverlap.value;
+  return (
+    <div class="pair">
+      <div class="pair-runs">
+        <Choice label="Run A" run={a} onName={(run) => update({ run, other: run === b.name ? a.name : b.name })} />
+        <span aria-hidden="true">∩</span>
+        <Choice label="Run B" run={b} onName={(other) => update({ run: other === a.name ? b.name : a.name, other })} />
+      </div>
+      {answer && found ? (
+        <p>
+          {found.comparable ? (
+            <>
+              <b>{formatOverlap(found.overlap)}</b>, by chance <b>{formatOverlap(found.chance)}</b>.{" "}
+            </>
+          ) : null}
+          <span class="sub">{textsOf(answer, found).join(" ")}</span>
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+function PairsTable({ answer }: { answer: OverlapAnswer }) {
+  const count = (value: number | null) => (value === null ? "–" : formatCount(value));
+  return (
+    <DataTable
+      caption={`IoU of ${setText(answer.unit, answer.mask)} at step ${formatCount(answer.step)}`}
+      columns={columns(
+        ["Run", "Other run"],
+        ["Overlap", "By chance", "In both", "In either", "Layers", "Not matched"],
+        ["Why not"],
+      )}
+      rows={answer.pairs.map((pair) => [
+        answer.runs[pair.a].name,
+        answer.runs[pair.b].name,
+        formatOverlap(pair.overlap),
+        formatOverlap(pair.chance),
+        count(pair.intersection),
+        count(pair.union),
+        pair.layers,
+        pair.unmatched,
+        pair.comparable ? "" : numbersText(pair),
+      ])}
+    />
+  );
+}
+
+function Toggles() {
+  return (
+    <div class="controls">
+      <Switch
+        label="What is counted"
+        options={UNITS}
+        titles={{ weights: "Weights", channels: "Channels" }}
+        value={counted.value}
+        onPick={(value) => update({ unit: value })}
+      />
+      <Switch
+        label="Which mask"
+        options={MASK_KINDS}
+        titles={{ kept: "Kept", trainable: "Trainable" }}
+        value={maskKind.value}
+        onPick={(value) => update({ maskKind: value })}
+      />
+    </div>
+  );
+}
+
+export function MatrixPanel({ pair }: { pair: Pair }) {
+  const found = overlapOf();
+  const answer = found.value;
+  return (
+    <div class="matrix-part">
+      <div class="panel-line">
+        <h1>Mask overlap</h1>
+        <span class="sub">
+          {answer ? `IoU of ${setText(answer.unit, answer.mask)}, step ${formatCount(answer.step)}` : ""}
+        </span>
+        <TableButton panel="overlap" what="the overlaps" />
+      </div>
+      <Toggles />
+      <Waiting found={found} height={190} />
+      {answer && tables.value.has("overlap") ? <PairsTable answer={answer} /> : null}
+      {answer && !tables.value.has("overlap") ? (
+        <>
+          <Matrix answer={answer} pair={pair} />
+          <Key answer={answer} />
+        </>
+      ) : null}
+      <ChosenPair answer={answer} pair={pair} />
+    </div>
+  );
+}

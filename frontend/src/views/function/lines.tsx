@@ -1,0 +1,144 @@
+/** The change of one place over steps, a line a run. */
+
+import { formatCount } from "../../data/format";
+import { CHANGE_HINTS, CHANGE_TITLES, changeOf, changeTicks, formatChange, probedAt } from "../../data/function";
+import { drawTrends, trendY } from "../../draw/trends";
+import { Axis } from "../../parts/axis";
+import { Canvas, useSize } from "../../parts/canvas";
+import { DataTable, RunLabel } from "../../parts/widgets";
+import { cursor } from "../../state/cursor";
+import { numberSteps } from "../../state/followers";
+import { activeChange, activeProbed, places, probed, type Spot, useChangeAxis } from "../../state/probed";
+import { range, scaleOf } from "../../state/runs";
+import { theme, update } from "../../state/store";
+import { FunctionPanel } from "./panel";
+import { StepPlot } from "./stepplot";
+import { placeText, valueText } from "./tip";
+
+const LEFT = 44;
+const BELOW = 24;
+
+function Plot({ own, width, height }: { own: Spot; width: number; height: number }) {
+  const change = activeChange.value;
+  const list = probed.value;
+  const axis = useChangeAxis(own.id, 9);
+  const bold = activeProbed.value?.run.name;
+  const words = list.map((entry) => `${entry.run.name} ${valueText(entry, own, cursor.value)}`).join(", ");
+  return (
+    <>
+      <div class="lines-axis" style={{ width: `${LEFT}px` }} aria-hidden="true">
+        {changeTicks(axis, 4).map((value) => (
+          <span key={value} style={{ top: `${trendY(axis, value, height, 0, 1)}px` }}>
+            {formatChange(value, change)}
+          </span>
+        ))}
+        {axis.log ? <span style={{ top: `${height - 4}px` }}>0</span> : null}
+      </div>
+      <div>
+        <StepPlot width={width} height={height} entry={null} read={(step) => ({ step: Math.floor(step), own: null })}>
+          <Canvas
+            label={`${CHANGE_TITLES[change]} change of ${placeText(own)} over steps. At step ${formatCount(cursor.value)}: ${words}`}
+            width={width}
+            height={height + 4}
+            inputs={[list, own.id, change, bold, theme.value]}
+            steps
+            draw={(context, w, _h, ratio) => {
+              context.setTransform(ratio, 0, 0, ratio, 0, 0);
+              const trends = list.map(({ run, series }) => ({
+                steps: series.steps,
+                values: Float64Array.from(series.steps, (_, t) => changeOf(series, change, series.rows.get(own.id), t)),
+                color: run.color,
+                shape: run.shape,
+                bold: run.name === bold,
+              }));
+              drawTrends(context, scaleOf(w), height, trends, axis, theme.value);
+              context.setTransform(1, 0, 0, 1, 0, 0);
+            }}
+          />
+        </StepPlot>
+        <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
+      </div>
+    </>
+  );
+}
+
+/** Each run's value at the cursor; a click makes it the run of the other panels. */
+function Values({ own }: { own: Spot }) {
+  return (
+    <div class="fn-values" role="group" aria-label="Run">
+      {probed.value.map((entry) => (
+        <button
+          key={entry.run.name}
+          type="button"
+          class="plain"
+          aria-pressed={entry.run.name === activeProbed.value?.run.name}
+          title={entry.run.name}
+          onClick={() => update({ run: entry.run.name })}
+        >
+          <RunLabel run={entry.run} />
+          <span class="number">{valueText(entry, own, numberSteps[1].value)}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A line a step that any run has a record of, as far as it is shown. */
+function LinesTable({ own }: { own: Spot }) {
+  const [from, to] = range.value;
+  const steps = new Set(probed.value.flatMap(({ series }) => [...series.steps]));
+  return (
+    <DataTable
+      caption={`${CHANGE_TITLES[activeChange.value]} change of ${placeText(own)} over steps`}
+      columns={[{ title: "Step" }, ...probed.value.map(({ run }) => ({ title: run.name }))]}
+      rows={[...steps]
+        .filter((step) => step >= from && step < to)
+        .sort((a, b) => a - b)
+        .map((step) => [
+          formatCount(step),
+          ...probed.value.map((entry) =>
+            entry.series.steps[probedAt(entry.series, step)] === step ? valueText(entry, own, step) : "–",
+          ),
+        ])}
+    />
+  );
+}
+
+function Picture({ own }: { own: Spot }) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  return (
+    <div class="fn-lines-body">
+      <div class="lines" ref={ref}>
+        {size.width > LEFT ? <Plot own={own} width={size.width - LEFT} height={size.height - BELOW} /> : null}
+      </div>
+      <Values own={own} />
+    </div>
+  );
+}
+
+export function FunctionLines({ own }: { own: Spot }) {
+  const head = (
+    <>
+      <select
+        aria-label="Layer or output"
+        value={own.id}
+        onChange={(event) => update({ place: event.currentTarget.value })}
+      >
+        {places.value.map((other) => (
+          <option key={other.id} value={other.id}>
+            {placeText(other)}
+          </option>
+        ))}
+      </select>
+      <span class="sub">
+        {CHANGE_HINTS[activeChange.value]}
+        {activeChange.value === "decisions" ? "" : ", log scale"}
+      </span>
+    </>
+  );
+  return (
+    <FunctionPanel name="lines" title="Over steps" head={head} table={() => <LinesTable own={own} />}>
+      <Picture own={own} />
+    </FunctionPanel>
+  );
+}

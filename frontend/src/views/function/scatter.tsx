@@ -1,0 +1,219 @@
+/** Weight change against output change of the chosen run's layers at the cursor. */
+
+import { formatCount, formatNumber, formatPower } from "../../data/format";
+import { type ChangeAxis, changeAxis, changeTicks, formatChange, placeKey, probedAt } from "../../data/function";
+import { type Move, movesAt } from "../../data/moves";
+import { SETTLED, STATE_NAMES } from "../../data/states";
+import {
+  drawScatter,
+  notable,
+  placeLabels,
+  type ScatterFrame,
+  STILL,
+  scatterX,
+  scatterY,
+  spotOf,
+} from "../../draw/scatter";
+import { Canvas, useSize } from "../../parts/canvas";
+import { DataTable, RunLabel, RunName } from "../../parts/widgets";
+import { unsettledAt } from "../../state/at";
+import { cursor, readStep } from "../../state/cursor";
+import { openLayer } from "../../state/navigate";
+import { activePlace, listedPlaces, type Probed } from "../../state/probed";
+import { hover, theme, update } from "../../state/store";
+import { FunctionPanel } from "./panel";
+import { placeTip } from "./tip";
+
+const TRAIL = 8;
+const LABELS = 7;
+const LETTER = 5.8;
+const WIDEST = 130;
+const LEFT = 40;
+const BOTTOM = 34;
+const NEAR = 18;
+
+const idOf = (move: Move): string => placeKey({ kind: "layer", name: move.layer });
+
+/** The layers at the record of the probe in force at a step. */
+function movesOf({ run, series }: Probed, step: number): Move[] {
+  const layers = listedPlaces.value.filter((own) => own.kind === "layer").map((own) => own.name);
+  return movesAt(series, layers, step, (layer, at) => unsettledAt(run, [layer], at));
+}
+
+/** The same for all runs and steps, so that places compare; a mean relative delta is 1 at most. */
+const WEIGHTS_AXIS: ChangeAxis = { log: true, low: -7, high: 0 };
+
+const weightsText = ({ weights, state }: Move): string =>
+  weights === 0 && state !== SETTLED ? STATE_NAMES[state] : formatNumber(weights);
+
+const moveText = (move: Move): string =>
+  `${move.layer}: weights ${weightsText(move)}, output ${formatChange(move.output, "relative")}`;
+
+/** The layer under the pointer, or the one that is chosen. */
+const isChosen = (move: Move): boolean => idOf(move) === (hover.value?.row ?? activePlace.value?.id);
+
+/** Where everything is: the columns of the trail, the dots by importance, and their labels. */
+function arrange(entry: Probed, width: number, height: number) {
+  const { steps } = entry.series;
+  const record = probedAt(entry.series, readStep.value);
+  const trail = steps.subarray(Math.max(0, record - TRAIL + 1), record + 1);
+  const columns = Array.from(trail, (step) => movesOf(entry, step));
+  const outputs = changeAxis([entry.series], "relative", null, 6);
+  const frame = { width, height, x: WEIGHTS_AXIS, y: outputs };
+  const dots = (columns[columns.length - 1] ?? [])
+    .flatMap((move) => {
+      const spot = spotOf(frame, move);
+      const weight = isChosen(move) ? 999 : notable(move);
+      return spot ? [{ ...move, spot, weight, width: Math.min(WIDEST, move.layer.length * LETTER + 2) }] : [];
+    })
+    .sort((a, b) => b.weight - a.weight);
+  // All whose weights and outputs stand still share one place.
+  const still = dots.filter((dot) => dot.weights === 0 && dot.output === 0);
+  const more = still.length > 1 ? ` +${formatCount(still.length - 1)}` : "";
+  if (more) still[0].width += more.length * LETTER;
+  const spots = dots.map(({ spot }) => spot);
+  const labels = placeLabels(frame, dots.slice(0, 4 * LABELS), spots, LABELS).map((label) => ({
+    ...label,
+    more: label.layer === still[0]?.layer ? more : "",
+  }));
+  return { record, columns, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
+}
+
+function Ticks({ frame }: { frame: ScatterFrame }) {
+  return (
+    <div aria-hidden="true">
+      {[...changeTicks(frame.y, 4), 0].map((value) => (
+        <span key={value} class="fn-tick left" style={{ top: `${scatterY(frame, value)}px` }}>
+          {value === 0 ? "0" : formatPower(value)}
+        </span>
+      ))}
+      {[...changeTicks(frame.x, 4), 0].map((value) => (
+        <span key={value} class="fn-tick below" style={{ left: `${LEFT + scatterX(frame, value)}px` }}>
+          {value === 0 ? "still" : formatPower(value)}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function Plot({ entry, width, height }: { entry: Probed; width: number; height: number }) {
+  const { record, columns, frame, dots, labels, chosen } = arrange(entry, width, height);
+  const nearest = (event: MouseEvent) => {
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const away = ({ spot }: (typeof dots)[number]) =>
+      Math.hypot(spot[0] - event.clientX + box.left, spot[1] - event.clientY + box.top);
+    const best = dots.length > 0 ? dots.reduce((a, b) => (away(b) < away(a) ? b : a)) : null;
+    return best && away(best) < NEAR ? best : null;
+  };
+  return (
+    <>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same */}
+      <div
+        class="fn-dots"
+        onPointerMove={(event) => {
+          const found = nearest(event);
+          const at = { step: cursor.value, run: null, channel: null, x: event.clientX, y: event.clientY };
+          const own = found && listedPlaces.value.find((other) => other.id === idOf(found));
+          hover.value = own ? { ...at, row: own.id, tip: placeTip(entry, own, at.step) } : null;
+        }}
+        onPointerLeave={() => (hover.value = null)}
+        onClick={(event) => {
+          const found = nearest(event);
+          if (found) update({ place: idOf(found) });
+        }}
+        onDblClick={(event) => {
+          const found = nearest(event);
+          if (found) openLayer(found.layer, entry.run.name);
+        }}
+      >
+        <Canvas
+          label={`${entry.run.name}, weights and outputs of ${formatCount(dots.length)} layers at step ${formatCount(cursor.value)}: ${dots.slice(0, 3).map(moveText).join("; ") || "no record"}`}
+          width={width}
+          height={height}
+          inputs={[entry, listedPlaces.value, record, dots.length, chosen, theme.value]}
+          draw={(context, _w, _h, ratio) => {
+            context.setTransform(ratio, 0, 0, ratio, 0, 0);
+            drawScatter(context, frame, columns, { ...entry.run, chosen }, theme.value);
+            context.setTransform(1, 0, 0, 1, 0, 0);
+          }}
+        />
+        {labels.map(({ layer, left, top, width: wide, more }) => (
+          <span
+            key={layer}
+            aria-hidden="true"
+            class={layer === chosen ? "own" : ""}
+            style={{ left: `${left}px`, top: `${top}px`, width: `${wide}px` }}
+          >
+            <RunName text={layer} />
+            {more}
+          </span>
+        ))}
+      </div>
+      <Ticks frame={frame} />
+    </>
+  );
+}
+
+function ScatterTable({ entry }: { entry: Probed }) {
+  return (
+    <DataTable
+      caption={`Layers of ${entry.run.name} at step ${formatCount(recordedStep(entry, cursor.value))}`}
+      columns={[{ title: "Layer", text: true }, { title: "Weight change" }, { title: "Output change" }]}
+      rows={movesOf(entry, cursor.value).map((move) => [
+        move.layer,
+        weightsText(move),
+        formatChange(move.output, "relative"),
+      ])}
+    />
+  );
+}
+
+/** The step of the record of the probe in force. */
+const recordedStep = ({ series }: Probed, step: number): number => series.steps[probedAt(series, step)] ?? Number.NaN;
+
+/** The chosen layer in words, and the step that its numbers are of. */
+function Readout({ entry }: { entry: Probed }) {
+  const step = recordedStep(entry, readStep.value);
+  if (Number.isNaN(step)) return <p>No record yet at this step.</p>;
+  const move = movesOf(entry, step).find(isChosen);
+  return (
+    <p>
+      {move ? (
+        <b>{moveText(move)}</b>
+      ) : (
+        "On the left no weight changed: what changes in a frozen layer comes from those before it"
+      )}{" "}
+      · step {formatCount(step)}
+    </p>
+  );
+}
+
+function Picture({ entry }: { entry: Probed }) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  return (
+    <>
+      <p class="sub">output ‖y − y′‖ / ‖y′‖</p>
+      <div class="fn-scatter-body" ref={ref}>
+        {size.width > LEFT + STILL ? (
+          <Plot entry={entry} width={size.width - LEFT} height={size.height - BOTTOM} />
+        ) : null}
+      </div>
+      <p class="sub end">x: mean Δ of unfrozen channels; dashed: y = x</p>
+      <Readout entry={entry} />
+    </>
+  );
+}
+
+export function FunctionScatter({ entry }: { entry: Probed }) {
+  return (
+    <FunctionPanel
+      name="scatter"
+      title="Weights and outputs"
+      head={<RunLabel run={entry.run} />}
+      table={() => <ScatterTable entry={entry} />}
+    >
+      <Picture entry={entry} />
+    </FunctionPanel>
+  );
+}

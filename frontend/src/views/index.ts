@@ -1,0 +1,14 @@
+/** All views by name. */
+
+import type { ViewName } from "../data/urlstate";
+import { findings } from "./findings";
+import { network } from "./network";
+import type { RegisteredView } from "./view";
+
+export const VIEWS: Record<ViewName, RegisteredView> = {
+  findings: { title: "Findings", load: async () => findings },
+  network: { title: "Network", load: async () => network },
+  layer: { title: "Layer", load: async () => (await import("./layer")).layer },
+  compare: { title: "Compare", load: async () => (await import("./compare")).compare },
+  function: { title: "Function", load: async () => (await import("./function")).functions },
+};

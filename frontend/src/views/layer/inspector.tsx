@@ -1,0 +1,247 @@
+/** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
+
+import type { Cells } from "../../data/cells";
+import { deltaAt, recordAt, summarise } from "../../data/cells";
+import { formatCount, formatNumber } from "../../data/format";
+import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../data/states";
+import { lastAtOrBefore } from "../../data/steps";
+import { useFollowed } from "../../parts/followed";
+import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../../parts/widgets";
+import type { ChannelAnswer } from "../../server/types";
+import { channelOf } from "../../state/answers";
+import { setStep } from "../../state/cursor";
+import { numberSteps } from "../../state/followers";
+import { layerIn, type Run, shownRuns } from "../../state/runs";
+import { channel as selected, tables, update } from "../../state/store";
+import { AcrossRuns, DeltaLines } from "./across";
+import { ChannelViolations, MaskDensity, share } from "./held";
+import { PinButton, Pins } from "./pins";
+
+function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
+  return (
+    <div class="metric">
+      <dt>{title}</dt>
+      <dd>
+        {children}
+        {detail ? <span class="sub"> {detail}</span> : null}
+      </dd>
+    </div>
+  );
+}
+
+function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
+  const record = recordAt(cells, numberSteps[1].value);
+  const at = channel * cells.records + record;
+  const own = answer ? lastAtOrBefore(answer.steps, numberSteps[1].value) : -1;
+  const i = record < 0 ? -1 : own;
+  const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
+  const elements = cells.header.elements;
+  const moved = summarise(cells).lastMoved[channel];
+  const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
+  return (
+    <dl class="metrics">
+      <Metric title={`Δ to past (−${formatCount(lag)} ${lag === 1 ? "step" : "steps"})`}>
+        {record < 0 ? "–" : formatNumber(deltaAt(cells, at))}
+      </Metric>
+      <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
+        {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}
+      </Metric>
+      <Metric title="‖w‖ past · ‖Δ‖" detail={answer && i >= 0 ? `· ${formatNumber(answer.delta_norm[i])}` : undefined}>
+        {answer && i >= 0 ? formatNumber(answer.past_norm[i]) : "–"}
+      </Metric>
+      <Metric title="Last moved">{moved < 0 ? "never" : formatCount(cells.steps[moved])}</Metric>
+      <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+        {part(answer?.trainable)}
+      </Metric>
+      <Metric title="Kept" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+        {part(answer?.kept)}
+      </Metric>
+      <Metric title="Elements changed">{part(answer?.changed)}</Metric>
+      <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
+      {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
+        <Metric title="Not finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
+      ) : null}
+    </dl>
+  );
+}
+
+function Changes({ answer }: { answer: ChannelAnswer | null }) {
+  if (!answer) return null;
+  if (answer.changes.length === 0) return <p class="sub">No change of state.</p>;
+  return (
+    <ol class="changes">
+      {answer.changes.map((change) => (
+        <li key={`${change.step} ${change.to}`}>
+          <button type="button" class="plain" onClick={() => setStep(change.step)}>
+            <span class="at">{formatCount(change.step)}</span> {STATE_NAMES[stateCode(change.from)]} →{" "}
+            <b>{STATE_NAMES[stateCode(change.to)]}</b>
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function ChannelTable({ answer }: { answer: ChannelAnswer }) {
+  const titles = [
+    "Step",
+    "Past",
+    "State",
+    "Violated",
+    "Relative Δ",
+    "‖w‖",
+    "‖Δ‖",
+    "Largest |Δ|",
+    "Changed",
+    "Kept",
+    "Trainable",
+    "Not finite",
+  ];
+  return (
+    <DataTable
+      caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
+      columns={titles.map((title) => ({ title, text: title === "State" || title === "Violated" }))}
+      rows={answer.steps.map((step, i) => [
+        formatCount(step),
+        formatCount(answer.past_steps[i]),
+        STATE_NAMES[stateCode(answer.state[i])],
+        answer.violated[i] ? "violated" : "",
+        answer.relative_delta[i] === null ? "∞" : formatNumber(answer.relative_delta[i]),
+        formatNumber(answer.norm[i]),
+        formatNumber(answer.delta_norm[i]),
+        formatNumber(answer.delta_max[i]),
+        share(answer.changed[i]),
+        share(answer.kept[i]),
+        share(answer.trainable[i]),
+        formatCount(answer.nonfinite[i] ?? 0),
+      ])}
+    />
+  );
+}
+
+/** Whether the channels of the other runs are the same ones: only where the initial weights are. */
+function Origins({ run, layer, channel }: { run: Run; layer: string; channel: number }) {
+  const others = shownRuns.value.filter((other) => other.name !== run.name && layerIn(other, layer));
+  const names = (list: readonly Run[]) => list.map((other) => other.name).join(", ");
+  const unknown = others.filter((other) => !other.origin || !run.origin);
+  const foreign = others.filter((other) => other.origin && run.origin && other.origin !== run.origin);
+  return (
+    <>
+      {foreign.length > 0 ? (
+        <p class="note">
+          Not from the same initial weights as {run.name}: {names(foreign)}. Their channel {channel} is another one;
+          compare shares per layer instead.
+        </p>
+      ) : null}
+      {unknown.length > 0 ? (
+        <p class="note">
+          Not known to share {run.name}'s initial weights: {names(unknown)}. Their channel {channel} may be another one.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function Badge({ cells, channel }: { cells: Cells; channel: number }) {
+  const record = recordAt(cells, numberSteps[1].value);
+  if (record < 0) return null;
+  const byte = cells.state[channel * cells.records + record];
+  const state = byte & STATE_BITS;
+  return (
+    <>
+      <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
+      {byte & VIOLATED ? (
+        <span class="badge" title="Held weights moved">
+          <Icon name="warning" size={12} />
+          <span class="offscreen">held weights moved</span>
+        </span>
+      ) : null}
+      {byte & NONFINITE ? <span class="state-badge">not finite</span> : null}
+    </>
+  );
+}
+
+interface Told {
+  run: Run;
+  cells: Cells;
+  channel: number;
+  /** Whether somebody chose it. */
+  chosen: boolean;
+}
+
+function Head({ run, cells, channel, chosen }: Told) {
+  return (
+    <>
+      <header>
+        <div class="what">
+          <h2>Channel {channel}</h2>
+          <Badge cells={cells} channel={channel} />
+        </div>
+        <PinButton channel={channel} />
+        <TableButton panel="channel" what="the channel" />
+        {chosen ? (
+          <Button class="small" label="Close the channel (Esc)" onClick={() => update({ channel: null })}>
+            <Icon name="close" size={16} />
+          </Button>
+        ) : null}
+      </header>
+      <p class="where">
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
+        {formatCount(numberSteps[1].value)}
+        {chosen ? "" : " · first row"}
+      </p>
+    </>
+  );
+}
+
+interface Props {
+  run: Run;
+  layer: string;
+  cells: Cells;
+  /** The channels drawn, from the top. */
+  rows: Uint32Array;
+}
+
+/** Follows the choice, which the heatmap shows first: the numbers once they are there, then the pictures. */
+function Channel({ run, layer, cells, rows }: Props) {
+  const of = `${run.name} ${layer} ${cells.header.variable}`;
+  const own = selected.value !== null && selected.value < cells.channels ? selected.value : null;
+  const asked = channelOf(run.name, layer, own ?? rows[0]);
+  const chosen = useFollowed(own, of, !asked.loading);
+  const channel = chosen ?? rows[0];
+  const { value: answer, error } = channelOf(run.name, layer, channel);
+  const [barcodes, lines] = [useFollowed(channel, of), useFollowed(channel, of)];
+  return (
+    <>
+      <Head run={run} cells={cells} channel={channel} chosen={chosen !== null} />
+      {error ? <Failure text={error} /> : null}
+      {tables.value.has("channel") && answer ? (
+        <ChannelTable answer={answer} />
+      ) : (
+        <>
+          <Metrics answer={answer} cells={cells} channel={channel} />
+          <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
+          {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
+          <Pins run={run} cells={cells} channel={channel} />
+          <AcrossRuns layer={layer} channel={barcodes} run={run} />
+          <Origins run={run} layer={layer} channel={barcodes} />
+          <DeltaLines layer={layer} channel={lines} run={run} />
+          <h3>State changes</h3>
+          <Changes answer={answer} />
+        </>
+      )}
+    </>
+  );
+}
+
+export function Inspector({ cells, ...rest }: Omit<Props, "cells"> & { cells: Cells | null }) {
+  return (
+    <section class="panel inspector" aria-label="Channel inspector">
+      {cells && cells.records > 0 && rest.rows.length > 0 ? (
+        <Channel cells={cells} {...rest} />
+      ) : (
+        <Skeleton height={300} />
+      )}
+    </section>
+  );
+}

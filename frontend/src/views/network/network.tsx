@@ -1,0 +1,230 @@
+/** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
+
+import { useLayoutEffect, useMemo } from "preact/hooks";
+import { formatCount, formatShare } from "../../data/format";
+import { differenceText, MEASURE_TITLES } from "../../data/measure";
+import {
+  blockOf,
+  DOTS_WIDTH,
+  drawnWindow,
+  GAP,
+  type Layout,
+  NAME_WIDTH,
+  type Place,
+  placeAt,
+  placeRows,
+  type Window,
+} from "../../data/rowbox";
+import { LEGEND, STATE_TITLES } from "../../data/states";
+import { useSize } from "../../parts/canvas";
+import { Crosshairs } from "../../parts/crosshair";
+import { ZoomBoxes } from "../../parts/drag";
+import { PastNote } from "../../parts/pastnote";
+import { DataTable, Skeleton, TableButton } from "../../parts/widgets";
+import { stepsText, weightsText } from "../../parts/words";
+import { overviewOf, sparse } from "../../state/answers";
+import { figuresAt } from "../../state/at";
+import { baselineDiff, baselineRun, differs } from "../../state/baseline";
+import { cursor } from "../../state/cursor";
+import { type Run, rows, shownRuns } from "../../state/runs";
+import { scrollBack, scrollDown, stripBlock } from "../../state/scrolled";
+import { columnWidth, netWidth, scrolledBy, sight } from "../../state/sight";
+import { focusRow, hover, layerFilter, measure, tables } from "../../state/store";
+import { RunColumn } from "./column";
+import { DotsColumn, DotsHead } from "./dots";
+import { RunHead } from "./head";
+import { Names } from "./names";
+import { Outlines } from "./outline";
+import { Strips } from "./strips";
+
+const HEAD_HEIGHT = 98;
+/** What the line of pruned weights adds. */
+const WEIGHTS_HEIGHT = 16;
+/** Narrower columns give the second number a line of its own. */
+const NARROW = 132;
+
+/** The windows around blocks, each made once. */
+function useWindows(layout: Layout, height: number): (block: number) => Window {
+  return useMemo(() => {
+    const known = new Map<number, Window>();
+    return (block) => {
+      const window = known.get(block) ?? drawnWindow(layout, block, height);
+      known.set(block, window);
+      return window;
+    };
+  }, [layout, height]);
+}
+
+function Body({ layout, height }: { layout: Layout; height: number }) {
+  const column = columnWidth.value;
+  const [first, end] = sight.value;
+  const windowAt = useWindows(layout, height);
+  const window = windowAt(stripBlock.value);
+  const pictures = {
+    width: column - GAP,
+    pitch: column,
+    count: end - first,
+    left: NAME_WIDTH + first * column,
+    top: window.top,
+    height: window.bottom - window.top,
+  };
+  const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
+  return (
+    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
+      <Strips layout={layout} windowAt={windowAt} {...pictures} />
+      <Names windowAt={windowAt} />
+      {shownRuns.value.map((run) => (
+        <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
+      ))}
+      <DotsColumn windowAt={windowAt} width={DOTS_WIDTH} />
+      <Outlines layout={layout} column={column} />
+      <Crosshairs {...pictures} />
+      <ZoomBoxes {...pictures} />
+    </div>
+  );
+}
+
+function NetworkTable() {
+  const base = differs.value ? baselineRun.value : null;
+  const columns = [
+    { title: "Layer", text: true },
+    { title: "Run", text: true },
+    { title: "Channels" },
+    { title: "Step" },
+    ...LEGEND.map((state) => ({ title: STATE_TITLES[state] })),
+    { title: "Violated" },
+    { title: "Non-finite" },
+    ...(sparse.value ? [{ title: "Pruned weights" }] : []),
+    ...(base ? [{ title: `${MEASURE_TITLES[measure.value]} against ${base.name}` }] : []),
+  ];
+  const lines = rows.value.flatMap((row) =>
+    shownRuns.value.map((run) => {
+      const figures = figuresAt(run, row.layers, cursor.value);
+      const states = LEGEND.map((state) =>
+        figures ? `${formatCount(figures.counts[state])} (${formatShare(figures.counts[state], figures.total)})` : "–",
+      );
+      return [
+        row.kind === "layer" ? row.layer.id : row.kind === "group" ? `${row.id}/` : row.label,
+        run.name,
+        figures ? formatCount(figures.channels) : "–",
+        figures ? stepsText(figures).replace(/^steps? /, "") : "–",
+        ...states,
+        figures ? formatCount(figures.violated) : "–",
+        figures ? formatCount(figures.nonfinite) : "–",
+        ...(sparse.value ? [(figures && weightsText(figures)) ?? "–"] : []),
+        ...(base ? [differenceText(baselineDiff(run, base, row.layers, cursor.value), measure.value)] : []),
+      ];
+    }),
+  );
+  return (
+    <DataTable caption={`Channels in each state at step ${formatCount(cursor.value)}`} columns={columns} rows={lines} />
+  );
+}
+
+function Message() {
+  const reason =
+    shownRuns.value.length === 0
+      ? "No run is shown. Tick a run on the left, or change the filter for runs."
+      : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
+  return <p class="message">{reason}</p>;
+}
+
+const bodyTop = (net: HTMLElement, head: number): number => net.getBoundingClientRect().top + head - net.scrollTop;
+
+/** Another row has come under the pointer, which rests. */
+function pointAt(place: Place | null): void {
+  const now = hover.peek();
+  if (now === null || now.row === place?.row.id) return;
+  hover.value = place && { ...now, row: place.row.id };
+}
+
+export function NetworkView() {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const shown: Run[] = shownRuns.value;
+  const list = rows.value;
+  const column = columnWidth.value;
+  const narrow = column - GAP < NARROW;
+  const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
+  const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
+  const empty = shown.length === 0 || list.length === 0;
+  const asTable = tables.value.has("network");
+  const first =
+    shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+
+  useLayoutEffect(() => {
+    if (size.width > 0) netWidth.value = size.width;
+  }, [size.width]);
+  useLayoutEffect(() => scrollBack, []);
+  // The keyboard's row stays in sight.
+  useLayoutEffect(() => {
+    const scroller = ref.current;
+    const place = layout.places.find((p) => p.row.kind !== "total" && p.row.id === focusRow.value);
+    if (!scroller || !place) return;
+    const visible = scroller.clientHeight - head;
+    if (place.top < scroller.scrollTop) scroller.scrollTop = place.top;
+    else if (place.top + place.height > scroller.scrollTop + visible) {
+      scroller.scrollTop = place.top + place.height - visible;
+    }
+  }, [focusRow.value]);
+
+  return (
+    <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
+      <PastNote />
+      {asTable && !empty ? (
+        <div class="panel-top">
+          <h1>Is it still learning?</h1>
+          <TableButton panel="network" what="the network" />
+        </div>
+      ) : null}
+      <div
+        class="net"
+        ref={ref}
+        role="region"
+        aria-label="Layers by runs"
+        tabIndex={0}
+        onScroll={({ currentTarget: net }) => {
+          scrollDown(blockOf(net.scrollTop));
+          const aside = net.scrollLeft !== scrolledBy.value;
+          pointAt(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
+          scrolledBy.value = net.scrollLeft;
+        }}
+        onPointerLeave={() => (hover.value = null)}
+      >
+        {empty ? <Message /> : null}
+        {!empty && asTable ? <NetworkTable /> : null}
+        {!empty && !asTable ? (
+          <div
+            class="net-inner"
+            style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
+          >
+            <div
+              class={`net-head ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
+              style={{
+                height: `${head}px`,
+                gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px`,
+              }}
+            >
+              <div class="net-title">
+                <div class="net-title-line">
+                  <h1>Is it still learning?</h1>
+                  <TableButton panel="network" what="the network" />
+                </div>
+                <p>
+                  {differs.value
+                    ? `${MEASURE_TITLES[measure.value]}: difference to ${baselineRun.value?.name}, by layer`
+                    : "Share of channels in each state, by layer"}{" "}
+                  (input at top)
+                </p>
+              </div>
+              {shown.map((run, i) => (
+                <RunHead key={run.name} run={run} width={column - GAP} place={i} />
+              ))}
+              <DotsHead />
+            </div>
+            {first ? <Skeleton height={420} /> : <Body layout={layout} height={size.height - head} />}
+          </div>
+        ) : null}
+      </div>
+    </section>
+  );
+}

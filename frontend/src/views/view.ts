@@ -1,0 +1,46 @@
+/** What a view is to the frame around it. `views/index.ts` has one of each name: the compiler misses none. */
+
+import type { ComponentType } from "preact";
+
+export interface CsvFile {
+  title: string;
+  /** Of the file, without its ending. */
+  name: string;
+  /** The text, or the address of the route that has it. */
+  source: () => string | URL;
+}
+
+export interface View {
+  component: ComponentType;
+  css: string;
+  /** The steps of the records that it shows: ← and → walk them. */
+  steps(): Float64Array;
+  /** The layer that is chosen in it, which other views take over. */
+  layer(): string | null;
+  keys: {
+    /** J, K, and where it has no channels ↑ and ↓. */
+    layer(by: number): void;
+    /** [ and ] */
+    run(by: number): void;
+    /** Enter: a level down. */
+    down(): void;
+    /** Esc: a level up; false where there is none, which leads to the Network view. */
+    up(): boolean;
+    channel?(by: number): void;
+    pin?(): void;
+    /** { and } */
+    other?(by: number): void;
+  };
+  /** What the keys led to, for the live region. */
+  speak(): string;
+  /** Names what a saved picture shows. */
+  caption(): string;
+  /** What the download menu offers. */
+  files(): readonly CsvFile[];
+}
+
+export interface RegisteredView {
+  title: string;
+  /** Loads what it needs beyond the first picture. */
+  load: () => Promise<View>;
+}
