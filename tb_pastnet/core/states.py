@@ -3,10 +3,12 @@
 The first that fits:
 
 1. pruned: all of it held at zero by the kept mask; without a mask only measured, for kernels that
-   are zero now and in the past.
+   are zero now and in the past, and that were seen to hold something else.
 2. frozen: none of it may be changed by an update.
 3. reactivated: it was one of these in one of the last `patience` records.
-4. settled: its relative delta stayed under the threshold for `patience` records.
+4. settled: its relative delta stayed under the threshold for `patience` records, and since then
+   neither reached ten times the threshold nor stayed at or over it for `patience` records. One that
+   has been exactly zero since the first record is settled from there on.
 5. moving: everything else.
 
 Beside the state stand two marks: violated (all of it was held since the step of its past value, and
@@ -21,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import statistics
-from tb_pastnet.core.quantize import CODES_PER_OCTAVE, ZERO, Codes, ratio_codes
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, NAN, ZERO, Codes, ratio_codes
 
 NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED = range(6)
 NAMES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
@@ -33,7 +35,13 @@ THRESHOLD = 1e-4
 """Relative delta under which a channel counts as quiet, unless the viewer says otherwise."""
 
 PATIENCE = 5
-"""Records for which a channel has to be quiet, or stays reactivated."""
+"""Records for which a channel has to be quiet or restless, or stays reactivated."""
+
+RESTLESS = 53
+"""Codes from the threshold to the delta that ends settled at once: ten times, on the grid 9.94."""
+
+NEVER = 32767
+"""A limit that no threshold reaches."""
 
 States = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
@@ -57,7 +65,7 @@ def channel_states(
     steps: Integers,
     past_steps: Integers,
     *,
-    measured: bool,
+    measured: Flags | None,
     audited: bool = False,
     threshold: float = THRESHOLD,
     patience: int = PATIENCE,
@@ -68,7 +76,8 @@ def channel_states(
         codes: int16 (8, records, channels), as recorded.
         steps: int64 (records,), increasing.
         past_steps: int64 (records,), the step of the past value of each record.
-        measured: whether a channel of zeros counts as pruned without a mask (kernels only).
+        measured: bool (records,), where a channel of zeros counts as pruned without a mask, as
+            from `seen`; None: nowhere, as in all but kernels.
         audited: whether the writer looked for held weights that moved. Then none are marked here:
             a record can't tell them from weights that a command on the masks has set.
         threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
@@ -82,8 +91,8 @@ def channel_states(
         >>> codes = np.full((8, 6, 1), ZERO, np.int16)
         >>> codes[[0, 1, 6, 7]] = 0  # norms, share kept and share trainable are 1
         >>> steps = np.arange(1, 7)
-        >>> channel_states(codes, steps, steps - 1, measured=True)[:, 0].tolist()
-        [1, 1, 1, 1, 3, 3]
+        >>> channel_states(codes, steps, steps - 1, measured=seen(codes))[:, 0].tolist()
+        [3, 3, 3, 3, 3, 3]
     """
     state = unsettled_states(
         codes, steps, past_steps, measured=measured, audited=audited, patience=patience
@@ -96,7 +105,7 @@ def unsettled_states(
     steps: Integers,
     past_steps: Integers,
     *,
-    measured: bool,
+    measured: Flags | None,
     audited: bool = False,
     patience: int = PATIENCE,
 ) -> States:
@@ -107,7 +116,7 @@ def unsettled_states(
             changed only where it isn't audited.
         steps: int64 (records,).
         past_steps: int64 (records,).
-        measured: whether a channel of zeros counts as pruned without a mask.
+        measured: as there.
         audited: whether none are marked as violated.
         patience: records for which a channel stays reactivated.
 
@@ -118,9 +127,9 @@ def unsettled_states(
     masked = codes[statistics.KEPT] == ZERO
     held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
     pruned = masked
-    if measured:
+    if measured is not None:
         zero = (codes[statistics.NORM] == ZERO) & (codes[statistics.PAST_NORM] == ZERO)
-        pruned = masked | (finite & zero)
+        pruned = masked | (finite & zero & measured[:, None])
     held = pruned | held_by_mask
 
     state = np.full(held.shape, MOVING, np.uint8)
@@ -136,6 +145,22 @@ def unsettled_states(
     return state
 
 
+def seen(codes: Codes) -> Flags:
+    """Where a kernel was seen to hold something else than zeros, at the record or before.
+
+    One that is all zero since the first record was initialised so: it isn't pruned.
+
+    Args:
+        codes: int16 (8, records, channels), of all channels.
+
+    Returns:
+        bool (records,), for `unsettled_states`.
+    """
+    values = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
+    held: Flags = np.logical_or.accumulate(values.any(axis=1))
+    return held
+
+
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
     """Tells settled from moving channels, the one thing that depends on the threshold.
 
@@ -146,18 +171,58 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
         patience: records, at least 1.
 
     Returns:
-        A new array in which moving channels that were quiet for `patience` records are settled.
+        A new array in which some of the moving channels are settled.
 
     Example:
         >>> moving = np.full((3, 1), MOVING, np.uint8)
-        >>> settle(moving, np.full((3, 1), ZERO), threshold=1e-4, patience=2)[:, 0].tolist()
+        >>> quiet = np.full((3, 1), -999, np.int16)
+        >>> settle(moving, quiet, threshold=1e-4, patience=2)[:, 0].tolist()
         [1, 3, 3]
     """
-    quiet = (delta < quiet_limit(threshold)) & (state & np.uint8(NONFINITE) == 0)
-    settled = _all_of_last(quiet, patience) & (state & np.uint8(STATE) == MOVING)
+    settled = settling(delta, state, patience) <= quiet_limit(threshold)
     # SETTLED - MOVING keeps the marks as they are.
-    told: States = state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
-    return told
+    result: States = state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
+    return result
+
+
+def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes:
+    """Tells for each record the smallest limit, as from `quiet_limit`, at which it is settled.
+
+    A larger threshold settles a channel sooner and for longer, never less. So one number a record
+    answers every threshold: with E the smallest limit at which the channel would enter, and S the
+    smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
+
+    Args:
+        delta: int16 (records, channels), codes of the relative delta.
+        unsettled: uint8 (records, channels), states with none settled.
+        patience: records, at least 1.
+
+    Returns:
+        int16 (records, channels), `NEVER` where no threshold settles it.
+
+    Example:
+        >>> delta = np.array([[-9], [-7], [-8], [-7]], np.int16)
+        >>> settling(delta, np.full((4, 1), MOVING, np.uint8), patience=2)[:, 0].tolist()
+        [32767, -6, -6, -6]
+    """
+    plain = unsettled & np.uint8(STATE)
+    quiet_from = np.minimum(delta, np.int16(NAN)) + np.int16(1)
+    trained = (plain == MOVING) | (plain == REACTIVATED)
+    quiet_from[~trained | ((unsettled & np.uint8(NONFINITE)) != 0)] = NEVER
+    enter, stay = quiet_from.copy(), quiet_from.copy()
+    for back in range(1, patience):
+        np.maximum(enter[back:], quiet_from[:-back], out=enter[back:])
+        np.minimum(stay[back:], quiet_from[:-back], out=stay[back:])
+    enter[: patience - 1] = NEVER
+    enter[np.logical_and.accumulate(quiet_from == ZERO + 1, axis=0)] = ZERO + 1
+    calm = np.maximum(quiet_from, np.int16(ZERO + 1 + RESTLESS)) - np.int16(RESTLESS)
+    calm[quiet_from == NEVER] = NEVER
+    np.maximum(stay, calm, out=stay)
+    for record in range(1, len(enter)):
+        np.maximum(stay[record], enter[record - 1], out=stay[record])
+        np.minimum(enter[record], stay[record], out=enter[record])
+    enter[plain != MOVING] = NEVER
+    return enter
 
 
 def quiet_limit(threshold: float) -> int:
@@ -173,15 +238,6 @@ def quiet_limit(threshold: float) -> int:
     if threshold <= 0:
         return ZERO
     return max(math.ceil(math.log2(threshold) * CODES_PER_OCTAVE), ZERO + 1)
-
-
-def _all_of_last(flags: Flags, count: int) -> Flags:
-    """True where the flag held in this and the `count` - 1 records before."""
-    result = flags.copy()
-    result[: count - 1] = False
-    for back in range(1, count):
-        result[back:] &= flags[:-back]
-    return result
 
 
 def _any_before(flags: Flags, count: int) -> Flags:

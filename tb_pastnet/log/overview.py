@@ -12,7 +12,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED
 from tb_pastnet.log.columns import Column, Columns, Labels
 from tb_pastnet.log.tables import table
-from tb_pastnet.serve.views import overview as views
+from tb_pastnet.serve.views.figures import Figures
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,7 +34,7 @@ class Overview:
     A record that a layer lacks counts no channel in any state.
 
     Args:
-        made: the overview of the tab, a column for each record.
+        figures: of the run.
 
     Attributes:
         layers: ids of the layers, in forward order.
@@ -58,13 +58,13 @@ class Overview:
         accounts: of each layer, what became of the records of the variable that it is drawn by.
     """
 
-    def __init__(self, made: views.Overview) -> None:
-        rows, pruned, run = made.rows, made.digest.pruned, made.run
+    def __init__(self, figures: Figures) -> None:
+        rows, run = figures.rows, figures.run
         self.layers = tuple(layer.id for layer in run.layers)
-        self.threshold = made.threshold
-        self.steps: Integers = made.digest.steps.copy()
-        self.accounts: tuple[Account, ...] = made.digest.accounts
-        self.channels = np.array([run.variables[one.main].channels for one in run.layers], np.int64)
+        self.threshold = figures.threshold
+        self.steps: Integers = figures.steps.copy()
+        self.accounts: tuple[Account, ...] = figures.digest.accounts
+        self.channels = np.array(figures.channels, np.int64)
         self.moving = self._counts([row.counts[:, MOVING] for row in rows])
         self.reactivated = self._counts([row.counts[:, REACTIVATED] for row in rows])
         self.settled = self._counts([row.counts[:, SETTLED] for row in rows])
@@ -73,8 +73,8 @@ class Overview:
         self.violated = self._counts([row.violated for row in rows])
         self.nonfinite = self._counts([row.nonfinite for row in rows])
         self.mean_delta = self._columns([row.mean_delta for row in rows], np.float32)
-        self.pruned_weights = self._columns([one.counts for one in pruned], np.float64)
-        self.prunable_weights = np.array([one.prunable for one in pruned], np.int64)
+        self.pruned_weights = self._columns(figures.pruned, np.float64)
+        self.prunable_weights = np.array(figures.prunable, np.int64)
 
     @property
     def sparsity(self) -> Floats:
@@ -121,6 +121,6 @@ class Overview:
         return self._columns(rows, np.int64)
 
     def _columns(
-        self, rows: Sequence[npt.NDArray[Any]], dtype: type[Number]
+        self, rows: Sequence[npt.NDArray[Any]] | npt.NDArray[Any], dtype: type[Number]
     ) -> npt.NDArray[Number]:
         return np.array(rows, dtype).reshape(len(self.layers), len(self.steps)).T.copy()

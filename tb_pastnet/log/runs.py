@@ -21,8 +21,7 @@ from tb_pastnet.log.overview import Overview
 from tb_pastnet.log.reader import CALLER, Reader
 from tb_pastnet.log.violations import Violation
 from tb_pastnet.serve.store import lineages
-from tb_pastnet.serve.views.digest import Part
-from tb_pastnet.serve.views.overview import make_overview
+from tb_pastnet.serve.views.figures import figures_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -155,8 +154,8 @@ class Run:
                 f"Could not make an overview of {self.name!r}: expected at least 1 as latest, got "
                 f"{latest}. Leave it out for all records."
             )
-        reader, part = self._reader, Part(latest=latest)
-        return Overview(make_overview(reader.store, CALLER, reader.run, threshold, part))
+        figures = figures_of(self._reader.store, CALLER, self._reader.run, threshold)
+        return Overview(figures.among(slice(-latest if latest else None, None)))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """The overview, a row for each record and layer. See `Overview.to_dataframe`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_pastnet.serve.http.strict_json import dumps
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of all answers; it grows when one changes so that an older page can't read it."""
 
 _LONGEST = 80

@@ -11,9 +11,8 @@ from tb_pastnet.serve.store.movement import make_movement
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views import csv_export
-from tb_pastnet.serve.views.digest import Part
+from tb_pastnet.serve.views.figures import figures_of
 from tb_pastnet.serve.views.function import COLUMNS, function_rows
-from tb_pastnet.serve.views.overview import make_overview
 from tb_pastnet.serve.views.violations import mark
 
 MOST_LINES = 1 << 20
@@ -29,8 +28,7 @@ def export_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     else:
         run = parameters.run(arguments, store.catalog(caller))
         _check_lines(len(run.axis.steps) * len(run.layers))
-        overview = make_overview(store, caller, run, parameters.threshold(arguments), Part())
-        text = overview.table()
+        text = figures_of(store, caller, run, parameters.threshold(arguments)).table()
     # Without a name: one of ours would go before that of the page, which tells runs apart.
     disposition = ("Content-Disposition", "attachment")
     return answer(text.encode("utf-8", "replace"), CSV, (disposition,))

@@ -18,7 +18,7 @@ from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import chosen, first_after, kept
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import Movement, make_movement
+from tb_pastnet.serve.store.movement import Movement, make_movement, measured_in
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views import cells
@@ -97,7 +97,8 @@ def channel_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer:
     series = store.series(caller, run, variable.id)
     only = replace(series, codes=series.codes[:, :, index : index + 1])
     held = store.held(caller, run)
-    moves = make_movement(only, variable, held.commanded(variable.id))
+    seen = measured_in(series, variable)
+    moves = make_movement(only, variable, held.commanded(variable.id), seen=seen)
     found = held.violations.get(variable.id, ())
     audited = [one for one in found if one.channel == index]
     told = mark(moves.told(threshold), moves.steps, [replace(one, channel=0) for one in audited])

@@ -11,11 +11,11 @@ from tb_pastnet.serve.routes.kept import kept
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.digest import Part
+from tb_pastnet.serve.views.figures import BLOCK, Part, figures_of
 from tb_pastnet.serve.views.function import function_container
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.marked import marks_of
-from tb_pastnet.serve.views.overview import make_overview
+from tb_pastnet.serve.views.overview import overview_container
 from tb_pastnet.serve.views.violations import listed
 
 
@@ -39,19 +39,37 @@ def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | K
 
 
 def overview_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
-    """Every layer of a run in at most `cols` columns, from one step to another."""
+    """Every layer of a run in at most `cols` columns, from one step to another: to be drawn."""
     run = parameters.run(arguments, store.catalog(caller))
     threshold = parameters.threshold(arguments)
     most = parameters.whole(
         arguments, "cols", least=1, most=parameters.MOST_COLUMNS, default=parameters.COLUMNS
     )
-    part = Part(most, *parameters.span(arguments))
+    part = Part(*parameters.span(arguments))
 
     def make() -> tuple[Answer, bool]:
-        overview = make_overview(store, caller, run, threshold, part)
-        return answer(overview.container(), BINARY), notes.WITHHELD not in overview.digest.notes
+        figures = figures_of(store, caller, run, threshold)
+        body = overview_container(figures, most or parameters.COLUMNS, part)
+        return answer(body, BINARY), notes.WITHHELD not in figures.digest.notes
 
-    key = ("overview", caller.experiment, run.name, threshold, part)
+    key = ("overview", caller.experiment, run.name, threshold, most, part)
+    return kept(store, key, run.version, make, small=True)
+
+
+def records_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
+    """Exact figures of every layer at the record in force at a step, and at those around it."""
+    run = parameters.run(arguments, store.catalog(caller))
+    threshold = parameters.threshold(arguments)
+    step = parameters.step(arguments, "at")
+    count = parameters.whole(arguments, "count", least=1, most=BLOCK, default=BLOCK) or BLOCK
+
+    def make() -> tuple[Answer, bool]:
+        figures = figures_of(store, caller, run, threshold)
+        last = int(figures.steps[-1]) if len(figures.steps) else 0
+        body = figures.block(last if step is None else step, count)
+        return answer(body, BINARY), notes.WITHHELD not in figures.digest.notes
+
+    key = ("records", caller.experiment, run.name, threshold, step, count)
     return kept(store, key, run.version, make, small=True)
 
 

@@ -13,6 +13,7 @@ from tb_pastnet.serve.routes.runs import (
     function_impl,
     index_impl,
     overview_impl,
+    records_impl,
     violations_impl,
 )
 from tb_pastnet.serve.store.source import Caller
@@ -21,6 +22,7 @@ from tb_pastnet.serve.store.store import Store
 ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer | Known]] = {
     "/index": index_impl,
     "/overview": overview_impl,
+    "/records": records_impl,
     "/layer": layer_impl,
     "/channel": channel_impl,
     "/violations": violations_impl,

@@ -22,6 +22,7 @@ from tb_pastnet.serve.threads import Each, in_turn
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Event = dict[str, Any]
 
 _KERNEL = "kernel"
@@ -89,6 +90,7 @@ def make_movement(
     variable: Variable,
     commanded: Integers | None = _NO_STEPS,
     *,
+    seen: Flags | None = None,
     each: Each = in_turn,
 ) -> Movement:
     """Tells the state and the relative delta of each record and channel.
@@ -99,13 +101,14 @@ def make_movement(
         commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
             they are known. Weights that were held and are pruned then don't violate anything.
             None: the writer itself looked for held weights that moved, so that none are marked.
+        seen: of a kernel, as from `states.seen` of all its channels; None: these are all.
         each: how some channels after the other are dealt with.
     """
     calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
-    measured = variable.role == _KERNEL
+    measured = measured_in(series, variable) if seen is None else seen
     # In slabs of channels: what is computed in between stays small.
     wide = max(_SLAB // max(records, 1), 1)
 
@@ -133,6 +136,11 @@ def make_movement(
         series.account,
         series.notes,
     )
+
+
+def measured_in(series: Series, variable: Variable) -> Flags | None:
+    """Where channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
+    return states.seen(series.codes) if variable.role == _KERNEL else None
 
 
 def _calm(series: Series, commanded: Integers) -> npt.NDArray[np.uint8]:

@@ -14,6 +14,7 @@ from tb_pastnet.core.description import Variable
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
 from tb_pastnet.serve.store import notes
+from tb_pastnet.serve.store.movement import measured_in
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.overlap_reader import Layers, Reader
 from tb_pastnet.serve.store.overlap_sets import Sets
@@ -23,7 +24,6 @@ from tb_pastnet.serve.store.store import UNKEPT
 NEEDS = Needs((NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE))
 """The statistics that tell which channels are pruned or frozen."""
 
-_KERNEL = "kernel"
 _OBJECT_BYTES = 1024
 _SLAB = 1 << 18
 
@@ -89,6 +89,7 @@ def make_channel_sets(series: Series, variable: Variable) -> ChannelSets:
     """
     _, records, channels = series.codes.shape
     both = np.empty((records, 2, channels), bool)
+    measured = measured_in(series, variable)
     # In slabs of channels: what is computed in between stays small.
     wide = max(_SLAB // max(records, 1), 1)
     for at in range(0, channels, wide):
@@ -97,7 +98,7 @@ def make_channel_sets(series: Series, variable: Variable) -> ChannelSets:
             series.codes[:, :, some],
             series.steps,
             series.past_steps,
-            measured=variable.role == _KERNEL,
+            measured=measured,
             audited=True,
         )
         both[:, 0, some] = state != states.PRUNED

@@ -6,6 +6,9 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tb_pastnet.core import states
 from tb_pastnet.core.description import Variable
 from tb_pastnet.core.overhead import Overhead
@@ -57,6 +60,7 @@ def _run(run: Run, network: int) -> dict[str, Any]:
         "first_step": int(steps[0]) if len(steps) else None,
         "last_step": int(steps[-1]) if len(steps) else None,
         "records": len(steps),
+        "steps": stretches(steps),
         "closed": bool(run.lineages) and run.lineages[-1].timeline.closed,
         "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
         "lineages": [_lineage(one) for one in run.lineages],
@@ -70,6 +74,34 @@ def _run(run: Run, network: int) -> dict[str, Any]:
         "source": run.source,
         "probe": run.probed,
     }
+
+
+def stretches(steps: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Steps as stretches of equal strides: few numbers tell all of them.
+
+    Args:
+        steps: int64 (records,), increasing.
+
+    Returns:
+        First step, stride and count of each stretch, in order.
+
+    Example:
+        >>> stretches(np.array([0, 10, 20, 25, 30]))
+        [[0, 10, 3], [25, 5, 2]]
+    """
+    parts: list[list[int]] = []
+    for step in steps.tolist():
+        if parts and (parts[-1][2] == 1 or step - _last(parts[-1]) == parts[-1][1]):
+            first, _, count = parts[-1]
+            parts[-1] = [first, step - _last(parts[-1]), count + 1]
+        else:
+            parts.append([step, 1, 1])
+    return parts
+
+
+def _last(stretch: list[int]) -> int:
+    first, stride, count = stretch
+    return first + stride * (count - 1)
 
 
 def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:

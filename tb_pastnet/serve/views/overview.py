@@ -1,113 +1,160 @@
-"""All layers of a run on one time axis, in as many columns as the picture has."""
+"""All layers of a run in as many columns as its picture has pixels: to be drawn, not to be read.
+
+A column of several records is their mean, as a picture that is made smaller is. What is rare stays:
+a reactivated channel keeps a part, marks stand where any record bears them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states
+from tb_pastnet.core import pooling, states
 from tb_pastnet.serve.http import container
-from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.runs import Run
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.threads import in_threads
-from tb_pastnet.serve.views import csv_export
-from tb_pastnet.serve.views.digest import Digest, Part, digest_of
-from tb_pastnet.serve.views.rows import Row, stack, total
-
-_COUNTS = ("counts", "violated", "nonfinite", "pruned")
+from tb_pastnet.serve.views.figures import Figures, Part
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+WHOLE = 255
+"""Parts that the shares of a column add up to."""
 
-@dataclass(frozen=True, eq=False)
-class Overview:
-    """What the Network view shows of a run.
-
-    Attributes:
-        run: the run.
-        threshold: relative delta under which a channel is quiet.
-        digest: what is known of it.
-        rows: one for each layer of the run, in its order.
-    """
-
-    run: Run
-    threshold: float
-    digest: Digest
-    rows: tuple[Row, ...]
-
-    def container(self) -> bytes:
-        """The answer of the route."""
-        header = {
-            "schema": SCHEMA,
-            "run": self.run.name,
-            "threshold": self.threshold,
-            "patience": states.PATIENCE,
-            "past": self.run.past,
-            "layers": [layer.id for layer in self.run.layers],
-            "prunable": [one.prunable for one in self.digest.pruned],
-            "violated_channels": self.digest.violated_channels,
-            "accounts": [asdict(account) for account in self.digest.accounts],
-            "notes": notes.listed(self.digest.notes),
-        }
-        axis = self.run.axis
-        rates = _looked_up(axis.steps, axis.learning_rates, self.digest.steps)
-        sections: dict[str, npt.NDArray[Any]] = {
-            "first_steps": self.digest.first_steps.astype(np.float64),
-            "steps": self.digest.steps.astype(np.float64),
-            "wall_times": _looked_up(axis.steps, axis.wall_times, self.digest.steps),
-            "learning_rates": rates.astype(np.float32),
-        }
-        layers = {**stack(self.rows, len(self.digest.steps)), "pruned": self._pruned()}
-        sections |= layers | {f"total_{name}": sums for name, sums in total(layers).items()}
-        for name in sections:
-            if name.endswith(_COUNTS):
-                sections[name] = container.smallest(sections[name])
-        return container.pack(header, sections)
-
-    def _pruned(self) -> Floats:
-        counts = [one.counts for one in self.digest.pruned]
-        return np.array(counts, np.float64).reshape(len(counts), len(self.digest.steps))
-
-    def table(self) -> str:
-        """The same as CSV."""
-        layers = [
-            csv_export.LayerLines(layer.id, self.run.variables[layer.main].channels, row, pruned)
-            for layer, row, pruned in zip(
-                self.run.layers, self.rows, self.digest.pruned, strict=True
-            )
-        ]
-        return csv_export.table(
-            csv_export.OVERVIEW, csv_export.overview_rows(self.digest.steps, layers)
-        )
+VIOLATED, NONFINITE = 1, 2
+"""Marks of a column."""
 
 
-def make_overview(store: Store, caller: Caller, run: Run, threshold: float, part: Part) -> Overview:
-    """Reads all layers of a run and pools them.
+def overview_container(figures: Figures, most: int, part: Part) -> bytes:
+    """The answer of the route.
 
     Args:
-        store: the records.
-        caller: on whose behalf.
-        run: from the catalog.
-        threshold: relative delta under which a channel is quiet.
-        part: which steps, in how many columns.
+        figures: of all records.
+        most: columns at most.
+        part: which steps.
     """
-    digest = digest_of(store, caller, run, part)
-    rows = in_threads(lambda tally: tally.row(threshold), digest.tallies)
-    return Overview(run, threshold, digest, tuple(rows))
+    digest = figures.digest
+    sparse = bool(np.nan_to_num(figures.pruned).any())
+    header = {
+        **figures.header(),
+        "violated_channels": digest.violated_channels,
+        "sparse": sparse,
+        "accounts": [asdict(account) for account in digest.accounts],
+        "notes": notes.listed(digest.notes),
+    }
+    some = figures.among(part.of(figures.steps))
+    starts = pooling.columns(some.steps, most)
+    ends = np.append(starts[1:], len(some.steps))[: len(starts)] - 1
+    times, rates = some.axis()
+    layers = _drawn(some, starts, sparse)
+    sections: dict[str, npt.NDArray[Any]] = {
+        "first_steps": some.steps[starts].astype(np.float64),
+        "steps": some.steps[ends].astype(np.float64),
+        "wall_times": times[ends],
+        "learning_rates": rates[ends],
+        **layers,
+    }
+    return container.pack(header, sections)
 
 
-def _looked_up(known: Integers, values: Floats, steps: Integers) -> Floats:
-    """The values at some steps, NaN where the axis doesn't know them."""
-    found = np.full(len(steps), np.nan)
-    if len(known):
-        at = np.minimum(np.searchsorted(known, steps), len(known) - 1)
-        hit = known[at] == steps
-        found[hit] = values[at[hit]]
-    return found
+def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.NDArray[Any]]:
+    """The columns of each layer, and with a prefix those of all layers together."""
+    shape = (len(figures.rows), len(figures.steps))
+    counts = np.array([row.counts for row in figures.rows], np.float64)
+    counts = counts.reshape(*shape, len(states.NAMES))
+    violated, nonfinite, mean = (
+        np.array([getattr(row, name) for row in figures.rows], np.float64).reshape(shape)
+        for name in ("violated", "nonfinite", "mean_delta")
+    )
+    prunable = np.array(figures.prunable, np.float64)
+    layers = pool(counts, violated, nonfinite, mean, starts)
+    moving = counts[..., states.MOVING]
+    sums = pool(
+        counts.sum(axis=0, keepdims=True),
+        violated.sum(axis=0, keepdims=True),
+        nonfinite.sum(axis=0, keepdims=True),
+        _weighted(mean, moving)[None],
+        starts,
+    )
+    if sparse:
+        each = np.where(prunable > 0, prunable, np.nan)[:, None]
+        layers["pruned"] = _mean_of(figures.pruned / each, starts)
+        share = figures.pruned.sum(axis=0, keepdims=True) / max(prunable.sum(), 1.0)
+        sums["pruned"] = _mean_of(share, starts)
+    return layers | {f"total_{name}": values[0] for name, values in sums.items()}
+
+
+def pool(
+    counts: Floats, violated: Floats, nonfinite: Floats, mean: Floats, starts: Integers
+) -> dict[str, npt.NDArray[Any]]:
+    """Makes columns of records.
+
+    Args:
+        counts: (rows, records, 6), channels in each state.
+        violated: (rows, records), channels that moved though held.
+        nonfinite: likewise, channels with NaN or infinity.
+        mean: likewise, mean relative delta of the moving ones, NaN where none moves.
+        starts: int64 (columns,), the first record of each column, as from `pooling.columns`.
+
+    Returns:
+        shares: uint8 (rows, columns, 6), the mean of the records that have data, in parts that add
+            up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
+        mean_delta: float32 (rows, columns), weighted by moving channels.
+        marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` where any record has some.
+    """
+    if not len(starts):
+        shape = (len(counts), 0)
+        return {
+            "shares": np.zeros((*shape, len(states.NAMES)), np.uint8),
+            "mean_delta": np.zeros(shape, np.float32),
+            "marks": np.zeros(shape, np.uint8),
+        }
+    known = counts[..., states.NO_DATA] < counts.sum(axis=2)
+    sums = np.add.reduceat(np.where(known[..., None], counts, 0), starts, axis=1)
+    empty = ~np.logical_or.reduceat(known, starts, axis=1)
+    sums[empty, states.NO_DATA] = 1
+    marks = np.logical_or.reduceat(violated > 0, starts, axis=1) * np.uint8(VIOLATED)
+    marks |= np.logical_or.reduceat(nonfinite > 0, starts, axis=1) * np.uint8(NONFINITE)
+    moving = np.where(np.isnan(mean), 0, counts[..., states.MOVING])
+    moved = np.add.reduceat(moving * np.nan_to_num(mean), starts, axis=1)
+    number = np.add.reduceat(moving, starts, axis=1)
+    with np.errstate(invalid="ignore"):
+        deltas = (moved / number).astype(np.float32)
+    return {"shares": _parts(sums), "mean_delta": deltas, "marks": marks}
+
+
+def _parts(sums: Floats) -> npt.NDArray[np.uint8]:
+    """Sums as whole parts, rounded so that they add up to `WHOLE`."""
+    totals = sums.sum(axis=2, keepdims=True)
+    edges = np.rint(np.cumsum(sums, axis=2) * (WHOLE / np.maximum(totals, 1)))
+    parts = np.diff(edges, axis=2, prepend=0)
+    lost = (sums[..., states.REACTIVATED] > 0) & (parts[..., states.REACTIVATED] == 0)
+    if lost.any():
+        largest = parts[lost].argmax(axis=1)
+        rows = parts[lost]
+        rows[np.arange(len(rows)), largest] -= 1
+        rows[:, states.REACTIVATED] = 1
+        parts[lost] = rows
+    whole: npt.NDArray[np.uint8] = parts.astype(np.uint8)
+    return whole
+
+
+def _weighted(values: Floats, weights: Floats) -> Floats:
+    """The mean over rows of what isn't NaN, by weights; NaN where these are all 0."""
+    weights = np.where(np.isnan(values), 0, weights)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = (np.nan_to_num(values) * weights).sum(axis=0) / weights.sum(axis=0)
+    return mean
+
+
+def _mean_of(values: Floats, starts: Integers) -> npt.NDArray[np.float32]:
+    """The mean of each column's records that are known, NaN where none is."""
+    if not len(starts):
+        return np.zeros((len(values), 0), np.float32)
+    known = ~np.isnan(values)
+    sums = np.add.reduceat(np.nan_to_num(values), starts, axis=1)
+    with np.errstate(invalid="ignore"):
+        mean = sums / np.add.reduceat(known.astype(np.float64), starts, axis=1)
+    return mean.astype(np.float32)
