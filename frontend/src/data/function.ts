@@ -21,8 +21,8 @@ export interface FunctionSeries {
 export const CHANGE_TITLES: Record<Change, string> = {
   relative: "Relative",
   cosine: "1 − cosine",
-  divergence: "Divergence",
-  decisions: "Decisions",
+  divergence: "KL divergence",
+  decisions: "Changed predictions",
 };
 
 /** What the axis holds, between the outputs y of now and y′ of the past. */
@@ -30,7 +30,7 @@ export const CHANGE_HINTS: Record<Change, string> = {
   relative: "‖y − y′‖ / ‖y′‖",
   cosine: "1 − cosine of y and y′",
   divergence: "KL(p′ ‖ p) in nats, mean of the samples",
-  decisions: "samples that are decided otherwise",
+  decisions: "samples whose predicted class changed",
 };
 
 /** A layer and an output may have one name. */

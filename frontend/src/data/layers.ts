@@ -54,11 +54,30 @@ interface Node {
 
 const isNode = (child: Node | LayerInfo): child is Node => "children" in child;
 
+/** "block_1" of block_1_expand: many networks number their blocks in names instead of nesting them. */
+const stem = ({ name }: LayerInfo): string => /^(.*?_?\d+)[_.-]./.exec(name)?.[1] ?? "";
+
+const prefixOf = (layer: LayerInfo): string => (stem(layer) === "" ? "" : `${layer.group}/${stem(layer)}`);
+
+/** Those prefixes that several layers have. */
+function sharedPrefixes(layers: readonly LayerInfo[]): ReadonlySet<string> {
+  const counts = new Map<string, number>();
+  for (const layer of layers) counts.set(prefixOf(layer), (counts.get(prefixOf(layer)) ?? 0) + 1);
+  counts.delete("");
+  return new Set([...counts].filter(([, count]) => count > 1).map(([prefix]) => prefix));
+}
+
 function build(layers: readonly LayerInfo[]): Node {
   const root: Node = { id: "", name: "", children: [] };
+  const shared = sharedPrefixes(layers);
   for (const layer of layers) {
     let node = root;
-    for (const part of layer.group === "" ? [] : layer.group.split("/")) {
+    const prefix = shared.has(prefixOf(layer)) ? [layer.group, stem(layer)] : [layer.group];
+    for (const part of prefix
+      .filter((group) => group !== "")
+      .join("/")
+      .split("/")
+      .filter(Boolean)) {
       const id = node.id === "" ? part : `${node.id}/${part}`;
       let next = node.children.find((child): child is Node => isNode(child) && child.id === id);
       if (!next) {

@@ -16,6 +16,28 @@ export function livenessOf(run: RunInfo, now: number): "live" | "silent" | "ende
   return run.source === "sink" ? "silent" : "ended";
 }
 
+/** "3 min 20 s", in the two largest units. */
+export function durationText(seconds: number): string {
+  const units: [number, string][] = [
+    [86_400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
+  const largest = Math.max(
+    0,
+    units.findIndex(([size]) => seconds >= size),
+  );
+  if (seconds < 1) return `${seconds.toFixed(1)} s`;
+  let rest = Math.round(seconds);
+  const parts = units.slice(largest, largest + 2).map(([size, unit]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return `${count} ${unit}`;
+  });
+  return parts.filter((part, i) => i === 0 || !part.startsWith("0 ")).join(" ");
+}
+
 /** "3 hours", the largest whole unit. */
 export function agoText(seconds: number): string {
   const units: [number, string][] = [

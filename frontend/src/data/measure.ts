@@ -50,13 +50,13 @@ export function timesText(decades: number): string {
   return times === "1" ? "the same" : `${decades > 0 ? "×" : "÷"}${times}`;
 }
 
-/** "+12.3 points", "−0.4 points", "the same" */
+/** "+12.3 pp", "−0.4 pp", "the same" */
 export function differenceText(difference: number, which: Measure): string {
   if (which === "delta") return timesText(difference);
   if (Number.isNaN(difference)) return "–";
   const points = 100 * Math.abs(difference);
   if (points === 0) return "the same";
-  return `${difference > 0 ? "+" : "−"}${points < 0.1 ? "<0.1" : points.toFixed(1)} points`;
+  return `${difference > 0 ? "+" : "−"}${points < 0.1 ? "<0.1" : points.toFixed(1)} pp`;
 }
 
 /** Ends, quarters and middle of the diverging scale, as texts. */

@@ -61,7 +61,7 @@ export const setText = (unit: Unit, mask: MaskKind): string =>
 
 /** Why two runs can't be compared. */
 export const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {
-  origin: "other initial weights",
+  origin: "different initialization",
   layers: "no layer in common",
   unknown: "masks not known",
   "no record": "no record at this step",
@@ -83,7 +83,7 @@ export function pairTexts(pair: OverlapPair, runs: readonly OverlapRun[], unit: 
   const texts = [`${formatCount(pair.intersection ?? 0)} of ${formatCount(pair.union ?? 0)} ${what} are in both.`];
   const whole = [a, b].filter((run) => run.kept === run.elements);
   const held = mask === "kept" ? "pruned" : "held";
-  if (whole.length === 2) texts.push(`Nothing is ${held} in either: they overlap by all there is.`);
+  if (whole.length === 2) texts.push(`Nothing is ${held} in either: so the overlap is 1.00.`);
   else if (whole.length === 1) {
     const [full, part] = whole[0] === a ? [a, b] : [b, a];
     texts.push(`Nothing is ${held} in ${full.name}: the overlap is just the share that is left in ${part.name}.`);

@@ -58,7 +58,7 @@ export function sortViolations(list: readonly Violation[], by: Column, descendin
 /** So many causes are named in the summary. */
 const NAMED = 3;
 
-/** "64 channels of 2 layers moved although held, first at step 130. Likely causes: 60 × weight decay, 4 × unknown." */
+/** "64 channels of 2 layers changed while frozen or pruned, first at step 130. Likely causes: 60 × weight decay, 4 × unknown." */
 export function summaryText(list: readonly Violation[]): string {
   const channels = new Set(list.map((entry) => `${entry.variable} ${entry.channel}`)).size;
   const layers = new Set(list.map((entry) => entry.layer)).size;
@@ -72,7 +72,7 @@ export function summaryText(list: readonly Violation[]): string {
   );
   if (others > 0) words.push(`${formatCount(others)} × others`);
   return (
-    `${plural(channels, "channel")} of ${plural(layers, "layer")} moved although held, first at step ${formatCount(first)}. ` +
+    `${plural(channels, "channel")} of ${plural(layers, "layer")} changed while frozen or pruned, first at step ${formatCount(first)}. ` +
     `Likely ${ranked.length > 1 ? "causes" : "cause"}: ${words.join(", ")}.`
   );
 }

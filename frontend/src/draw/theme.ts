@@ -61,6 +61,22 @@ export const DARK: Theme = {
   dot: "#6b6e72",
 };
 
+/** The custom properties that style sheets take colours of the pictures from. */
+export const variablesOf = (theme: Theme): Record<string, string> => ({
+  moving: theme.states[MOVING],
+  reactivated: theme.states[REACTIVATED],
+  settled: theme.states[SETTLED],
+  frozen: theme.states[FROZEN],
+  pruned: theme.states[PRUNED],
+  hatch: theme.hatch,
+  violated: theme.violated,
+  nonfinite: theme.nonfinite,
+  movement: `linear-gradient(90deg, ${theme.movement.join(", ")})`,
+  panel: theme.panel,
+  text: theme.text,
+  muted: theme.muted,
+});
+
 /** A run's colour, as TensorBoard's Time Series takes it from the index of the run. */
 export function runColor(index: number, dark: boolean): string {
   const colors = ["#425066", "#12b5cb", "#e52592", "#f9ab00", "#9334e6", "#7cb342", "#e8710a"];

@@ -13,7 +13,7 @@ export function RunTab({ run, on }: { run: Run; on: boolean }) {
   return (
     <Button class={on ? "under" : ""} pressed={on} title={run.name} onClick={() => update({ run: run.name })}>
       <Marker color={run.color} shape={run.shape} />
-      <RunName text={run.name} />
+      <RunName text={run.short} />
     </Button>
   );
 }

@@ -108,8 +108,8 @@ interface BoxProps extends Omit<RowProps, "height"> {
   band?: RowBand;
 }
 
-/** Out of sight: the box is always there, as all layers are composed anew where one comes or goes. */
-const NOWHERE = { "--from": "-9px", "--to": "-8px" };
+/** The box is always there, as all layers are composed anew where one comes or goes. */
+const NOWHERE = { "--from": "0px", "--to": "0px", opacity: 0 };
 
 /** What is dragged over, in a row of pictures that are equally wide. */
 export function ZoomBoxes({ width, pitch, count, left = 0, top = 0, height, band }: BoxProps) {

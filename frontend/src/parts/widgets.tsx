@@ -67,11 +67,11 @@ export function RunName({ text }: { text: string }) {
 }
 
 /** A run's marker and name. */
-export function RunLabel({ run }: { run: { name: string; color: string; shape: number } }) {
+export function RunLabel({ run }: { run: { name: string; short: string; color: string; shape: number } }) {
   return (
     <span class="run-label" title={run.name}>
       <Marker color={run.color} shape={run.shape} />
-      <RunName text={run.name} />
+      <RunName text={run.short} />
     </span>
   );
 }

@@ -32,7 +32,7 @@ export function FilterBox({ id, label, filter, onText }: Props) {
       />
       {filter.valid ? null : (
         <span id={`${id}-error`} class="filter-error" role="status">
-          not a valid pattern yet; the last one stays
+          Invalid pattern; the last valid one applies
         </span>
       )}
     </div>

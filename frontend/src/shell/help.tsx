@@ -5,15 +5,15 @@ import { Button, Icon } from "../parts/widgets";
 import { helpOpen } from "../state/store";
 
 const KEYS: [string[], string][] = [
-  [["←", "→"], "step back, step on"],
+  [["←", "→"], "previous record, next record"],
   [["Shift ←", "Shift →"], "ten records"],
   [["Home"], "first record"],
-  [["End"], "the end, which the cursor then follows"],
+  [["End"], "jump to latest and follow"],
   [["J", "K"], "layer below, layer above"],
   [["[", "]"], "previous run, next run"],
   [["{", "}"], "the other run (Compare view)"],
   [["↑", "↓"], "channel above, channel below (Layer view)"],
-  [["P"], "pin the channel, or take the pin out (Layer view)"],
+  [["P"], "pin or unpin the channel (Layer view)"],
   [["D"], "difference to the baseline, or values; in Compare the baseline as B"],
   [["Enter"], "open the layer"],
   [["Esc"], "close the list or the channel, then back to the network"],

@@ -10,13 +10,17 @@ import { indexOf, layers, listedRuns, type Run } from "../state/runs";
 const PARTS: [keyof Account, string][] = [
   ["offered", "steps at which a record was due"],
   ["shown", "in these pictures"],
-  ["superseded", "replaced by a restart that went back"],
-  ["thinned", "left out by our rule, to bound the size"],
-  ["dropped", "given up under pressure"],
+  ["superseded", "overwritten after resuming from an earlier step"],
+  ["thinned", "thinned to limit size"],
+  ["dropped", "dropped: disk too slow"],
   ["unreadable", "written but damaged, or of a newer version"],
 ];
 const COSTS: [string, string, (cost: Overhead) => string][] = [
-  ["time", "share of the training that recording took", (cost) => formatShare(cost.seconds, cost.training)],
+  [
+    "recording overhead",
+    "recording overhead as a share of training",
+    (cost) => formatShare(cost.seconds, cost.training),
+  ],
   ["size", "written to disk", (cost) => formatBytes(cost.bytes)],
 ];
 const BAD = new Set<keyof Account>(["dropped", "unreadable"]);
@@ -77,7 +81,7 @@ function messages(): string[] {
     for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
     if (livenessOf(run, Date.now() / 1000) === "silent") {
       lines.push(
-        `${run.name}: no end was recorded. It was killed, or it trains on without a record. Trained again into the same directory, it goes on here.`,
+        `${run.name}: no end was recorded. Killed or no longer recording. Resume into the same directory to continue this run.`,
       );
     }
     if (run.source === "summary") {

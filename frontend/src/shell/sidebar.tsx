@@ -8,14 +8,14 @@ import { agoText, livenessOf } from "../data/live";
 import type { Figures } from "../data/record";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { movementColor } from "../draw/theme";
-import { Icon, Marker, RunName } from "../parts/widgets";
+import { Marker, RunName } from "../parts/widgets";
 import { stepsText } from "../parts/words";
 import { cellsOf } from "../state/answers";
 import { figuresAt } from "../state/at";
 import { differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
 import { begin, finish } from "../state/idle";
-import { toggleRun } from "../state/navigate";
+import { showOnly, toggleRun } from "../state/navigate";
 import {
   activeLayer,
   draftThreshold,
@@ -24,6 +24,7 @@ import {
   patience,
   type Run,
   runs,
+  shownRuns,
   threshold,
   totalLayers,
 } from "../state/runs";
@@ -46,7 +47,7 @@ function RunDetail({ run }: { run: Run }) {
       </span>
     );
   }
-  const silent = liveness === "silent" ? `silent for ${agoText(now() - run.wall_time![1])}` : "";
+  const silent = liveness === "silent" ? `no data for ${agoText(now() - run.wall_time![1])}` : "";
   return (
     <span class="sub">
       {last} · {silent || plural(run.records, "record")}
@@ -54,19 +55,57 @@ function RunDetail({ run }: { run: Run }) {
   );
 }
 
-function RunItem({ run }: { run: Run }) {
+function RunItem({ run, compact }: { run: Run; compact: boolean }) {
+  const alone = shownRuns.value.length === 1 && run.shown;
   return (
-    <li class="run">
+    <li class={compact ? "run compact" : "run"}>
       <label title={run.name}>
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
           <RunName text={run.name} />
-          <RunDetail run={run} />
+          {compact ? null : <RunDetail run={run} />}
         </span>
       </label>
+      {alone || runs.value.length < 2 ? null : (
+        <button type="button" class="tag" aria-label={`Only ${run.name}`} onClick={() => showOnly([run.name])}>
+          only
+        </button>
+      )}
       <BaselineTag run={run} />
       <Marker color={run.color} shape={run.shape} size={13} />
     </li>
+  );
+}
+
+/** More runs than these are listed in a line each. */
+const ROOMY = 8;
+
+function RunList() {
+  const listed = listedRuns.value;
+  const names = listed.map(({ name }) => name);
+  return (
+    <>
+      {runs.value.length > 1 ? (
+        <div class="runs-head sub">
+          {formatCount(shownRuns.value.length)} of {plural(runs.value.length, "run")}
+          <span class="spring" />
+          <button type="button" class="plain linked" onClick={() => showOnly(names)}>
+            All
+          </button>
+          <button type="button" class="plain linked" onClick={() => showOnly([])}>
+            None
+          </button>
+        </div>
+      ) : null}
+      <ul class="runs" aria-label="Runs">
+        {listed.map((run) => (
+          <RunItem key={run.name} run={run} compact={listed.length > ROOMY} />
+        ))}
+      </ul>
+      {listed.length === 0 ? (
+        <p class="side-block sub">No run matches; {formatCount(runs.value.length)} are hidden by the filter.</p>
+      ) : null}
+    </>
   );
 }
 
@@ -81,15 +120,17 @@ function Legend() {
   const run = pointedRun.value ?? focusedRun.value;
   const figures = run && legendFigures(run, numberSteps[0].value);
   return (
-    <section class="side-block" aria-label="Channel states">
-      <h2>
-        Channel state{" "}
-        {run ? (
-          <span class="sub">
-            <bdi>{run.name}</bdi>, {figures ? stepsText(figures) : "no record yet"}
-          </span>
-        ) : null}
-      </h2>
+    <details class="side-block" aria-label="Channel states" open>
+      <summary>
+        <h2>
+          Channel state{" "}
+          {run ? (
+            <span class="sub">
+              <bdi>{run.short}</bdi>, {figures ? stepsText(figures) : "no record yet"}
+            </span>
+          ) : null}
+        </h2>
+      </summary>
       <ul class="legend">
         {LEGEND.map((state) => (
           <li key={state}>
@@ -103,26 +144,26 @@ function Legend() {
         ))}
         {figures && figures.violated > 0 ? (
           <li class="warn">
-            <Icon name="warning" size={20} />
+            <i class="swatch fill-violated" />
             <span class="legend-text">
               Violated
-              <span class="sub">held weights moved</span>
+              <span class="sub">held weights changed</span>
             </span>
             <span class="number">{formatShare(figures.violated, figures.total)}</span>
           </li>
         ) : null}
         {figures && figures.nonfinite > 0 ? (
           <li>
-            <i class="swatch" />
+            <i class="swatch fill-nonfinite" />
             <span class="legend-text">
-              Not finite
+              Non-finite
               <span class="sub">channels with NaN or infinity</span>
             </span>
             <span class="number">{formatShare(figures.nonfinite, figures.total)}</span>
           </li>
         ) : null}
       </ul>
-    </section>
+    </details>
   );
 }
 
@@ -138,7 +179,7 @@ function MovementScale() {
   return (
     <section class="side-block" aria-label="Movement scale">
       <h2>
-        Movement Δ <span class="sub">‖w − w_past‖ / ‖w_past‖</span>
+        Relative change per step (Δ) <span class="sub">‖w − w_past‖ / ‖w_past‖</span>
       </h2>
       <div class="gradient" style={{ background: `linear-gradient(to right, ${stops})` }} />
       <div class="gradient-axis" aria-hidden="true">
@@ -180,7 +221,7 @@ function Threshold() {
   return (
     <section class="side-block" aria-label="Threshold">
       <h2>
-        <label for="threshold">Settled when</label>
+        <label for="threshold">Settled below</label>
         <span class="sub">
           Δ &lt; {formatPower(at)} for {patience.value} records
         </span>
@@ -209,14 +250,7 @@ export function Sidebar() {
         id="run-filter"
       />
       <div class="side-scroll">
-        <ul class="runs" aria-label="Runs">
-          {listedRuns.value.map((run) => (
-            <RunItem key={run.name} run={run} />
-          ))}
-        </ul>
-        {listedRuns.value.length === 0 ? (
-          <p class="side-block sub">No run matches; {formatCount(runs.value.length)} are hidden by the filter.</p>
-        ) : null}
+        <RunList />
         <Legend />
         <VersusScale />
         {differs.value && view.value === "network" ? null : <MovementScale />}

@@ -2,6 +2,7 @@
 
 import { deltaAt, figuresAt as layerFiguresAt, recordAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
+import { durationText } from "../data/live";
 import { differenceText, MEASURE_TITLES } from "../data/measure";
 import type { Figures } from "../data/record";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../data/states";
@@ -10,7 +11,7 @@ import { movedTo } from "../parts/moved";
 import { Icon, Marker } from "../parts/widgets";
 import { stepsText } from "../parts/words";
 import { cellsOf } from "../state/answers";
-import { awaited, figuresAt } from "../state/at";
+import { awaited, figuresAt, wallTimeAt } from "../state/at";
 import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
 import { drawnOf } from "../state/detail";
 import { tipped } from "../state/followers";
@@ -97,6 +98,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         {figures ? ` · ${stepsText(figures)} · ${plural(figures.channels, "channel")}` : ""}
       </div>
       <p class="tip-drawn">{drawnText(at.step, run)}</p>
+      <Clock run={run} step={at.step} />
       {base && figures ? (
         <div class="tip-apart">
           {MEASURE_TITLES[measure.value]}{" "}
@@ -110,6 +112,19 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         <p>{!has ? "This run has no such layer." : awaited(run, at.step) ? "…" : "No record yet at this step."}</p>
       )}
     </>
+  );
+}
+
+/** When the record was written: at which time, and how long after the first one. */
+function Clock({ run, step }: { run: Run; step: number }) {
+  const time = wallTimeAt(run, step);
+  const start = run.wall_time?.[0] ?? Number.NaN;
+  if (!(time >= start)) return null;
+  const clock = new Date(1000 * time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return (
+    <p class="sub">
+      {clock}, {durationText(time - start)} after the first record
+    </p>
   );
 }
 

@@ -74,7 +74,7 @@ export function VersusScale() {
         ))}
       </div>
       <p class="sub scale-words">
-        {which === "delta" ? "Moves less, alike, or more" : "Fewer, as many, or more, in points of 100"}
+        {which === "delta" ? "Moves less, alike, or more" : "Difference in percentage points"}
         {layered ? ". A colour of a state: the channel is in it, and not so in the baseline." : "."}
       </p>
     </section>

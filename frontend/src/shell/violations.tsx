@@ -28,8 +28,8 @@ const TITLES: [Column, string, boolean][] = [
   ["layer", "Layer", true],
   ["variable", "Variable", true],
   ["channel", "Channel", false],
-  ["largest", "Moved by up to", false],
-  ["elements", "Weights moved", false],
+  ["largest", "Changed by up to", false],
+  ["elements", "Weights changed", false],
   ["cause", "Likely cause", true],
 ];
 
@@ -129,7 +129,7 @@ function Content({ run }: { run: Run }) {
   if (value.violations.length > 0) return <Table run={run} answer={value} />;
   return (
     <p class="audit-none">
-      <Icon name="check" /> Nothing that was held has moved.
+      <Icon name="check" /> No violations: all frozen and pruned weights stayed put.
     </p>
   );
 }

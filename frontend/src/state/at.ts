@@ -31,6 +31,12 @@ export function unsettledAt(run: Run, layers: readonly string[], step: number): 
   return block && figuresIn(block, layers, step);
 }
 
+/** When the record in force was written, in seconds since 1970; NaN where that isn't known. */
+export function wallTimeAt(run: Run, step: number): number {
+  const block = blockAt(run, step);
+  return block?.wallTimes[lastAtOrBefore(block.steps, step)] ?? Number.NaN;
+}
+
 /** Whether the figures at a step are still to come. */
 export function awaited(run: Run, step: number): boolean {
   const record = lastAtOrBefore(run.recordSteps, step);

@@ -2,7 +2,7 @@
 
 import type { ViewName } from "../data/urlstate";
 import type { Violation } from "../server/types";
-import { activeRun, layerIn, type Run, shownRuns } from "./runs";
+import { activeRun, layerIn, listedRuns, type Run, shownRuns } from "./runs";
 import { closed, drill, focusRow, hover, page, update, view } from "./store";
 
 /** Opens a layer, in a run or in the one that is chosen. */
@@ -65,6 +65,13 @@ export function stepRun(list: readonly { name: string }[], current: string | nul
   const place = list.findIndex((run) => run.name === current);
   const next = list[(Math.max(0, place) + by + list.length) % list.length];
   if (next) update({ run: next.name });
+}
+
+/** Ticks these runs, of those that the filter lists, and no other. */
+export function showOnly(names: readonly string[]): void {
+  const listed = listedRuns.value.map(({ name }) => name);
+  const others = page.peek().hidden.filter((name) => !listed.includes(name));
+  update({ hidden: [...others, ...listed.filter((name) => !names.includes(name))] });
 }
 
 export function toggleRun(name: string): void {

@@ -2,6 +2,7 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { mergeLayers, treeRows } from "../data/layers";
+import { shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
 import { expand, mergeSteps } from "../data/steps";
 import { SHAPES } from "../draw/marker";
@@ -28,6 +29,8 @@ export interface Run extends RunInfo {
   color: string;
   shape: number;
   shown: boolean;
+  /** The part of its name that tells it from the others. */
+  short: string;
   /** The steps of all its records, rising. */
   recordSteps: Float64Array;
 }
@@ -41,6 +44,8 @@ export const draftThreshold = signal<number | null>(null);
 export const threshold = computed(() => page.value.threshold ?? indexValue.value?.threshold ?? 1e-4);
 export const patience = computed(() => indexValue.value?.patience ?? 5);
 
+const shorts = computed(() => shortNames((indexValue.value?.runs ?? []).map(({ name }) => name)));
+
 const expanded = computed(() => (indexValue.value?.runs ?? []).map((run) => expand(run.steps)));
 
 /** All runs, with the colours of TensorBoard's Time Series. */
@@ -49,7 +54,7 @@ export const runs: ReadonlySignal<Run[]> = computed(() => {
   return (indexValue.value?.runs ?? []).map((run, i) => {
     const index = [run.name, ...run.tb_runs].map((name) => hostRuns.value.indexOf(name)).find((at) => at >= 0) ?? i;
     const look = { color: runColor(index, dark.value), shape: i % SHAPES, shown: !hiddenNames.has(run.name) };
-    return { ...run, ...look, recordSteps: expanded.value[i] };
+    return { ...run, ...look, short: shorts.value.get(run.name)!, recordSteps: expanded.value[i] };
   });
 });
 

@@ -1,9 +1,8 @@
 // Colours of the style sheet: readable, and those that the canvases draw with.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "../data/states";
 import { contrast } from "../draw/colour";
-import { DARK, LIGHT } from "../draw/theme";
+import { DARK, LIGHT, variablesOf } from "../draw/theme";
 
 const base = readFileSync(new URL("./base.css", import.meta.url), "utf8");
 
@@ -14,6 +13,7 @@ function variables(dark) {
     const block = base.slice(base.indexOf(selector)).split("}")[0];
     for (const [, name, value] of block.matchAll(/--([\w-]+):\s*(#[0-9a-f]{6})(?:fe)?;/g)) found.set(name, value);
   }
+  for (const [name, value] of Object.entries(variablesOf(dark ? DARK : LIGHT))) found.set(name, value);
   return found;
 }
 
@@ -28,6 +28,10 @@ const PAIRS = [
   ["badge-moving-text", "badge-moving"],
 ];
 
+it("takes no colour of the pictures from anywhere else", () => {
+  for (const name of Object.keys(variablesOf(LIGHT))) expect(base).not.toContain(`--${name}:`);
+});
+
 describe.each([
   ["light", LIGHT],
   ["dark", DARK],
@@ -37,17 +41,5 @@ describe.each([
 
   it.each(PAIRS)("has %s readable on %s", (text, paper) => {
     expect(contrast(of(text), of(paper))).toBeGreaterThanOrEqual(4.5);
-  });
-
-  it("has the colours that the canvases draw with", () => {
-    const names = ["moving", "reactivated", "settled", "frozen", "pruned"].map(of);
-    expect(names).toEqual([MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED].map((state) => theme.states[state]));
-    expect(["hatch", "violated", "panel", "text", "muted"].map(of)).toEqual([
-      theme.hatch,
-      theme.violated,
-      theme.panel,
-      theme.text,
-      theme.muted,
-    ]);
   });
 });

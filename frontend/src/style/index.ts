@@ -1,5 +1,6 @@
 /** All styles, in the order in which they apply. Those of the views that are loaded apart come with them. */
 
+import { DARK, LIGHT, type Theme, variablesOf } from "../draw/theme";
 import audit from "./audit.css";
 import base from "./base.css";
 import floating from "./floating.css";
@@ -7,6 +8,11 @@ import frame from "./frame.css";
 import sidebar from "./sidebar.css";
 import small from "./small.css";
 import tables from "./tables.css";
+
+const colors = (selector: string, theme: Theme): string =>
+  `${selector}{${Object.entries(variablesOf(theme))
+    .map(([name, value]) => `--${name}:${value}`)
+    .join(";")}}`;
 
 function sheetOf(...texts: string[]): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
@@ -18,7 +24,10 @@ const views = sheetOf();
 
 /** Puts the styles on the page, with a place for those of the views. */
 export function adoptStyles(): void {
-  const [before, after] = [sheetOf(base, sidebar, frame, tables), sheetOf(floating, audit, small)];
+  const [before, after] = [
+    sheetOf(colors(":root", LIGHT), colors(":root.dark", DARK), base, sidebar, frame, tables),
+    sheetOf(floating, audit, small),
+  ];
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, before, views, after];
 }
 

@@ -67,8 +67,8 @@ export function Apart({ sides: { pair, cells }, own }: { sides: Sides; own: Over
         <b>Channels can't be matched one to one.</b>
       </p>
       <p>
-        As far as is known, {a.name} and {b.name} didn't begin from the same initial weights: channel 7 of one has
-        nothing to do with channel 7 of the other.
+        {a.name} and {b.name} aren't known to have started from the same weights, so channel 7 of one has nothing to do
+        with channel 7 of the other.
       </p>
       <p>
         Runs share their origin when they begin from the same weights: set the seed before the model is made (

@@ -249,9 +249,9 @@ export function LayersPanel({ pair }: { pair: Pair }) {
   return (
     <div class="laps-part">
       <div class="panel-line">
-        <h1>{comparable ? "By layer and step" : "Share left by layer and step"}</h1>
+        <h1>{comparable ? "By layer and step" : "Weights remaining, by layer and step"}</h1>
         <span class="sub" aria-hidden="true">
-          <Marker color={a.color} shape={a.shape} size={9} /> {comparable ? "∩" : "above,"}{" "}
+          <Marker color={a.color} shape={a.shape} size={9} /> {comparable ? "vs" : "above,"}{" "}
           <Marker color={b.color} shape={b.shape} size={9} /> {comparable ? "/ by chance" : "below"}
         </span>
         <TableButton panel="laps" what="the layers" />

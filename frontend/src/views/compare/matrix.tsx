@@ -20,7 +20,7 @@ const textsOf = (answer: OverlapAnswer, pair: OverlapPair) => pairTexts(pair, an
 
 function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: OverlapPair; on: boolean; size: number }) {
   const style = pair.overlap === null ? undefined : overlapStyle(theme.value, pair.overlap);
-  const names = `${answer.runs[pair.a].name} ∩ ${answer.runs[pair.b].name}`;
+  const names = `${answer.runs[pair.a].name} vs ${answer.runs[pair.b].name}`;
   return (
     <td
       class={`${on ? "on" : ""} ${pair.comparable ? "" : pair.reason === "origin" ? "striped" : "dotted"}`}
@@ -54,7 +54,7 @@ function Row({ run, answer, pair, size }: { run: Run; answer: OverlapAnswer; pai
       <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
         <div>
           <Marker color={run.color} shape={run.shape} size={9} />
-          <RunName text={run.name} />
+          <RunName text={run.short} />
         </div>
       </th>
       {comparedRuns.value.map((one) => {
@@ -82,7 +82,7 @@ function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
     <div ref={ref} class="matrix-place">
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
       <table class="matrix" onClick={choose} onPointerLeave={() => (hover.value = null)}>
-        <caption class="offscreen">Overlap of each pair of runs, small: by chance</caption>
+        <caption class="offscreen">Overlap of each pair of runs, small number: expected by chance</caption>
         <thead>
           <tr>
             <td style={{ width: `${NAMES}px` }} />
@@ -110,7 +110,8 @@ function Key({ answer }: { answer: OverlapAnswer }) {
   const [apart, rest] = [true, false].map((own) => reasons.filter((reason) => (reason === "origin") === own));
   return (
     <div class="matrix-key sub">
-      0 <Gradient stops={theme.value.overlap} /> 1{answer.runs.length <= 6 ? <span>small: by chance</span> : null}
+      0 <Gradient stops={theme.value.overlap} /> 1
+      {answer.runs.length <= 6 ? <span>small number: expected by chance</span> : null}
       {[apart, rest].map((list, i) =>
         list.length > 0 ? (
           <span key={i}>
@@ -144,7 +145,7 @@ function ChosenPair({ answer, pair: [a, b] }: { answer: OverlapAnswer | null; pa
     <div class="pair">
       <div class="pair-runs">
         <Choice label="Run A" run={a} onName={(run) => update({ run, other: run === b.name ? a.name : b.name })} />
-        <span aria-hidden="true">∩</span>
+        <span aria-hidden="true">vs</span>
         <Choice label="Run B" run={b} onName={(other) => update({ run: other === a.name ? b.name : a.name, other })} />
       </div>
       {answer && found ? (

@@ -71,7 +71,7 @@ function Side({ sides, at, ...size }: SideProps & { at: 0 | 1 }) {
       <div class="side-head">
         <Marker color={run.color} shape={run.shape} />
         <b title={run.name}>
-          <RunName text={run.name} />
+          <RunName text={run.short} />
         </b>
         <span class="sub">{cells ? aliveText(cells, numberSteps[1].value) : ""}</span>
       </div>

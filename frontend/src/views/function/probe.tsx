@@ -42,7 +42,7 @@ export function NoProbe() {
       <p>
         {shownRuns.value.length > 0
           ? `Shown runs without a probe: ${names(unprobedRuns.value)}.`
-          : "No run is shown. Tick a run on the left, or change the filter for runs."}
+          : "No runs selected. Tick a run on the left, or change the filter for runs."}
       </p>
     </div>
   );

@@ -39,7 +39,7 @@ function useRuns(layer: string, channel: number): Found[] {
 function stateText({ run, cells }: Found, channel: number): string {
   const record = recordAt(cells, cursor.value);
   const byte = record < 0 ? 0 : cells.state[channel * cells.records + record];
-  return `${run.name}, channel ${channel} at step ${formatCount(cursor.value)}: ${STATE_NAMES[byte & STATE_BITS]}${byte & VIOLATED ? ", moved although held" : ""}`;
+  return `${run.name}, channel ${channel} at step ${formatCount(cursor.value)}: ${STATE_NAMES[byte & STATE_BITS]}${byte & VIOLATED ? ", violated" : ""}`;
 }
 
 export function AcrossRuns({ layer, channel, run }: Props) {
@@ -56,7 +56,7 @@ export function AcrossRuns({ layer, channel, run }: Props) {
           {found.map((entry) => (
             <div key={entry.run.name} class={entry.run.name === run.name ? "own" : ""} title={entry.run.name}>
               <Marker color={entry.run.color} shape={entry.run.shape} size={9} />
-              <RunName text={entry.run.name} />
+              <RunName text={entry.run.short} />
             </div>
           ))}
         </div>

@@ -87,8 +87,8 @@ export function Violations({ cells, rows, height }: Props) {
           type="button"
           class="violation-mark"
           style={{ top: `${mark.y}px` }}
-          aria-label={`Channel ${mark.channel} moved although held, first at step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
-          title={`Channel ${mark.channel} moved although held, first at step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
+          aria-label={`Channel ${mark.channel} violated since step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
+          title={`Channel ${mark.channel} violated since step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
           onClick={() => update({ channel: mark.channel, step: cells.steps[firstViolated[mark.channel]] })}
         >
           <Icon name="warning" size={12} />

@@ -87,11 +87,11 @@ const Step = ({ step }: { step: number }) => (
   </button>
 );
 
-/** "Moved although frozen" where the whole channel is held, else that some held weights moved. */
+/** "Changed while frozen" where the whole channel is held, else that some held weights changed. */
 function titleOf(cells: Cells, channel: number, step: number): string {
   const record = lastAtOrBefore(cells.steps, step);
   const state = record < 0 ? 0 : cells.state[channel * cells.records + record] & STATE_BITS;
-  return state === FROZEN || state === PRUNED ? `Moved although ${STATE_NAMES[state]}` : "Held weights moved";
+  return state === FROZEN || state === PRUNED ? `Changed while ${STATE_NAMES[state]}` : "Held weights changed";
 }
 
 function Entry({ title, entry }: { title: string; entry: Violation }) {
@@ -100,7 +100,7 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
       {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
-      {entry.largest === null ? "to values that aren't finite" : `by up to ${farText(entry)}`}
+      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`}
       {entry.elements === null ? null : (
         <>
           , <span class="together">{elementsText(entry)} held weights</span>

@@ -40,7 +40,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
   const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
   return (
     <dl class="metrics">
-      <Metric title={`Δ to past (−${formatCount(lag)} ${lag === 1 ? "step" : "steps"})`}>
+      <Metric title={lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`}>
         {record < 0 ? "–" : formatNumber(deltaAt(cells, at))}
       </Metric>
       <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
@@ -53,13 +53,13 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
       <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
         {part(answer?.trainable)}
       </Metric>
-      <Metric title="Kept" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
+      <Metric title="Not pruned" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
         {part(answer?.kept)}
       </Metric>
-      <Metric title="Elements changed">{part(answer?.changed)}</Metric>
+      <Metric title="Weights changed">{part(answer?.changed)}</Metric>
       <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
       {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
-        <Metric title="Not finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
+        <Metric title="Non-finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
       ) : null}
     </dl>
   );
@@ -67,7 +67,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
 
 function Changes({ answer }: { answer: ChannelAnswer | null }) {
   if (!answer) return null;
-  if (answer.changes.length === 0) return <p class="sub">No change of state.</p>;
+  if (answer.changes.length === 0) return <p class="sub">No state changes.</p>;
   return (
     <ol class="changes">
       {answer.changes.map((change) => (
@@ -95,7 +95,7 @@ function ChannelTable({ answer }: { answer: ChannelAnswer }) {
     "Changed",
     "Kept",
     "Trainable",
-    "Not finite",
+    "Non-finite",
   ];
   return (
     <DataTable
@@ -129,13 +129,14 @@ function Origins({ run, layer, channel }: { run: Run; layer: string; channel: nu
     <>
       {foreign.length > 0 ? (
         <p class="note">
-          Not from the same initial weights as {run.name}: {names(foreign)}. Their channel {channel} is another one;
-          compare shares per layer instead.
+          Channel {channel} isn't comparable between these runs: {names(foreign)} started from different weights than{" "}
+          {run.name}. Compare shares per layer instead.
         </p>
       ) : null}
       {unknown.length > 0 ? (
         <p class="note">
-          Not known to share {run.name}'s initial weights: {names(unknown)}. Their channel {channel} may be another one.
+          Channel {channel} may not be comparable: it isn't known whether {names(unknown)} started from the same weights
+          as {run.name}.
         </p>
       ) : null}
     </>
@@ -151,12 +152,12 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
     <>
       <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
       {byte & VIOLATED ? (
-        <span class="badge" title="Held weights moved">
+        <span class="badge" title="Held weights changed">
           <Icon name="warning" size={12} />
-          <span class="offscreen">held weights moved</span>
+          <span class="offscreen">held weights changed</span>
         </span>
       ) : null}
-      {byte & NONFINITE ? <span class="state-badge">not finite</span> : null}
+      {byte & NONFINITE ? <span class="state-badge">non-finite</span> : null}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { baseOf, differs, layerDifference, sameOrigin } from "../../state/baseli
 import { stepLayer } from "../../state/navigate";
 import { allRows, drawnRows, orderRun } from "../../state/roworder";
 import { activeLayer, activeRun, layerIn, listedLayers, type Run, shownRuns } from "../../state/runs";
-import { tables, update, variableId } from "../../state/store";
+import { layerId, tables, update, variableId } from "../../state/store";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
 import { LayerTable } from "./table";
@@ -110,7 +110,10 @@ export function LayerView() {
   const found = run && layer ? cellsOf(run.name, layer.id) : null;
   const cells = found?.value ?? null;
   if (!run || !layer || !found) {
-    return <p class="message">No shown run has this layer. Tick a run on the left, or go back to the network (Esc).</p>;
+    const wanted = layerId.value === null ? "this layer" : `layer '${layerId.value}'`;
+    return (
+      <p class="message">No selected run has {wanted}. Tick a run on the left, or go back to the network (Esc).</p>
+    );
   }
   const rows = cells ? drawnRows(allRows(run, layer.id, cells)) : new Uint32Array(0);
   const base = baseOf(run);

@@ -25,7 +25,7 @@ export function PinButton({ channel }: { channel: number }) {
       class="small under"
       pressed={pinned}
       label="Pin the channel (P)"
-      title={pinned ? "Take the pin out (P)" : "Keep it here (P)"}
+      title={pinned ? "Unpin (P)" : "Pin (P)"}
       onClick={() => togglePin(channel)}
     >
       <Icon name="pin" size={16} />
@@ -72,12 +72,7 @@ function PinList({ run, cells, channel }: Props) {
               <span class="sub number">
                 {record < 0 ? "–" : formatNumber(deltaAt(cells, pin * cells.records + record))}
               </span>
-              <button
-                type="button"
-                class="plain"
-                aria-label={`Take the pin of channel ${pin} out`}
-                onClick={() => togglePin(pin)}
-              >
+              <button type="button" class="plain" aria-label={`Unpin channel ${pin}`} onClick={() => togglePin(pin)}>
                 <Icon name="close" size={14} />
               </button>
             </div>

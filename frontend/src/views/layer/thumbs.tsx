@@ -71,7 +71,7 @@ function Thumbnail({ run, layer, overlap, width }: ThumbProps) {
     >
       <span class="thumb-head">
         <Marker color={run.color} shape={run.shape} size={9} />
-        <RunName text={run.name} />
+        <RunName text={run.short} />
         <span class="sub">{overlap?.text ?? <Largest cells={cells} />}</span>
       </span>
       <div class="thumb-plot" style={{ height: `${HEIGHT}px` }}>

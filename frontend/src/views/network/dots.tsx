@@ -68,7 +68,8 @@ export function DotsHead() {
           ))}
       </select>
       <div class="two">
-        {differs.value ? `against ${baselineRun.value?.name}` : "one marker per run"}, step {formatCount(dotStep.value)}
+        {differs.value ? `against ${baselineRun.value?.name}` : "each marker is a run"}, step{" "}
+        {formatCount(dotStep.value)}
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
         {ticks().map(([at, text]) => (

@@ -6,7 +6,7 @@ import type { Figures } from "../../data/record";
 import { LEGEND, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
-import { Icon, Marker, RunName } from "../../parts/widgets";
+import { Icon, Marker } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
 import { awaited, figuresAt } from "../../state/at";
@@ -92,7 +92,7 @@ export function RunHead({ run, width, place }: HeadProps) {
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
         <Marker color={run.color} shape={run.shape} />
-        <RunName text={run.name} />
+        <bdi class="run-head-text">{run.short}</bdi>
         {found ? (
           <button
             type="button"

@@ -38,6 +38,8 @@ import { Outlines } from "./outline";
 import { Strips } from "./strips";
 
 const HEAD_HEIGHT = 98;
+/** Of a name, about. */
+const LETTER = 7;
 /** What the line of pruned weights adds. */
 const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
@@ -124,7 +126,7 @@ function NetworkTable() {
 function Message() {
   const reason =
     shownRuns.value.length === 0
-      ? "No run is shown. Tick a run on the left, or change the filter for runs."
+      ? "No runs selected. Tick a run on the left, or change the filter for runs."
       : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
   return <p class="message">{reason}</p>;
 }
@@ -144,7 +146,9 @@ export function NetworkView() {
   const list = rows.value;
   const column = columnWidth.value;
   const narrow = column - GAP < NARROW;
-  const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
+  // Names that don't fit into a line, beside a marker and perhaps a badge, take two.
+  const tall = shown.some((run) => run.short.length * LETTER + 62 > column);
+  const head = HEAD_HEIGHT + (tall ? 14 : 0) + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
@@ -198,7 +202,7 @@ export function NetworkView() {
             style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
           >
             <div
-              class={`net-head ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
+              class={`net-head ${tall ? "tall" : ""} ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
               style={{
                 height: `${head}px`,
                 gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px`,

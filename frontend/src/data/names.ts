@@ -1,0 +1,30 @@
+/** Names of runs, cut to the part that tells them apart. */
+
+/** A hyphen or a point after a digit belongs to a number, such as 1e-2. */
+const SEPARATOR = /([/_]|(?<![0-9e])-|(?<!\d)\.)/;
+
+/** A name as words and the separators between them, by turns. */
+const partsOf = (name: string): string[] => name.split(SEPARATOR);
+
+/**
+ * Of each name the words that aren't the same in all of them; "…" stands for those left out in between. Names of other
+ * forms lose only what all begin and end with.
+ */
+export function shortNames(names: readonly string[]): Map<string, string> {
+  const all = names.map(partsOf);
+  if (names.length < 2) return new Map(names.map((name) => [name, name]));
+  const most = Math.min(...all.map((parts) => parts.length));
+  const same = (place: (parts: string[]) => string) => all.every((parts) => place(parts) === place(all[0]));
+  let start = 0;
+  while (start + 2 < most && same((parts) => parts[start])) start += 2;
+  let end = 0;
+  while (start + end + 2 < most && same((parts) => parts[parts.length - 1 - end])) end += 2;
+  const aligned = all.every((parts) => parts.length === all[0].length);
+  const short = (parts: string[]): string => {
+    const inner = parts.slice(start, parts.length - end);
+    if (!aligned) return inner.join("");
+    const kept = inner.map((part, i) => (i % 2 === 1 || !same((other) => other[start + i]) ? part : "…"));
+    return kept.join("").replaceAll(/[/_\-.]*…[/_\-.…]*/g, "…");
+  };
+  return new Map(names.map((name, i) => [name, short(all[i]) || name]));
+}
