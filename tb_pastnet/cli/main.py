@@ -14,7 +14,7 @@ from tb_pastnet.errors import PastNetError
 WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well, something was found, the command can't be carried out, Ctrl-C."""
 
-FAILURES = ("violations", "unreadable", "dropped", "nonfinite", "unfinished")
+FAILURES = ("violations", "stalled", "unreadable", "dropped", "nonfinite", "unfinished")
 """What `report --fail-on` knows."""
 
 TABLES = ("runs", "layers", "violations", "function", "channels")
@@ -81,7 +81,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     report = commands.add_parser(
         "report",
-        help="states per layer, violations, sparsity, account, size on disk",
+        help="states per layer, findings, violations, sparsity, account, size on disk",
         description="Says of each run what its layers do at the last record, and what went wrong.",
         epilog=_CODES.format(found="something of --fail-on was found, or there is no run at all"),
     )

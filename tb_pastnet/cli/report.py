@@ -21,11 +21,12 @@ from tb_pastnet.files.folder import find_runs
 from tb_pastnet.log.log import Log
 from tb_pastnet.log.runs import Run
 from tb_pastnet.serve.store.runs import SINK
+from tb_pastnet.serve.views.findings import told as told_finding
 from tb_pastnet.serve.views.index import overhead_of
 
 SCHEMA = 1
 SHOWN = 10
-"""Violations of a run that are shown to people."""
+"""Findings and violations of a run that are shown to people."""
 
 STATES = ("moving", "reactivated", "settled", "frozen", "pruned")
 
@@ -48,7 +49,8 @@ def report(
         error: what of `fail_on` was found is said there.
         runs: names of runs; None: all.
         threshold: the relative delta under which a channel is quiet.
-        fail_on: some of "violations", "unreadable", "dropped", "nonfinite", "unfinished".
+        fail_on: some of "violations", "stalled", "unreadable", "dropped", "nonfinite",
+            "unfinished".
         as_json: all of it, for programs.
 
     Returns:
@@ -117,6 +119,9 @@ def _failures(told: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[st
 
 _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "violations": lambda run: int(run["violated_channels"]),
+    "stalled": lambda run: sum(
+        one["channels"] for one in run["findings"] if one["kind"] == "stalled"
+    ),
     "unreadable": lambda run: int(run["unreadable"]),
     "dropped": lambda run: int(run["account"]["dropped"]),
     "nonfinite": lambda run: sum(layer["nonfinite"] for layer in run["layers"]),
@@ -150,6 +155,7 @@ def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, at) for at in range(len(overview.layers))],
+        "findings": [told_finding(one) for one in run.findings(threshold)],
         "violated_channels": len({(one.variable, one.channel) for one in found}),
         "violations": [asdict(one) | {"largest": _finite(one.largest)} for one in found],
         "notes": dict(run.notes),
@@ -212,6 +218,9 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     if run["layers"]:
         yield ""
         yield from _table(run["layers"], columns)
+    if run["findings"]:
+        yield ""
+        yield from _findings(run["findings"])
     if run["violations"]:
         yield ""
         yield f"{counted(run['violated_channels'], 'channel')} moved although held:"
@@ -220,6 +229,13 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
             yield f"  and {len(run['violations']) - SHOWN:,} more; --json tells all"
     for text, count in run["notes"].items():
         yield f"{printable(text)} ({count:,})"
+
+
+def _findings(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield "findings:"
+    yield from (f"  {printable(one['text'])}" for one in found[:SHOWN])
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN:,} more; --json lists all"
 
 
 def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:

@@ -37,6 +37,9 @@ THRESHOLD = 1e-4
 PATIENCE = 5
 """Records for which a channel has to be quiet or restless, or stays reactivated."""
 
+STALLED = 20
+"""Records for which a channel that is meant to train has to stand still to count as stalled."""
+
 RESTLESS = 53
 """Codes from the threshold to the delta that ends settled at once: ten times, on the grid 9.94."""
 
@@ -159,6 +162,37 @@ def seen(codes: Codes) -> Flags:
     values = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
     held: Flags = np.logical_or.accumulate(values.any(axis=1))
     return held
+
+
+def stalled(codes: Codes, state: States) -> Integers:
+    """Since which record channels that are meant to train stand still, exactly.
+
+    A channel is stalled where in each of the last `STALLED` records no mask held a part of it, it
+    was finite, not pruned, and its delta was exactly zero.
+
+    Args:
+        codes: int16 (8, records, channels), as recorded.
+        state: uint8 (records, channels), of the same.
+
+    Returns:
+        int64 (channels,), the position of the first of these records without a break, -1 for a
+        channel that isn't stalled.
+
+    Example:
+        >>> codes = np.zeros((8, 30, 2), np.int16)  # norms, share kept and share trainable are 1
+        >>> codes[statistics.NONFINITE] = ZERO
+        >>> codes[statistics.DELTA_NORM, 3:, 1] = ZERO
+        >>> stalled(codes, np.full((30, 2), MOVING, np.uint8)).tolist()
+        [-1, 3]
+    """
+    still = codes[statistics.DELTA_NORM] == ZERO
+    still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
+    still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)
+    records = len(still)
+    broken = records - still[::-1].argmin(axis=0) if records else np.zeros(still.shape[1], np.int64)
+    since = np.where(still.all(axis=0), 0, broken)
+    result: Integers = np.where(records - since >= STALLED, since, -1)
+    return result
 
 
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:

@@ -6,6 +6,7 @@ import math
 import os
 from typing import TYPE_CHECKING
 
+from tb_pastnet.core.findings import Finding
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.log.named import Named
 from tb_pastnet.log.reader import CALLER, Reader
@@ -13,6 +14,7 @@ from tb_pastnet.log.runs import Run
 from tb_pastnet.log.source import FileSource
 from tb_pastnet.log.tables import stacked, table
 from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.findings import findings_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -41,10 +43,24 @@ class Log:
         source = FileSource(logdir)
         store = Store(source, CEILING, fresh_for=math.inf)
         catalog = store.catalog(CALLER)
+        self._store, self._catalog = store, catalog
         runs = {name: Run(Reader(store, run)) for name, run in catalog.runs.items()}
         self.runs: Named[Run] = Named(runs, "run", "the log directory")
         unopened = [f"Files that can't be opened: {source.unopened}"] if source.unopened else []
         self.warnings: tuple[str, ...] = (*catalog.warnings, *unopened)
+
+    def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
+        """What there is to know of all runs, what matters most first. Reads all layers.
+
+        Args:
+            threshold: the relative delta under which a channel is quiet.
+
+        Returns:
+            Those of each run, see `Run.findings`, and what runs compared show, such as which one
+            freezes first. Each has a kind, a sentence as `text`, and the step of its record.
+        """
+        runs = list(self._catalog.runs.values())
+        return tuple(findings_of(self._store, CALLER, runs, threshold))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """The overviews of all runs, a row for each run, record and layer.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.findings import Finding
 from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument
@@ -22,6 +23,7 @@ from tb_pastnet.log.reader import CALLER, Reader
 from tb_pastnet.log.violations import Violation
 from tb_pastnet.serve.store import lineages
 from tb_pastnet.serve.views.figures import figures_of
+from tb_pastnet.serve.views.findings import findings_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -156,6 +158,17 @@ class Run:
             )
         figures = figures_of(self._reader.store, CALLER, self._reader.run, threshold)
         return Overview(figures.among(slice(-latest if latest else None, None)))
+
+    def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
+        """What there is to know of the run, what matters most first. Reads all layers.
+
+        Violations, NaN, weights that stand still though meant to train, lost records; layers that
+        are frozen, pruned or settled, and since when. `Log.findings` compares runs, too.
+
+        Args:
+            threshold: as for `overview`.
+        """
+        return tuple(findings_of(self._reader.store, CALLER, [self._reader.run], threshold))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """The overview, a row for each record and layer. See `Overview.to_dataframe`.

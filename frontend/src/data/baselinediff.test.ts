@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ALIKE, differenceCells, distanceLevels, TRAINS } from "./baselinediff";
 import { type Cells, deltaAt } from "./cells";
 import { listed } from "./fixtures";
-import { axisEnd } from "./series";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS, VIOLATED } from "./states";
+import { axisEnd } from "./steps";
 
 function cells(steps: number[], state: number[][], delta: number[][]): Cells {
   const own = Float64Array.from(steps);

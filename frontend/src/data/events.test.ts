@@ -1,20 +1,26 @@
 import { expect, it } from "vitest";
+import type { LayerEvent } from "../server/types";
 import { flagText } from "./events";
 
+const rate = (from: number, to: number) => ({ kind: "learning_rate", from, to }) as const;
+const mask = (kind: "kept" | "trainable", through: number, elements: number) => ({ kind, through, elements });
+const held = (frozen: number, pruned: number) => ({ kind: "trainable", frozen, pruned, channels: 32 }) as const;
+
 it.each([
-  ["learning_rate", "learning rate 0.001 → 0.0005", "lr ÷2"],
-  ["learning_rate", "learning rate 0.00025 → 0.00012", "lr ÷2"],
-  ["learning_rate", "learning rate 1e-05 → 0.001", "lr ×100"],
-  ["learning_rate", "learning rate 0.001 → 0.0007", "lr → 0.0007"],
-  ["learning_rate", "learning rate 0.1 → 0", "lr → 0"],
-  ["learning_rate", "lr ÷10", "lr ÷10"],
-  ["trainable", "32 of 32 channels frozen, 0 pruned", "32 frozen"],
-  ["trainable", "3 of 32 channels frozen, 4 pruned", "3 frozen, 4 pruned"],
-  ["trainable", "0 of 32 channels frozen, 0 pruned", "none held"],
-  ["kept", "kept 1,024 of 4,096 weights", "kept 25.0%"],
-  ["trainable", "trainable 0 of 4,096 weights", "trainable 0%"],
-  ["kept", "kept 1 of 1 weight", "kept 100%"],
-  ["restart", "a text that is much longer than the room", "a text that is much lon…"],
-] as const)("%s '%s' reads '%s'", (kind, text, short) => {
-  expect(flagText({ step: 1, kind, text })).toBe(short);
+  [rate(1e-3, 5e-4), "lr ÷2"],
+  [rate(2.5e-4, 1.2e-4), "lr ÷2"],
+  [rate(1e-5, 1e-3), "lr ×100"],
+  [rate(1e-3, 7e-4), "lr → 0.0007"],
+  [rate(0.1, 1 / 3), "lr → 0.333"],
+  [rate(0.1, 0), "lr → 0"],
+  [held(32, 0), "all frozen"],
+  [held(0, 32), "all pruned"],
+  [held(3, 4), "frozen: 3, pruned: 4"],
+  [held(0, 0), "all released"],
+  [mask("kept", 1024, 4096), "25.0% remaining"],
+  [mask("trainable", 0, 4096), "0% trainable"],
+  [mask("kept", 1, 1), "100% remaining"],
+  [{ kind: "restart" } as const, "resumed"],
+])("%o reads '%s'", (event, short) => {
+  expect(flagText({ step: 1, text: "", ...event } as LayerEvent)).toBe(short);
 });

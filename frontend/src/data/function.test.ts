@@ -88,9 +88,9 @@ describe("values of a place", () => {
     expect(column(few, "decisions", OUTPUT)).toEqual([NONE]);
   });
 
-  it("reads the record in force, up to the last one's width", () => {
-    expect([9, 10, 19.5, 20, 59.9, 60].map((step) => probedAt(three, step))).toEqual([-1, 0, 0, 1, 2, -1]);
-    expect([5, 10, 39, 60].map((step) => changeAt(three, "relative", LAYER, step))).toEqual([NONE, 0, 0.5, NONE]);
+  it("reads the record in force, the last one for good", () => {
+    expect([9, 10, 19.5, 20, 59.9, 60].map((step) => probedAt(three, step))).toEqual([-1, 0, 0, 1, 2, 2]);
+    expect([5, 10, 39, 60].map((step) => changeAt(three, "relative", LAYER, step))).toEqual([NONE, 0, 0.5, INFINITE]);
     expect(changeAt(three, "relative", "layer/none", 10)).toBeNaN();
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Cells, deltaAt } from "./cells";
 import { listed } from "./fixtures";
 import { joinCells } from "./join";
-import { axisEnd } from "./series";
+import { axisEnd } from "./steps";
 
 /** Columns of the given steps: the state of channel c at step s is 10 c + s, as is its delta. */
 function cells(steps: number[], header: Partial<Cells["header"]>, channels = 2): Cells {
@@ -62,7 +62,7 @@ describe("columns that are new", () => {
   });
 
   it("bring news of the same columns", () => {
-    const events = [{ step: 2, kind: "kept" as const, text: "kept 1 of 2 weights" }];
+    const events = [{ step: 2, kind: "kept" as const, through: 1, elements: 2, text: "kept 1 of 2 weights" }];
     const found = joinCells(had, cells([], { before: "d2", digest: "d2", events }));
     expect(found?.header.events).toEqual(events);
     expect(found?.state).toEqual(had.state);

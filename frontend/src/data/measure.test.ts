@@ -1,49 +1,21 @@
 import { expect, it } from "vitest";
-import { differenceOf, differenceText, differenceTicks, measureIn, measureName, placeOfDifference } from "./measure";
-import type { Series } from "./series";
-import { STATES } from "./states";
+import { figured } from "./fixtures";
+import { differenceOf, differenceText, differenceTicks, measureName, measureOf, placeOfDifference } from "./measure";
 
-/** Columns of [no data, moving, reactivated, settled, frozen, pruned]. */
-function series(counts: number[][], meanDelta: number[], violated: number[], pruned: number[] | null): Series {
-  const starts = Float64Array.from(counts, (_, j) => 10 * j);
-  return {
-    starts,
-    ends: starts,
-    end: 10 * counts.length,
-    counts: Float64Array.from(counts.flat()),
-    violated: Float64Array.from(violated),
-    nonfinite: new Float64Array(counts.length),
-    meanDelta: Float64Array.from(meanDelta),
-    channels: 4,
-    pruned: pruned && Float64Array.from(pruned),
-    prunable: pruned ? 40 : 0,
-  };
-}
-
-const two = series(
-  [
-    [0, 3, 0, 1, 0, 0],
-    [2, 1, 0, 0, 0, 1],
-  ],
-  [0.1, 0.5],
-  [1, 2],
-  [0, 10],
-);
-
-it("measures shares of the channels that have data, and pools columns", () => {
-  expect(two.counts).toHaveLength(2 * STATES);
-  expect(measureIn(two, 0, 1, "moving")).toBe(0.75);
-  expect(measureIn(two, 1, 2, "moving")).toBe(0.5);
-  expect(measureIn(two, 0, 2, "moving")).toBeCloseTo(4 / 6);
-  expect(measureIn(two, 0, 2, "violated")).toBe(1);
-  expect(measureIn(two, 0, 2, "sparsity")).toBe(0.25);
-  expect(measureIn(two, 0, 2, "delta")).toBeCloseTo((3 * 0.1 + 0.5) / 4);
+it("measures shares of the channels that have data, and of the weights that can be pruned", () => {
+  // No data, moving, reactivated, settled, frozen, pruned.
+  const one = figured([2, 3, 1, 0, 4, 2], { violated: 1, meanDelta: 0.25, pruned: 10, prunable: 40 });
+  const shares = (["moving", "reactivated", "settled", "frozen", "pruned", "violated"] as const).map((which) =>
+    measureOf(one, which),
+  );
+  expect(shares).toEqual([3, 1, 0, 4, 2, 1].map((count) => count / 10));
+  expect([measureOf(one, "sparsity"), measureOf(one, "delta")]).toEqual([0.25, 0.25]);
 });
 
 it("has no value where nothing is known", () => {
-  const none = series([[4, 0, 0, 0, 0, 0]], [Number.NaN], [0], null);
-  for (const which of ["moving", "violated", "sparsity", "delta"] as const)
-    expect(measureIn(none, 0, 1, which)).toBeNaN();
+  const none = figured([4, 0, 0, 0, 0, 0]);
+  for (const which of ["moving", "violated", "sparsity", "delta"] as const) expect(measureOf(none, which)).toBeNaN();
+  expect(measureOf(figured([0, 1, 0, 0, 0, 0], { pruned: Number.NaN, prunable: 9 }), "sparsity")).toBeNaN();
 });
 
 it("tells differences of shares in points, of deltas in times", () => {
@@ -51,8 +23,8 @@ it("tells differences of shares in points, of deltas in times", () => {
   expect(differenceOf(0.01, 0.1, "delta")).toBeCloseTo(-1);
   expect(differenceOf(0, 0.1, "delta")).toBeNaN();
   expect([0.25, -0.0004, 0, Number.NaN].map((value) => differenceText(value, "moving"))).toEqual([
-    "+25.0 points",
-    "−<0.1 points",
+    "+25.0 pp",
+    "−<0.1 pp",
     "the same",
     "–",
   ]);

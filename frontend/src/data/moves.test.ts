@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { FunctionHeader } from "../server/types";
+import { figured } from "./fixtures";
 import type { FunctionSeries } from "./function";
-import { movesIn, outputIn } from "./moves";
-import type { Overview } from "./overview";
-import type { Series } from "./series";
-import { FROZEN, MOVING, REACTIVATED, SETTLED, STATES } from "./states";
+import { movesAt } from "./moves";
+import type { Figures } from "./record";
+import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATES } from "./states";
 
 const steps = [2, 4, 6, 8, 10];
 const outputs = { a: [0, 0, 0.5, Number.NaN, 0.25], b: [0.1, 0.4, 0.2, Number.NaN, Number.NaN] };
@@ -28,64 +28,51 @@ const series: FunctionSeries = {
   ]),
 };
 
-/** A layer of 10 channels by column: how many are in which state, and their mean. */
-function layer(columns: [Partial<Record<number, number>>, number][]): Series {
-  const counts = new Float64Array(columns.length * STATES);
-  columns.forEach(([states, _], j) => {
-    for (const [state, count] of Object.entries(states)) counts[j * STATES + Number(state)] = count ?? 0;
-  });
-  return { counts, meanDelta: Float64Array.from(columns, ([, mean]) => mean) } as Series;
-}
-
-const overview = {
-  starts: Float64Array.of(2, 6, 10),
-  ends: Float64Array.of(4, 8, 10),
-  series: new Map([
-    [
-      "a",
-      layer([
-        [{ [MOVING]: 10 }, 0.125],
-        [{ [FROZEN]: 6, [SETTLED]: 4 }, Number.NaN],
-        [{ [REACTIVATED]: 1, [FROZEN]: 9 }, Number.NaN],
-      ]),
-    ],
-    [
-      "b",
-      layer([
-        [{ [MOVING]: 1, [FROZEN]: 9 }, 0.25],
-        [{ [MOVING]: 4, [FROZEN]: 6 }, 0],
-        [{ 0: 10 }, Number.NaN],
-      ]),
-    ],
-    [
-      "elsewhere",
-      layer([
-        [{}, 1],
-        [{}, 1],
-        [{}, 1],
-      ]),
-    ],
-  ]),
-} as unknown as Overview;
+/** Figures of a layer of 10 channels: how many are in which state, and their mean. */
+const layer = (counts: Partial<Record<number, number>>, meanDelta: number): Figures =>
+  figured(
+    Array.from({ length: STATES }, (_, state) => counts[state] ?? 0),
+    { meanDelta },
+  );
 
 describe("weights against outputs", () => {
-  it("takes the largest output of the steps that a column pools", () => {
-    const by = (row: number) => [0, 1, 2].map((j) => outputIn(series, row, overview.starts[j], overview.ends[j]));
-    expect(by(0)).toEqual([0, 0.5, 0.25]);
-    expect(by(1)).toEqual([Math.fround(0.4), Math.fround(0.2), Number.NaN]);
+  it("is of the probe's record in force, and of the figures at its step", () => {
+    const asked: [string, number][] = [];
+    const some = layer({ [MOVING]: 10 }, 0.125);
+    const found = movesAt(series, ["b", "elsewhere", "a"], 7.9, (name, step) => {
+      asked.push([name, step]);
+      return some;
+    });
+    expect(asked).toEqual([
+      ["b", 6],
+      ["a", 6],
+    ]);
+    expect(found).toEqual([
+      { layer: "b", weights: 0.125, output: Math.fround(0.2), state: MOVING },
+      { layer: "a", weights: 0.125, output: 0.5, state: MOVING },
+    ]);
+    expect(movesAt(series, ["a"], 99, () => some)[0].output).toBe(0.25);
+    expect(movesAt(series, ["a"], 8, () => some)[0].output).toBeNaN();
   });
 
-  it("is still only where no channel moves and some are known to stand", () => {
-    const at = (column: number) => movesIn(overview, series, ["a", "b", "elsewhere", "none"], column);
-    expect(at(0)).toEqual([
-      { layer: "a", weights: 0.125, output: 0, state: MOVING },
-      { layer: "b", weights: 0.25, output: Math.fround(0.4), state: MOVING },
-    ]);
-    expect(at(1)).toEqual([
-      { layer: "a", weights: 0, output: 0.5, state: FROZEN },
-      { layer: "b", weights: 0, output: Math.fround(0.2), state: SETTLED },
-    ]);
-    expect(at(2).map(({ weights }) => weights)).toEqual([Number.NaN, Number.NaN]);
-    expect(at(-1)).toEqual([]);
+  it("is none before the first record of the probe, and of layers whose figures aren't there", () => {
+    expect(movesAt(series, ["a", "b"], 1.9, () => layer({ [MOVING]: 10 }, 1))).toEqual([]);
+    const only = movesAt(series, ["a", "b"], 2, (name) => (name === "a" ? null : layer({ [MOVING]: 10 }, 1)));
+    expect(only.map((move) => move.layer)).toEqual(["b"]);
+  });
+
+  it.each([
+    ["moves by its mean, if few channels do", layer({ [MOVING]: 1, [FROZEN]: 9 }, 0.25), 0.25, MOVING],
+    ["is settled where what is free doesn't change at all", layer({ [MOVING]: 4, [FROZEN]: 6 }, 0), 0, SETTLED],
+    ["isn't known where the mean isn't", layer({ [MOVING]: 4 }, Number.NaN), Number.NaN, MOVING],
+    ["is still as most are: frozen", layer({ [FROZEN]: 6, [SETTLED]: 4 }, Number.NaN), 0, FROZEN],
+    ["is still as most are: pruned", layer({ [PRUNED]: 6, [FROZEN]: 3, [NO_DATA]: 1 }, Number.NaN), 0, PRUNED],
+    ["isn't known while channels begin anew", layer({ [REACTIVATED]: 1, [FROZEN]: 9 }, Number.NaN), Number.NaN, FROZEN],
+  ])("a layer %s", (_, figures, weights, state) => {
+    expect(movesAt(series, ["a"], 2, () => figures)).toEqual([{ layer: "a", weights, output: 0, state }]);
+  });
+
+  it("isn't known of a layer without data", () => {
+    expect(movesAt(series, ["a"], 2, () => layer({ [NO_DATA]: 10 }, Number.NaN))[0].weights).toBeNaN();
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Container } from "../server/container";
 import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
-import { formatOverlap, keptShares, lapAt, numbersText, pairOf, pairTexts, readLaps, setText, toCsv } from "./overlap";
+import { formatOverlap, numbersText, pairOf, pairTexts, readLayerOverlaps, setText, toCsv } from "./overlap";
 
 const run = (name: string, kept: number | null, extra: Partial<OverlapRun> = {}): OverlapRun => ({
   name,
@@ -25,45 +25,34 @@ const pair = (extra: Partial<OverlapPair> = {}): OverlapPair => ({
   ...extra,
 });
 
-describe("overlap by layer and step", () => {
+describe("overlap by layer", () => {
   const header = { layers: ["a", "b"], elements: [10, 40] } as OverlapLayersHeader;
   const container: Container<OverlapLayersHeader> = {
     header,
     sections: new Map<string, Float64Array | Float32Array>([
-      ["first_steps", Float64Array.of(0, 10, 20)],
-      ["steps", Float64Array.of(9, 19, 29)],
-      ["overlap", Float32Array.of(1, 0.5, Number.NaN, 0, 0.25, 0.125)],
-      ["chance", Float32Array.of(1, 0.75, Number.NaN, 0.5, 0.5, 0.5)],
-      ["kept", Float64Array.of(10, 8, 6, 40, 30, 20)],
-      ["other_kept", Float64Array.of(10, 4, Number.NaN, 4, 4, 4)],
-      ["both", Float64Array.of(10, 4, Number.NaN, 0, 4, 4)],
+      ["steps", Float64Array.of(19)],
+      ["overlap", Float32Array.of(Number.NaN, 0.25)],
+      ["chance", Float32Array.of(Number.NaN, 0.5)],
+      ["kept", Float64Array.of(6, 30)],
+      ["other_kept", Float64Array.of(Number.NaN, 4)],
+      ["both", Float64Array.of(Number.NaN, 3)],
     ]),
   };
-  const laps = readLaps(container);
 
-  it("reads a layer at a step", () => {
-    expect(lapAt(laps, "b", 12)).toEqual({
-      overlap: 0.25,
-      chance: 0.5,
-      kept: 30,
-      otherKept: 4,
-      both: 4,
-      elements: 40,
-      firstStep: 10,
-      lastStep: 19,
-    });
-    expect(lapAt(laps, "a", 29)?.overlap).toBeNaN();
-    expect(lapAt(laps, "a", 29)?.kept).toBe(6);
+  it("reads each layer at the step of the answer", () => {
+    const { NaN: NONE } = Number;
+    const found = readLayerOverlaps(container);
+    expect([found.step, found.header]).toEqual([19, header]);
+    expect([...found.layers]).toEqual([
+      ["a", { overlap: NONE, chance: NONE, kept: 6, otherKept: NONE, both: NONE, elements: 10 }],
+      ["b", { overlap: 0.25, chance: 0.5, kept: 30, otherKept: 4, both: 3, elements: 40 }],
+    ]);
   });
 
-  it("has nothing before the first record, after the last one, and of a layer that isn't compared", () => {
-    expect(laps.end).toBe(30);
-    expect([lapAt(laps, "a", -1), lapAt(laps, "a", 30), lapAt(laps, "c", 5)]).toEqual([null, null, null]);
-  });
-
-  it("gives shares of the layer's elements", () => {
-    expect([...keptShares(laps, 1, "kept")]).toEqual([1, 0.75, 0.5]);
-    expect([...keptShares(laps, 0, "otherKept")]).toEqual([1, 0.4, Number.NaN]);
+  it("is refused where a section is missing", () => {
+    const sections = new Map(container.sections);
+    sections.delete("other_kept");
+    expect(() => readLayerOverlaps({ header, sections })).toThrow("section 'other_kept'");
   });
 });
 
@@ -82,18 +71,18 @@ describe("words and numbers of an overlap", () => {
   });
 
   it("names what is counted", () => {
-    expect(setText("weights", "kept")).toBe("kept weights");
-    expect(setText("channels", "kept")).toBe("surviving channels");
+    expect(setText("weights", "kept")).toBe("remaining weights");
+    expect(setText("channels", "kept")).toBe("remaining channels");
     expect(setText("weights", "trainable")).toBe("trainable weights");
   });
 
   it("says what a run without masks makes of the number", () => {
     const texts = (a: number, b: number, extra = {}) =>
       pairTexts(pair(extra), [run("x", a), run("y", b)], "weights", "kept");
-    expect(texts(60, 40)).toEqual(["20 of 80 kept weights are in both."]);
+    expect(texts(60, 40)).toEqual(["20 of 80 remaining weights are in both."]);
     expect(texts(100, 40)[1]).toBe("Nothing is pruned in x: the overlap is just the share that is left in y.");
     expect(texts(40, 100)[1]).toBe("Nothing is pruned in y: the overlap is just the share that is left in x.");
-    expect(texts(100, 100)[1]).toBe("Nothing is pruned in either: they overlap by all there is.");
+    expect(texts(100, 100)[1]).toBe("Nothing is pruned in either: so the overlap is 1.00.");
     expect(texts(0, 0, { intersection: 0, union: 0 })[1]).toBe(
       "Nothing is left in either: two empty sets overlap by 1.",
     );
@@ -104,7 +93,7 @@ describe("words and numbers of an overlap", () => {
     const said = (reason: OverlapPair["reason"], x: OverlapRun, y: OverlapRun) =>
       pairTexts(pair({ comparable: false, reason, overlap: null }), [x, y], "weights", "kept");
     const [x, y] = [run("x", 5), run("y", 6)];
-    expect(said("origin", x, y)).toEqual(["Not comparable: other initial weights."]);
+    expect(said("origin", x, y)).toEqual(["Not comparable: different initialization."]);
     expect(said("layers", x, y)).toEqual(["Not comparable: no layer in common."]);
     expect(said("no record", run("x", null, { step: null }), y)).toEqual([
       "Not comparable: no record at this step (x).",

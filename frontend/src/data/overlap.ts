@@ -55,9 +55,9 @@ export function pairOf(answer: OverlapAnswer, first: string, second: string): Ov
   return answer.pairs.find((pair) => (pair.a === i && pair.b === j) || (pair.a === j && pair.b === i)) ?? null;
 }
 
-/** What is counted: "kept weights". */
+/** What is counted: "remaining weights". */
 export const setText = (unit: Unit, mask: MaskKind): string =>
-  `${mask === "kept" ? (unit === "channels" ? "surviving" : "kept") : "trainable"} ${unit}`;
+  `${mask === "kept" ? "remaining" : "trainable"} ${unit}`;
 
 /** Why two runs can't be compared. */
 export const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {

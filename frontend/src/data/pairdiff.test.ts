@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type Cells, seriesOf } from "./cells";
+import { type Cells, figuresAt } from "./cells";
 import { listed } from "./fixtures";
 import { aliveIn, BOTH, NEITHER, ONLY_A, ONLY_B } from "./pairdiff";
-import { readAt } from "./series";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
 
 /** Cells of one run; `end` is where its last record stops. */
@@ -55,9 +54,10 @@ describe("what is alive in which run", () => {
     expect([...grid.steps]).toEqual([0, 1, 2, 3, 4]);
     expect([...grid.state]).toEqual([NO_DATA, BOTH, ONLY_B, ONLY_B, NO_DATA]);
     expect([grid.records, grid.end]).toEqual([5, 5]);
-    const counts = (step: number) => readAt(seriesOf(grid), step)?.counts;
+    const counts = (step: number) => figuresAt(grid, step)?.counts;
+    expect([counts(1.5)?.[BOTH], counts(2.5)?.[BOTH]]).toEqual([1, 0]);
     expect(counts(2.5)?.[ONLY_B]).toBe(1);
-    expect([counts(-1), counts(5)]).toEqual([undefined, undefined]);
+    expect([counts(-1), counts(5)?.[NO_DATA]]).toEqual([undefined, 1]);
   });
 
   it("knows nothing of channels without data", () => {

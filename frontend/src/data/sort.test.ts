@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Cells, seriesOf, summarise } from "./cells";
+import { type Cells, countsOf, summarise } from "./cells";
 import { listed } from "./fixtures";
 import { orderRows, segmentsOf } from "./sort";
 import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
@@ -59,14 +59,16 @@ it("orders by index, by the first hold and by the final delta, ties by index", (
 });
 
 it("counts states, violations and the mean delta per record", () => {
-  const series = seriesOf(cells("mF", "mm", "ps"));
-  expect(Array.from(series.counts.subarray(0, 6))).toEqual([0, 2, 0, 0, 0, 1]);
-  expect(Array.from(series.violated)).toEqual([0, 1]);
-  expect(series.meanDelta[0]).toBeCloseTo((2 ** -1 + 2 ** (-18 / 16)) / 2);
+  const found = countsOf(cells("mF", "mm", "ps"));
+  expect(Array.from(found.counts)).toEqual([0, 2, 0, 0, 0, 1, /* */ 0, 1, 0, 1, 1, 0]);
+  expect(Array.from(found.violated)).toEqual([0, 1]);
+  // Letters 0 and 2 of "mFmmps" move at the first record, letter 3 at the second.
+  expect(found.meanDelta[0]).toBeCloseTo((2 ** -1 + 2 ** (-18 / 16)) / 2);
+  expect(found.meanDelta[1]).toBeCloseTo(2 ** (-19 / 16));
 });
 
 it("bears no channels and no records", () => {
-  expect(seriesOf(cells()).counts).toHaveLength(0);
+  expect(countsOf(cells()).counts).toHaveLength(0);
   expect(
     summarise({ ...cells("m"), records: 0, state: new Uint8Array(0), delta: new Uint8Array(0) }).lastMoved[0],
   ).toBe(-1);

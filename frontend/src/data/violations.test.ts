@@ -99,7 +99,7 @@ describe("summaryText", () => {
   it("counts a channel once, however often it was violated", () => {
     const twice = [entry({}), entry({ first_step: 1200 })];
     expect(summaryText(twice)).toBe(
-      "1 channel of 1 layer moved although held, first at step 10. Likely cause: momentum left in the optimizer's slots.",
+      "1 channel of 1 layer changed while frozen or pruned, first at step 10. Likely cause: momentum left in the optimizer's slots.",
     );
   });
 
@@ -117,7 +117,7 @@ describe("summaryText", () => {
       entry({ layer: "b", variable: "b/bias", cause: "ema", first_step: 7 }),
     ];
     expect(summaryText(list)).toBe(
-      "3 channels of 2 layers moved although held, first at step 7. Likely causes: 2 × the optimizer's moving average overwrote them, 1 × momentum left in the optimizer's slots.",
+      "3 channels of 2 layers changed while frozen or pruned, first at step 7. Likely causes: 2 × the optimizer's moving average overwrote them, 1 × momentum left in the optimizer's slots.",
     );
   });
 });

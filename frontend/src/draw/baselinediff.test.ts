@@ -2,9 +2,9 @@ import { expect, it } from "vitest";
 import { differenceCells } from "../data/baselinediff";
 import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
-import type { Series } from "../data/series";
 import { FROZEN, MOVING, PRUNED, VIOLATED } from "../data/states";
 import { differenceStyle, drawStripDifference } from "./baselinediff";
+import type { Columns } from "./columns";
 import { drawCells } from "./heatmap";
 import { makeRaster } from "./raster";
 import { divergingPixel, LIGHT, pixelsOf } from "./theme";
@@ -13,19 +13,15 @@ const pixels = pixelsOf(LIGHT);
 /** The power of ten that is 0. */
 const NONE = Number.NEGATIVE_INFINITY;
 
-function series(starts: number[], moving: number[]): Series {
-  const steps = Float64Array.from(starts);
-  const none = new Float64Array(starts.length);
+function columns(starts: number[], moving: number[]): Columns {
   return {
-    starts: steps,
-    ends: steps,
+    starts: Float64Array.from(starts),
     end: starts[starts.length - 1] + 1,
-    counts: Float64Array.from(moving.flatMap((count) => [0, count, 0, 0, 4 - count, 0])),
-    violated: none,
-    nonfinite: none,
-    meanDelta: none,
-    channels: 4,
+    shares: Float64Array.from(moving.flatMap((count) => [0, count, 0, 0, 4 - count, 0])),
+    marks: new Uint8Array(starts.length),
+    meanDelta: new Float64Array(starts.length),
     pruned: null,
+    channels: 4,
     prunable: 0,
   };
 }
@@ -34,14 +30,14 @@ it("colours a strip by the difference at the same steps, dotted where one has no
   const raster = makeRaster(4, 1, 1);
   const box = { x: 0, y: 0, width: 4, height: 1 };
   const scale = { from: 0, to: 4, width: 4 };
-  drawStripDifference(raster, box, series([0, 1, 2], [4, 2, 3]), series([0, 2], [4, 4]), "moving", scale, pixels);
+  drawStripDifference(raster, box, columns([0, 1, 2], [4, 2, 3]), columns([0, 2], [4, 4]), "moving", scale, pixels);
   expect(Array.from(raster.data)).toEqual([
     divergingPixel(pixels, 0),
     divergingPixel(pixels, -Math.SQRT1_2),
     divergingPixel(pixels, -0.5),
     0,
   ]);
-  drawStripDifference(raster, box, series([0], [4]), null, "moving", scale, pixels);
+  drawStripDifference(raster, box, columns([0], [4]), null, "moving", scale, pixels);
   expect(Array.from(raster.data)).toEqual([pixels.dot, 0, 0, 0]);
 });
 

@@ -106,14 +106,15 @@ export function addColumns(parts: readonly Columns[]): Columns {
   const [first] = parts;
   if (parts.length === 1) return first;
   const k = first.starts.length;
+  const prunable = parts.reduce((all, part) => all + part.prunable, 0);
   const sum = {
     ...first,
     shares: new Float64Array(k * STATES),
     marks: new Uint8Array(k),
     meanDelta: new Float64Array(k),
-    pruned: first.pruned && new Float64Array(k),
+    pruned: first.pruned && new Float64Array(k).fill(prunable > 0 ? 0 : Number.NaN),
     channels: parts.reduce((all, part) => all + part.channels, 0),
-    prunable: parts.reduce((all, part) => all + part.prunable, 0),
+    prunable,
   };
   const weights = new Float64Array(k);
   for (const part of parts) {

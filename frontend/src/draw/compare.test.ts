@@ -3,9 +3,11 @@ import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
 import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/pairdiff";
 import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
+import type { Container } from "../server/container";
+import type { OverlapLayersHeader } from "../server/types";
 import { distance, VISIONS } from "./colour";
 import { drawCells } from "./heatmap";
-import { drawValues, overlapStyle } from "./overlap";
+import { drawValues, overlapStyle, readOverlapColumns } from "./overlap";
 import { aliveStyle, bothColor, lineColor } from "./pairdiff";
 import { makeRaster } from "./raster";
 import { blend, DARK, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
@@ -100,5 +102,34 @@ describe("overlap", () => {
     expect([...raster.data]).toEqual([pack("#00574b"), pack(blend(LIGHT.overlap, 128 / 255)), 0, 0]);
     drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, null, columns, scale, pixels);
     expect([...raster.data]).toEqual([pixels.dot, 0, 0, 0]);
+  });
+
+  it("draws a row of an answer: the overlap, or what share of the layer one keeps", () => {
+    const container: Container<OverlapLayersHeader> = {
+      header: { layers: ["a", "b"], elements: [10, 40] } as OverlapLayersHeader,
+      sections: new Map<string, Float64Array | Float32Array>([
+        ["first_steps", Float64Array.of(0, 10)],
+        ["steps", Float64Array.of(9, 19)],
+        ["overlap", Float32Array.of(1, 0, 0.5, 0.25)],
+        ["kept", Float64Array.of(10, 5, 40, 10)],
+        ["other_kept", Float64Array.of(Number.NaN, 1, 20, 0)],
+      ]),
+    };
+    const columns = readOverlapColumns(container);
+    expect(columns.size).toBe(4);
+    const pixels = pixelsOf(LIGHT);
+    // The last column is as far from the axis' end as from the one before: 19 + 1.
+    const drawn = (row: number, which: "overlap" | "kept" | "other_kept") => {
+      const raster = makeRaster(3, 1, 1);
+      columns.draw(raster, { x: 0, y: 0, width: 3, height: 1 }, row, which, { from: 0, to: 30, width: 3 }, pixels);
+      return [...raster.data];
+    };
+    const tint = (value: number) => pack(blend(LIGHT.overlap, Math.round(value * 255) / 255));
+    expect(drawn(0, "overlap")).toEqual([tint(1), tint(0), 0]);
+    expect(drawn(1, "overlap")).toEqual([tint(0.5), tint(0.25), 0]);
+    expect(drawn(0, "kept")).toEqual([tint(1), tint(0.5), 0]);
+    expect(drawn(1, "kept")).toEqual([tint(1), tint(0.25), 0]);
+    expect(drawn(0, "other_kept")).toEqual([pixels.dot, tint(0.1), 0]);
+    expect(drawn(-1, "overlap")).toEqual([pixels.dot, 0, 0]);
   });
 });

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
-import { axisEnd, type Series } from "../data/series";
-import { FROZEN, MOVING, PRUNED, SETTLED, STATES, VIOLATED } from "../data/states";
+import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED, STATES, VIOLATED } from "../data/states";
+import { axisEnd } from "../data/steps";
 import { drawBars } from "./bars";
+import type { Columns } from "./columns";
 import { drawCells } from "./heatmap";
 import { makeRaster, type Raster } from "./raster";
 import { stepCorners } from "./shares";
-import { drawStrip } from "./strip";
+import { drawLayerStrip, drawStrip } from "./strip";
 import { LIGHT, pixelsOf } from "./theme";
 
 const pixels = pixelsOf(LIGHT);
@@ -115,22 +116,28 @@ describe("heatmap", () => {
 });
 
 describe("strip", () => {
-  const series: Series = {
-    starts: Float64Array.of(0, 1),
-    ends: Float64Array.of(0, 1),
-    end: 2,
-    counts: Float64Array.of(0, 1, 0, 0, 1, 0, /* */ 0, 0, 0, 4, 0, 0),
-    violated: Float64Array.of(1, 0),
-    nonfinite: new Float64Array(2),
-    meanDelta: Float64Array.of(1, Number.NaN),
-    channels: 4,
+  /** Columns of parts by state code, a pixel each. */
+  const columnsOf = (shares: number[][], marks: number[], meanDelta: number[]): Columns => ({
+    starts: Float64Array.from(shares, (_, j) => j),
+    end: shares.length,
+    shares: Float64Array.from(shares.flat()),
+    marks: Uint8Array.from(marks),
+    meanDelta: Float64Array.from(meanDelta),
     pruned: null,
+    channels: 4,
     prunable: 0,
+  });
+  const drawn = (columns: Columns | null, width: number, height: number) => {
+    const raster = makeRaster(width, height, 1);
+    drawStrip(raster, whole(raster), columns, { from: 0, to: columns?.end ?? 2, width }, 1e-4, pixels);
+    return raster;
   };
+  const [MOVES, SETTLES, FREEZES] = [MOVING, SETTLED, FROZEN].map((state) =>
+    Array.from({ length: STATES }, (_, other) => Number(other === state)),
+  );
 
   it("stacks shares from the bottom, and marks a violation on top", () => {
-    const raster = makeRaster(2, 10, 1);
-    drawStrip(raster, whole(raster), series, { from: 0, to: 2, width: 2 }, 1e-4, pixels);
+    const raster = drawn(columnsOf([[0, 1, 0, 0, 1, 0], SETTLES], [VIOLATED, 0], [1, Number.NaN]), 2, 10);
     const own = column(raster, 0);
     expect(own.slice(5)).toEqual(Array(5).fill(pixels.movement[255]));
     expect(own.slice(2, 5)).toEqual(Array(3).fill(pixels.states[FROZEN]));
@@ -138,11 +145,71 @@ describe("strip", () => {
     expect(new Set(column(raster, 1))).toEqual(new Set([pixels.states[SETTLED]]));
   });
 
+  it("marks what isn't finite at the bottom, a line that no pooling loses", () => {
+    const marks = [NONFINITE, VIOLATED, 0, 0, 0, NONFINITE | VIOLATED];
+    const raster = drawn(columnsOf(Array(6).fill(FREEZES), marks, Array(6).fill(Number.NaN)), 3, 10);
+    const flat = Array(6).fill(pixels.states[FROZEN]);
+    const [none, violated, nonfinite] = [pixels.states[FROZEN], pixels.violated, pixels.nonfinite].map((pixel) => [
+      pixel,
+      pixel,
+    ]);
+    expect(column(raster, 0)).toEqual([...violated, ...flat, ...nonfinite]);
+    expect(column(raster, 1)).toEqual([...none, ...flat, ...none]);
+    expect(column(raster, 2)).toEqual([...violated, ...flat, ...nonfinite]);
+  });
+
+  it("averages the columns under a pixel, tinted by the mean of what moves there", () => {
+    // Three of four parts move by 1e-4 and one of four by 0.1: at the mean of 0.025075 the tint is.
+    const shares = [
+      [0, 3, 0, 0, 1, 0],
+      [0, 1, 0, 0, 3, 0],
+    ];
+    const own = column(drawn(columnsOf(shares, [0, 0], [1e-4, 0.1]), 1, 8), 0);
+    const level = Math.round((255 * Math.log10(0.025075 / 1e-4)) / 3);
+    expect(own).toEqual([...Array(4).fill(pixels.states[FROZEN]), ...Array(4).fill(pixels.movement[level])]);
+  });
+
+  it("keeps a pixel of what is reactivated, from the tallest of the others", () => {
+    const rare = [0, 300, 1, 0, 699, 0];
+    const own = column(drawn(columnsOf([rare], [0], [1e-9]), 1, 10), 0);
+    expect(own).toEqual([
+      ...Array(6).fill(pixels.states[FROZEN]),
+      pixels.states[REACTIVATED],
+      ...Array(3).fill(pixels.movement[0]),
+    ]);
+    // Where little moves there is more than that of it.
+    const most = column(drawn(columnsOf([[0, 699, 1, 0, 300, 0]], [0], [1e-9]), 1, 10), 0);
+    expect(most).toEqual([
+      ...Array(3).fill(pixels.states[FROZEN]),
+      pixels.states[REACTIVATED],
+      ...Array(6).fill(pixels.movement[0]),
+    ]);
+    expect(column(drawn(columnsOf([MOVES], [0], [1e-9]), 1, 4), 0)).toEqual(Array(4).fill(pixels.movement[0]));
+  });
+
   it("dots what isn't recorded", () => {
-    const raster = makeRaster(8, 8, 1);
-    drawStrip(raster, whole(raster), null, { from: 0, to: 2, width: 8 }, 1e-4, pixels);
+    const raster = drawn(null, 8, 8);
     expect(new Set(raster.data)).toEqual(new Set([0, pixels.dot]));
-    expect(series.counts).toHaveLength(2 * STATES);
+  });
+
+  it("draws a layer by its records", () => {
+    const data = cells(
+      [
+        [MOVING, FROZEN],
+        [SETTLED, FROZEN | VIOLATED],
+      ],
+      [
+        [1, 0],
+        [0, 0],
+      ],
+    );
+    const raster = makeRaster(2, 4, 1);
+    const scale = { from: 0, to: 2, width: 2 };
+    const header = { threshold: 1e-4 } as Cells["header"];
+    drawLayerStrip(raster, whole(raster), { ...data, header }, scale, pixels);
+    const [settled, frozen] = [pixels.states[SETTLED], pixels.states[FROZEN]];
+    expect(column(raster, 0)).toEqual([settled, settled, pixels.movement[255], pixels.movement[255]]);
+    expect(column(raster, 1)).toEqual([pixels.violated, frozen, frozen, frozen]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FROZEN, PRUNED } from "../data/states";
+import { FROZEN, PRUNED, REACTIVATED } from "../data/states";
 import { distance, VISIONS } from "./colour";
 import { DARK, divergingPixel, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme, TOLD_APART } from "./theme";
 
@@ -27,6 +27,19 @@ describe("states are told apart with normal, protan, deutan and tritan sight", (
     for (const vision of VISIONS) {
       for (const state of [FROZEN, PRUNED]) {
         expect(distance(theme.violated, theme.states[state], vision)).toBeGreaterThanOrEqual(17);
+      }
+    }
+  });
+
+  it.each([
+    ["light", LIGHT, 17],
+    ["dark", DARK, 20],
+  ])("what isn't finite stands out from all it can lie on or beside, %s", (_, theme, least) => {
+    const tints = [0, 0.25, 0.5, 0.75, 1].map((place) => movementColor(theme, place));
+    const others = [...tints, ...theme.states.slice(REACTIVATED), theme.violated, theme.panel];
+    for (const vision of VISIONS) {
+      for (const other of others) {
+        expect(distance(theme.nonfinite, other, vision), other).toBeGreaterThanOrEqual(least);
       }
     }
   });

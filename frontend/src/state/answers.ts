@@ -129,13 +129,15 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
   ).value;
 }
 
+const NOTHING_FOUND: FindingsAnswer = { schema: 0, threshold: 0, findings: [] };
+
 /** What there is to say of the shown runs before anybody asks. */
 export function findingsOf(): Resource<FindingsAnswer> {
   const run = shownRuns.value.map(({ name }) => name);
   return resource(
     "findings",
     JSON.stringify([run, threshold.value]),
-    (ask) => fetchFindings({ run, th: threshold.peek() }, ask),
+    async (ask) => (run.length > 0 ? fetchFindings({ run, th: threshold.peek() }, ask) : NOTHING_FOUND),
     (answer) => answer.findings.length * 400,
   ).value;
 }

@@ -21,6 +21,8 @@ COLUMNS = 256
 MOST_STEP = 10**15
 """The largest step that a request may name."""
 FEWEST_RUNS, MOST_RUNS = 2, 32
+MOST_LISTED = 256
+"""Runs whose findings one request may ask for."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,16}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -96,16 +98,18 @@ def run(arguments: Arguments, catalog: Catalog, by: str = "run") -> Run:
     return _named(_needed(arguments, by), catalog)
 
 
-def runs(arguments: Arguments, catalog: Catalog) -> tuple[Run, ...]:
+def runs(
+    arguments: Arguments, catalog: Catalog, least: int = FEWEST_RUNS, most: int = MOST_RUNS
+) -> tuple[Run, ...]:
     """The runs named by `run`, which stands there once for each of them, in that order.
 
     Raises:
         Failure: they are too few or too many, or there is none of that name.
     """
     names = arguments.getlist("run")
-    if not FEWEST_RUNS <= len(names) <= MOST_RUNS:
+    if not least <= len(names) <= most:
         raise bad_request(
-            f"Could not compare runs: expected the parameter 'run' {FEWEST_RUNS} to {MOST_RUNS} "
+            f"Could not compare runs: expected the parameter 'run' {least} to {most} "
             f"times, got it {len(names)} times. Name each run by a parameter of its own."
         )
     return tuple(_named(name, catalog) for name in names)

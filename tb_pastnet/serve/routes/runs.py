@@ -12,6 +12,7 @@ from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
 from tb_pastnet.serve.views.figures import BLOCK, Part, figures_of
+from tb_pastnet.serve.views.findings import findings_of, told
 from tb_pastnet.serve.views.function import function_container
 from tb_pastnet.serve.views.index import index_of
 from tb_pastnet.serve.views.marked import marks_of
@@ -92,6 +93,21 @@ def violations_impl(store: Store, caller: Caller, arguments: Arguments) -> Answe
 
     key = ("violations", caller.experiment, run.name)
     return kept(store, key, run.version, make, small=True)
+
+
+def findings_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:
+    """What there is to know of some runs before anybody asks."""
+    runs = parameters.runs(arguments, store.catalog(caller), 1, parameters.MOST_LISTED)
+    threshold = parameters.threshold(arguments)
+
+    def make() -> tuple[Answer, bool]:
+        found = findings_of(store, caller, runs, threshold)
+        body = {"schema": SCHEMA, "threshold": threshold, "findings": [told(one) for one in found]}
+        digests = (figures_of(store, caller, run, threshold).digest for run in runs)
+        return answer(dumps(body), JSON), not any(notes.WITHHELD in one.notes for one in digests)
+
+    key = ("findings", caller.experiment, tuple(run.name for run in runs), threshold)
+    return kept(store, key, tuple(run.version for run in runs), make, small=True)
 
 
 def function_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:

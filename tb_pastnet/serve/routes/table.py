@@ -10,6 +10,7 @@ from tb_pastnet.serve.routes.export import export_impl
 from tb_pastnet.serve.routes.layers import channel_impl, layer_impl
 from tb_pastnet.serve.routes.overlap import overlap_impl, overlap_layers_impl
 from tb_pastnet.serve.routes.runs import (
+    findings_impl,
     function_impl,
     index_impl,
     overview_impl,
@@ -26,6 +27,7 @@ ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer | Known]] = {
     "/layer": layer_impl,
     "/channel": channel_impl,
     "/violations": violations_impl,
+    "/findings": findings_impl,
     "/function": function_impl,
     "/overlap": overlap_impl,
     "/overlap_layers": overlap_layers_impl,

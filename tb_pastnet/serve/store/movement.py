@@ -159,15 +159,17 @@ def events(series: Series) -> list[Event]:
         series: the records.
 
     Returns:
-        Step, kind ("trainable", "learning_rate" or "restart") and a text of each, in order, the
-        first 256. A learning rate that glides is told once for each factor of 1.5.
+        Step, kind and a text of each, in order, the first 256. Beside these a "learning_rate" has
+        `from` and `to`; "trainable" has how many of all `channels` are `frozen` and `pruned` from
+        then on; a "restart" has no more. A learning rate that glides is told once for each factor
+        of 1.5.
     """
     found = [*_restarts(series), *_rates(series), *_masks(series)]
     return sorted(found, key=lambda event: int(event["step"]))[:MOST_EVENTS]
 
 
-def _event(step: np.int64, kind: str, text: str) -> Event:
-    return {"step": int(step), "kind": kind, "text": text}
+def _event(step: np.int64, kind: str, text: str, **values: float) -> Event:
+    return {"step": int(step), "kind": kind, "text": text, **values}
 
 
 def _restarts(series: Series) -> list[Event]:
@@ -184,7 +186,8 @@ def _rates(series: Series) -> list[Event]:
         if math.isnan(last):
             last = rate
         elif rate <= 0 or last <= 0 or max(rate / last, last / rate) >= _RATE_FACTOR:
-            found.append(_event(step, "learning_rate", f"learning rate {last:.3g} → {rate:.3g}"))
+            text = f"learning rate {last:.3g} → {rate:.3g}"
+            found.append(_event(step, "learning_rate", text, **{"from": last, "to": rate}))
             last = rate
     return found
 
@@ -197,9 +200,11 @@ def _masks(series: Series) -> list[Event]:
     found = []
     for i in at[:MOST_EVENTS]:
         kept, trainable = (dequantize(plane[i]) for plane in planes)
-        pruned, held = int((kept == 0).sum()), int((trainable == 0).sum())
-        text = f"{held - pruned} of {len(kept)} channels frozen, {pruned} pruned"
-        if 0 < trainable.mean() < 1 and held in (0, len(kept)):
+        pruned = int((kept == 0).sum())
+        frozen = int(((trainable == 0) & (kept != 0)).sum())
+        text = f"{frozen} of {len(kept)} channels frozen, {pruned} pruned"
+        if 0 < trainable.mean() < 1 and frozen + pruned in (0, len(kept)):
             text += f", {100 * trainable.mean():.3g} % of weights trainable"
-        found.append(_event(series.steps[i], "trainable", text))
+        counts = {"frozen": frozen, "pruned": pruned, "channels": len(kept)}
+        found.append(_event(series.steps[i], "trainable", text, **counts))
     return found

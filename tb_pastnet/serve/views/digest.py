@@ -36,6 +36,7 @@ class Digest:
         tallies: one for each layer of the run, in its order.
         places: likewise, int64 (records,): the layer's record at each step, -1 for none.
         accounts: likewise, of the variable that the layer is drawn by.
+        stalled: likewise, of that variable.
         pruned: likewise, what is pruned of all its variables.
         violated_channels: of all variables: found by the audit, or else by the records.
         notes: what could not be read of any of them.
@@ -45,6 +46,7 @@ class Digest:
     tallies: tuple[Tally, ...]
     places: tuple[Integers, ...]
     accounts: tuple[Account, ...]
+    stalled: tuple[Stalled, ...]
     pruned: tuple[Pruned, ...]
     violated_channels: int
     notes: Notes
@@ -57,6 +59,18 @@ class Digest:
         return sum(tally.size for tally in self.tallies) + sum(arrays.values()) + counts
 
 
+class Stalled(NamedTuple):
+    """What of a variable is meant to train and stands still.
+
+    Attributes:
+        channels: how many.
+        since: the step since which all of them do, None where there are none.
+    """
+
+    channels: int
+    since: int | None
+
+
 class _Reading(NamedTuple):
     """What is kept of one variable's records."""
 
@@ -64,6 +78,7 @@ class _Reading(NamedTuple):
     tally: Tally
     shares: Shares
     marked: int
+    stalled: Stalled
     account: Account
     notes: Notes
 
@@ -105,6 +120,7 @@ def _make_digest(store: Store, caller: Caller, run: Run) -> Digest:
         tuple(reading.tally for reading in mains),
         tuple(_places(reading.steps, steps) for reading in mains),
         tuple(reading.account for reading in mains),
+        tuple(reading.stalled for reading in mains),
         pruned,
         len(audited) or sum(reading.marked for reading in mains),
         said,
@@ -128,14 +144,14 @@ def _read(
 
     def reading(name: str, records: Series) -> _Reading:
         moves = make_movement(records, run.variables[name], held.commanded(name))
-        return _reading(moves, held.violations.get(name, ()))
+        return _reading(moves, records, held.violations.get(name, ()))
 
     readings = dict(zip(variables, store.each(caller, run, variables, reading, needs), strict=True))
     first = [readings[name].steps for name in variables[:1]]
     return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, readings
 
 
-def _reading(moves: Movement, violations: Sequence[Violation]) -> _Reading:
+def _reading(moves: Movement, series: Series, violations: Sequence[Violation]) -> _Reading:
     told = mark(moves.unsettled, moves.steps, violations)
     marked = ((told & np.uint8(states.VIOLATED)) != 0).any(axis=0)
     return _Reading(
@@ -143,6 +159,13 @@ def _reading(moves: Movement, violations: Sequence[Violation]) -> _Reading:
         make_tally(told, moves.delta),
         Shares(moves.steps, moves.pruned, moves.partial),
         int(np.count_nonzero(marked)),
+        _stalled(series, moves.unsettled),
         moves.account,
         moves.notes,
     )
+
+
+def _stalled(series: Series, state: states.States) -> Stalled:
+    since = states.stalled(series.codes, state)
+    since = since[since >= 0]
+    return Stalled(len(since), int(series.steps[since.max()]) if len(since) else None)

@@ -27,13 +27,16 @@ def merge_events(
         logged: of the log of mask changes.
 
     Returns:
-        Step, kind and text of each, in order, the first 256.
+        Step, kind and text of each, in order, the first 256. Those of the log have how many of all
+        `elements` the mask lets `through`; the others are as from `movement.events`.
     """
     told: list[Event] = [
         {
             "step": one.step,
             "kind": one.mask,
             "text": f"{one.mask} {one.through:,} of {one.elements:,} weights",
+            "through": one.through,
+            "elements": one.elements,
         }
         for one in logged
     ]

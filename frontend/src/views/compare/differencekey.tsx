@@ -15,7 +15,7 @@ import type { Sides } from "./sides";
 /** The classes in words, and how many channels are in each at a step. */
 function classesAt({ pair: [a, b], third }: Sides, step: number): [string, string][] {
   const counts = third && figuresAt(third, step)?.counts;
-  const [alive, gone] = maskKind.value === "kept" ? ["alive", "pruned"] : ["trainable", "held"];
+  const [alive, gone] = maskKind.value === "kept" ? ["remaining", "pruned"] : ["trainable", "held"];
   const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
   return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], counts ? formatCount(counts[kind]) : "–"]);
 }

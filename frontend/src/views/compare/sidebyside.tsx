@@ -28,7 +28,7 @@ import type { Pair, Sides } from "./sides";
 
 const NONE = new Uint32Array(0);
 
-/** "94 of 256 alive" */
+/** "94 of 256 remaining" */
 function aliveText(cells: Cells | null, step: number): string {
   const record = cells ? recordAt(cells, step) : -1;
   if (!cells || record < 0) return "no record yet";
@@ -37,7 +37,7 @@ function aliveText(cells: Cells | null, step: number): string {
   for (let at = record; at < cells.state.length; at += cells.records) {
     if (isAlive(cells.state[at] & STATE_BITS, mask)) alive++;
   }
-  return `${formatCount(alive)} of ${formatCount(cells.channels)} ${mask === "kept" ? "alive" : "trainable"}`;
+  return `${formatCount(alive)} of ${formatCount(cells.channels)} ${mask === "kept" ? "remaining" : "trainable"}`;
 }
 
 /** What a run says of a channel: its state, its delta, and both in words; null without a record. */

@@ -1,0 +1,314 @@
+"""What there is to know of some runs before anybody asks, each a sentence and where to see it.
+
+All steps are those of records. What is said of a layer is said of its newest record; "since" is the
+first record of those up to it at which the same channels, by their number, were in that state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.violation import CAUSES
+
+KINDS = (
+    "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
+    "frozen", "pruned", "settled", "freezes_first", "moves_most",
+)  # fmt: skip
+"""Of findings, those that matter most first."""
+
+_NAMED = 3
+"""Layers that a sentence names before it counts the others."""
+
+
+class LayerFacts(NamedTuple):
+    """What is known of a layer of a run.
+
+    Attributes:
+        id: of the layer.
+        channels: how many there are.
+        steps: int64 (records,), of its records.
+        counts: uint32 (records, 6), channels in each state.
+        nonfinite: uint32 (records,), channels with NaN or infinity.
+        mean_delta: float32 (records,), see `Row`.
+        stalled: channels that are meant to train and stand still, see `states.stalled`.
+        stalled_since: the step since which all of these do, None where there are none.
+    """
+
+    id: str
+    channels: int
+    steps: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.uint32]
+    nonfinite: npt.NDArray[np.uint32]
+    mean_delta: npt.NDArray[np.float32]
+    stalled: int = 0
+    stalled_since: int | None = None
+
+
+class Violated(NamedTuple):
+    """A channel that changed while it was held.
+
+    Attributes:
+        layer: the id of its layer.
+        variable: its own.
+        channel: which one.
+        first_step: of the first record that shows it.
+        cause: a key of `CAUSES`, or one of a later version.
+    """
+
+    layer: str
+    variable: str
+    channel: int
+    first_step: int
+    cause: str
+
+
+class RunFacts(NamedTuple):
+    """What is known of a run.
+
+    Attributes:
+        name: of the run.
+        last_step: of its newest record, None where there is none.
+        layers: in forward order.
+        violated: channels that changed while held.
+        account: what became of its records.
+    """
+
+    name: str
+    last_step: int | None
+    layers: Sequence[LayerFacts]
+    violated: Sequence[Violated] = ()
+    account: Account = Account()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is worth knowing.
+
+    Attributes:
+        kind: one of `KINDS`.
+        run: its name; None where runs are compared.
+        layers: ids of all layers that it is about.
+        step: of the record since which, or at which, it is so; None where that isn't one step.
+        channels: how many it is about, None where it isn't about channels.
+        value: the number that it tells besides, such as the mean relative delta.
+        text: the sentence.
+        view: the view of the tab that shows it: "network" or "layer".
+        shown_run: the run to look at.
+        layer: the layer to look at, None for all.
+        channel: the channel to look at, None for all.
+    """
+
+    kind: str
+    run: str | None
+    layers: tuple[str, ...]
+    step: int | None
+    channels: int | None
+    value: float | None
+    text: str
+    view: str = "network"
+    shown_run: str | None = None
+    layer: str | None = None
+    channel: int | None = None
+
+
+def findings(runs: Sequence[RunFacts]) -> list[Finding]:
+    """Finds what there is to know, what matters most first.
+
+    Args:
+        runs: those that are looked at.
+
+    Returns:
+        By kind in the order of `KINDS`, then by run as given, then by step.
+
+    Example:
+        >>> held = np.array([[0, 0, 0, 0, 4, 0]] * 2, np.uint32)
+        >>> none = np.zeros(2, np.uint32)
+        >>> conv1 = LayerFacts("conv1", 4, np.array([10, 20]), held, none, none * np.float32(0))
+        >>> [one.text for one in findings([RunFacts("a", 20, [conv1])])]
+        ['conv1 frozen since step 10']
+    """
+    found = [one for run in runs for one in _of_run(run)]
+    if len(runs) > 1:
+        found += _compared(runs)
+    ranks = {kind: rank for rank, kind in enumerate(KINDS)}
+    places = {run.name: place for place, run in enumerate(runs)}
+
+    def rank(one: Finding) -> tuple[int, int, float]:
+        place = places.get(one.run or "", -1)
+        return ranks[one.kind], place, math.inf if one.step is None else one.step
+
+    return sorted(found, key=rank)
+
+
+def _of_run(run: RunFacts) -> Iterator[Finding]:
+    recorded = [layer for layer in run.layers if len(layer.steps)]
+    yield from _violations(run)
+    yield from _lost(run)
+    yield from _silent(run)
+    yield from _states(run, recorded)
+    yield from _settled(run, recorded)
+    moving = [layer for layer in recorded if layer.mean_delta[-1] > 0]
+    if len(moving) > 1:
+        most = max(moving, key=lambda layer: float(layer.mean_delta[-1]))
+        step, value = int(most.steps[-1]), float(most.mean_delta[-1])
+        text = f"{most.id} moves most at step {step:,}: mean relative delta {value:.2g}"
+        yield _layers_finding("moves_most", run, [most], step, None, text, value)
+
+
+def _violations(run: RunFacts) -> Iterator[Finding]:
+    causes: dict[str, list[Violated]] = {}
+    for one in run.violated:
+        causes.setdefault(one.cause, []).append(one)
+    for cause, some in causes.items():
+        first = min(some, key=lambda one: one.first_step)
+        channels = len({(one.variable, one.channel) for one in some})
+        layers = tuple(dict.fromkeys(one.layer for one in some))
+        text = (
+            f"{_counted(channels, 'channel')} of {_named(layers)} changed while held, since step "
+            f"{first.first_step:,}. Cause: {CAUSES.get(cause, cause)}"
+        )
+        yield Finding(
+            "violations", run.name, layers, first.first_step, channels, None, text,
+            "layer", run.name, first.layer, first.channel,
+        )  # fmt: skip
+
+
+def _lost(run: RunFacts) -> Iterator[Finding]:
+    account = run.account
+    for kind, count, why in (
+        ("unreadable", account.unreadable, "can't be read"),
+        ("dropped", account.dropped, "were dropped: the disk was too slow"),
+    ):
+        if count:
+            text = f"{count:,} of {_counted(account.offered, 'record')} {why}"
+            yield Finding(kind, run.name, (), None, None, count, text, shown_run=run.name)
+
+
+def _silent(run: RunFacts) -> Iterator[Finding]:
+    if run.last_step is None:
+        return
+    ends: dict[int | None, list[LayerFacts]] = {}
+    for layer in run.layers:
+        last = int(layer.steps[-1]) if len(layer.steps) else None
+        if last != run.last_step:
+            ends.setdefault(last, []).append(layer)
+    for last, layers in ends.items():
+        until = "no record" if last is None else f"no record after step {last:,}"
+        text = f"{_named([layer.id for layer in layers])}: {until}; the run is at {run.last_step:,}"
+        yield _layers_finding("silent", run, layers, last, None, text)
+
+
+def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
+    """Frozen, pruned, non-finite, stalled: grouped by the step since which they are."""
+    groups: dict[tuple[str, int, bool], list[tuple[LayerFacts, int]]] = {}
+    for layer in layers:
+        for kind, count, since in _standing(layer):
+            whole = count == layer.channels
+            groups.setdefault((kind, since, whole), []).append((layer, count))
+    for (kind, since, whole), some in groups.items():
+        members = [layer for layer, _ in some]
+        channels = sum(count for _, count in some)
+        names = _named([layer.id for layer in members])
+        total = sum(layer.channels for layer in members)
+        who = names if whole else f"{channels:,} of {_counted(total, 'channel')} of {names}"
+        text = _SENTENCES[kind].format(who=who, since=f"{since:,}")
+        yield _layers_finding(kind, run, members, since, channels, text)
+
+
+_SENTENCES: Mapping[str, str] = {
+    "frozen": "{who} frozen since step {since}",
+    "pruned": "{who} pruned since step {since}",
+    "nonfinite": "{who} NaN or infinite since step {since}",
+    "stalled": "{who} stalled since step {since}: meant to train, but unchanged",
+}
+
+
+def _standing(layer: LayerFacts) -> Iterator[tuple[str, int, int]]:
+    """Kind, channels and first step of what a layer is at its newest record."""
+    frozen, pruned = layer.counts[:, states.FROZEN], layer.counts[:, states.PRUNED]
+    for kind, counts in (("frozen", frozen), ("pruned", pruned), ("nonfinite", layer.nonfinite)):
+        if counts[-1]:
+            yield kind, int(counts[-1]), _since(layer, counts == counts[-1])
+    if layer.stalled and layer.stalled_since is not None:
+        yield "stalled", layer.stalled, layer.stalled_since
+
+
+def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
+    """The layers in which no channel moves any more, though some of them still could."""
+    found: list[tuple[int, LayerFacts]] = []
+    for layer in layers:
+        settled = layer.counts[:, states.SETTLED]
+        still = settled + layer.counts[:, [states.FROZEN, states.PRUNED]].sum(axis=1)
+        done = (settled > 0) & (still == layer.channels)
+        if done[-1]:
+            found.append((_since(layer, done), layer))
+    if not found:
+        return
+    found.sort(key=lambda one: one[0])
+    members = [layer for _, layer in found]
+    since = found[-1][0]
+    names = _named(f"{layer.id} since step {at:,}" for at, layer in found)
+    text = f"no channel moves any more in {names}: training could stop there"
+    yield _layers_finding("settled", run, members, since, sum(x.channels for x in members), text)
+
+
+def _since(layer: LayerFacts, so: npt.NDArray[np.bool_]) -> int:
+    """The first step of the records up to the newest at which something holds."""
+    broken = np.flatnonzero(~so)
+    return int(layer.steps[broken[-1] + 1 if len(broken) else 0])
+
+
+def _compared(runs: Sequence[RunFacts]) -> Iterator[Finding]:
+    """Which run freezes earliest."""
+    first: dict[str, tuple[int, LayerFacts]] = {}
+    for run in runs:
+        for layer in run.layers:
+            at = np.flatnonzero(layer.counts[:, states.FROZEN])
+            if len(at) and (run.name not in first or layer.steps[at[0]] < first[run.name][0]):
+                first[run.name] = int(layer.steps[at[0]]), layer
+    if len(first) < 2:
+        return
+    step = min(at for at, _ in first.values())
+    names = [name for name, (at, _) in first.items() if at == step]
+    layer = first[names[0]][1]
+    later = sorted(at for at, _ in first.values() if at > step)
+    rest = f"; the next at step {later[0]:,}" if later else ""
+    verb = "freezes" if len(names) == 1 else "freeze"
+    text = f"{_named(names, 'run')} {verb} first: {layer.id} at step {step:,}{rest}"
+    yield Finding("freezes_first", None, (layer.id,), step, None, None, text, "network", names[0])
+
+
+def _layers_finding(
+    kind: str,
+    run: RunFacts,
+    layers: Sequence[LayerFacts],
+    step: int | None,
+    channels: int | None,
+    text: str,
+    value: float | None = None,
+) -> Finding:
+    one = layers[0].id if len(layers) == 1 else None
+    view = "layer" if one else "network"
+    ids = tuple(layer.id for layer in layers)
+    return Finding(kind, run.name, ids, step, channels, value, text, view, run.name, one)
+
+
+def _named(names: Iterable[str], what: str = "layer") -> str:
+    """Names for a sentence: the first three, and how many more there are."""
+    listed = list(names)
+    some = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
+    if len(some) < len(listed):
+        return f"{', '.join(some)} and {len(listed) - len(some)} more {what}s"
+    return " and ".join(filter(None, [", ".join(some[:-1]), some[-1]]))
+
+
+def _counted(count: int, one: str) -> str:
+    return f"{count:,} {one if count == 1 else one + 's'}"
