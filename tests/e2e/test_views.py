@@ -6,15 +6,18 @@ on fonts. `UPDATE_GOLDEN=1` writes them anew.
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.e2e.browser import clean, drive
-from tests.e2e.conftest import ROOT
+from tests.e2e.browser import clean
+from tests.e2e.conftest import ROOT, Tab
+from tests.e2e.made_logs import made_tab
 from tests.pictures import UPDATE, against, differing, pixels, read_png
 
 GOLDEN = ROOT / "tests" / "golden" / "views"
@@ -23,13 +26,16 @@ THEMES = ("light", "dark")
 TOLERANCE = 6
 """Of the mean colour of a block; smoothing a line otherwise moves it by 1 or 2."""
 
-CHOICE = "&p.pastnet.s=30000&p.pastnet.l=layer3%2F1.conv2&p.pastnet.r=prune_grad"
+CHOICE = "&p.pastnet.s=30000&p.pastnet.l=block1%2Fconv1&p.pastnet.r=prune_grow"
 STATES = {
-    "network": "&p.pastnet.s=30000&p.pastnet.r=prune_grad",
-    "layer": f"&p.pastnet.v=layer{CHOICE}&p.pastnet.c=40",
+    "findings": "",
+    "network": "&p.pastnet.v=network&p.pastnet.s=30000&p.pastnet.r=prune_grow",
+    "layer": f"&p.pastnet.v=layer{CHOICE}&p.pastnet.c=19",
     "compare": f"&p.pastnet.v=compare{CHOICE}&p.pastnet.r2=lottery_s0",
     "function": f"&p.pastnet.v=function{CHOICE}",
 }
+FOLDER = os.environ.get("VIEWS_FOLDER")
+"""Where the pictures themselves go too, for a look at them."""
 
 
 NAMES = [
@@ -47,16 +53,23 @@ def shot(name: str, style: str = "") -> dict[str, Any]:
     return {"hash": STATES[view], "size": sides, "theme": theme, "style": style}
 
 
-def shown(gallery: str, shots: dict[str, Any], **change: Any) -> dict[str, np.ndarray]:
+def shown(made: Tab, shots: dict[str, Any], **change: Any) -> dict[str, np.ndarray]:
     """The blocks of pictures."""
-    found = clean(drive(gallery, "views", scenario="mock", shots=shots, **change))
+    found = clean(made.drive("views", shots=shots, **change))
     return {name: pixels(told) for name, told in found.items()}
 
 
 @pytest.fixture(scope="module")
-def views(gallery: str) -> dict[str, np.ndarray]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A small network in which everything happens."""
+    with made_tab("network", tmp_path_factory.mktemp("views")) as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def views(made: Tab) -> dict[str, np.ndarray]:
     """Every view as it is."""
-    return shown(gallery, {name: shot(name) for name in NAMES})
+    return shown(made, {name: shot(name) for name in NAMES}, folder=FOLDER)
 
 
 def test_each_view_equals_its_golden_picture(views: dict[str, np.ndarray], tmp_path: Path) -> None:
@@ -68,6 +81,8 @@ def test_each_view_equals_its_golden_picture(views: dict[str, np.ndarray], tmp_p
 
 
 HIDDEN = [
+    ("findings-1440x900.light", ".finding-run"),
+    ("findings-1280x500.dark", ".finding-text"),
     ("network-1440x900.light", ".legend"),
     ("network-1280x500.dark", ".dots-column"),
     ("network-1440x900.dark", ".run-head .bar"),
@@ -83,13 +98,13 @@ HIDDEN = [
 ]
 
 
-def test_a_missing_part_is_found(gallery: str, views: dict[str, np.ndarray]) -> None:
+def test_a_missing_part_is_found(made: Tab, views: dict[str, np.ndarray]) -> None:
     shots = {
         f"{at} hidden": shot(name, f"{part} {{ visibility: hidden }}")
         for at, (name, part) in enumerate(HIDDEN)
     }
     whole = NAMES[:: len(NAMES) // len(STATES)]  # where nothing is missing nothing is found
-    found = shown(gallery, {**shots, **{name: shot(name) for name in whole}})
+    found = shown(made, {**shots, **{name: shot(name) for name in whole}})
     for at, (name, part) in enumerate(HIDDEN):
         assert differing(found[f"{at} hidden"], views[name], TOLERANCE) >= 4, (name, part)
     for name in whole:
@@ -107,9 +122,9 @@ def test_a_missing_part_is_found(gallery: str, views: dict[str, np.ndarray]) -> 
     ],
 )
 def test_a_wrong_colour_is_found(
-    gallery: str, views: dict[str, np.ndarray], name: str, colour: str, other: str
+    made: Tab, views: dict[str, np.ndarray], name: str, colour: str, other: str
 ) -> None:
-    found = shown(gallery, {name: shot(name)}, swap=[colour, other])
+    found = shown(made, {name: shot(name)}, swap=[colour, other])
     assert differing(found[name], views[name], TOLERANCE) >= 4
 
 

@@ -56,8 +56,7 @@ export function pairOf(answer: OverlapAnswer, first: string, second: string): Ov
 }
 
 /** What is counted: "remaining weights". */
-export const setText = (unit: Unit, mask: MaskKind): string =>
-  `${mask === "kept" ? "remaining" : "trainable"} ${unit}`;
+export const setText = (unit: Unit, mask: MaskKind): string => `${mask === "kept" ? "remaining" : "trainable"} ${unit}`;
 
 /** Why two runs can't be compared. */
 export const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {

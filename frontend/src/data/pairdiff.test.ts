@@ -48,16 +48,28 @@ describe("what is alive in which run", () => {
   });
 
   it("goes by steps, not by records, and knows nothing where a run has no record", () => {
-    const often = cells([0, 1, 2, 3], [[MOVING, MOVING, PRUNED, PRUNED]]);
-    const seldom = cells([1, 4], [[MOVING, PRUNED]]);
+    const one = [MOVING, MOVING, PRUNED, PRUNED];
+    const often = cells([0, 1, 2, 3], [one, one]);
+    const seldom = cells(
+      [1, 4],
+      [
+        [MOVING, PRUNED],
+        [PRUNED, PRUNED],
+      ],
+    );
     const grid = aliveIn(often, seldom, "kept");
     expect([...grid.steps]).toEqual([0, 1, 2, 3, 4]);
-    expect([...grid.state]).toEqual([NO_DATA, BOTH, ONLY_B, ONLY_B, NO_DATA]);
+    expect([...grid.state]).toEqual(
+      [
+        [NO_DATA, BOTH, ONLY_B, ONLY_B, NO_DATA],
+        [NO_DATA, ONLY_A, NEITHER, NEITHER, NO_DATA],
+      ].flat(),
+    );
     expect([grid.records, grid.end]).toEqual([5, 5]);
     const counts = (step: number) => figuresAt(grid, step)?.counts;
     expect([counts(1.5)?.[BOTH], counts(2.5)?.[BOTH]]).toEqual([1, 0]);
     expect(counts(2.5)?.[ONLY_B]).toBe(1);
-    expect([counts(-1), counts(5)?.[NO_DATA]]).toEqual([undefined, 1]);
+    expect([counts(-1), counts(5)?.[NO_DATA]]).toEqual([undefined, 2]);
   });
 
   it("knows nothing of channels without data", () => {

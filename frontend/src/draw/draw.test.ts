@@ -159,13 +159,13 @@ describe("strip", () => {
   });
 
   it("averages the columns under a pixel, tinted by the mean of what moves there", () => {
-    // Three of four parts move by 1e-4 and one of four by 0.1: at the mean of 0.025075 the tint is.
+    // Of eight parts three move by 0.1 and one by 1e-4.
     const shares = [
       [0, 3, 0, 0, 1, 0],
       [0, 1, 0, 0, 3, 0],
     ];
-    const own = column(drawn(columnsOf(shares, [0, 0], [1e-4, 0.1]), 1, 8), 0);
-    const level = Math.round((255 * Math.log10(0.025075 / 1e-4)) / 3);
+    const own = column(drawn(columnsOf(shares, [0, 0], [0.1, 1e-4]), 1, 8), 0);
+    const level = Math.round((255 * Math.log10((3 * 0.1 + 1e-4) / 4 / 1e-4)) / 3);
     expect(own).toEqual([...Array(4).fill(pixels.states[FROZEN]), ...Array(4).fill(pixels.movement[level])]);
   });
 

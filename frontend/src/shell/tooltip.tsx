@@ -97,7 +97,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
         {figures ? ` · ${stepsText(figures)} · ${plural(figures.channels, "channel")}` : ""}
       </div>
-      <p class="tip-drawn">{drawnText(at.step, run)}</p>
+      <p class="tip-run">{drawnText(at.step, run)}</p>
       <Clock run={run} step={at.step} />
       {base && figures ? (
         <div class="tip-apart">
@@ -122,7 +122,7 @@ function Clock({ run, step }: { run: Run; step: number }) {
   if (!(time >= start)) return null;
   const clock = new Date(1000 * time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
   return (
-    <p class="sub">
+    <p class="tip-run">
       {clock}, {durationText(time - start)} after the first record
     </p>
   );
@@ -150,7 +150,7 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
           <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
           {figures ? ` · ${stepsText(figures)}` : ""}
         </div>
-        <p class="tip-drawn">{drawnText(at.step, run)}</p>
+        <p class="tip-run">{drawnText(at.step, run)}</p>
         {figures ? <Shares figures={figures} /> : <p>No record yet at this step.</p>}
       </>
     );

@@ -1,15 +1,23 @@
 // Pictures that are compared with golden ones.
-import { idle, openGallery } from "../../../frontend/scripts/browser.mjs";
+import { glyphs as glyphFile } from "../../../frontend/gallery/glyphs.mjs";
+import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
 import { useBoxes } from "../font.mjs";
 import { blocksOf, decoded } from "../pixels.mjs";
 import { goTo, painted } from "../visit.mjs";
 
+/** No server is asked. */
+const GLYPHS = "http://glyphs.test/";
+
 /** Every glyph of the gallery in both themes: its kind, and its pixels at device ratios 1 and 2. */
-export async function glyphs({ base, newPage }) {
+export async function glyphs({ newPage }) {
   const found = {};
   for (const theme of ["light", "dark"]) {
     const page = await newPage();
-    await page.goto(`${base}/glyphs/?${theme}`);
+    await page.route(`${GLYPHS}**`, async (route) => {
+      const found = await glyphFile(new URL(route.request().url()).pathname.slice(1));
+      await route.fulfill(found ? { contentType: found[0], body: Buffer.from(found[1]) } : { status: 204 });
+    });
+    await page.goto(`${GLYPHS}?${theme}`);
     await idle(page);
     for (const figure of await page.$$("figure")) {
       const { glyph, kind } = await figure.evaluate((element) => ({ ...element.dataset }));
@@ -27,10 +35,10 @@ export async function glyphs({ base, newPage }) {
 const BLOCK = 16;
 
 /**
- * Pictures of a scenario as the mean colours of blocks. A shot is an address, a size, a theme and a style to add, by
+ * Pictures of the tab as the mean colours of blocks. A shot is an address, a size, a theme and a style to add, by
  * name; `swap` puts one text of the bundle in place of another, to see what a comparison finds.
  */
-export async function views({ base, newPage }, { scenario, shots, swap, folder }) {
+export async function views({ base, newPage }, { shots, swap, folder }) {
   const page = await newPage();
   let swapped = false;
   if (swap) {
@@ -41,7 +49,7 @@ export async function views({ base, newPage }, { scenario, shots, swap, folder }
       await route.fulfill({ response, body: body.replaceAll(...swap) });
     });
   }
-  const frame = await openGallery(page, base, scenario);
+  const frame = await openTab(page, base, { hash: Object.values(shots)[0].hash });
   await useBoxes(frame);
   const added = await frame.addStyleTag({ content: " " });
   const element = await frame.frameElement();
