@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Cells, deltaAt } from "../data/cells";
 import { levelOf, levelTable } from "../data/delta";
 import { listed } from "../data/fixtures";
-import { FROZEN, MOVING, STATES, VIOLATED } from "../data/states";
+import { FROZEN, MOVING, NONFINITE, REACTIVATED, STATES, VIOLATED } from "../data/states";
 import { axisEnd } from "../data/steps";
 import type { Mode } from "../data/urlstate";
 import { bandsOf } from "./bands";
@@ -30,6 +30,7 @@ function someCells(next: () => number, channels: number, records: number, calm: 
     const changes = at % records === 0 || next() > calm;
     state[at] = changes ? Math.floor(next() * STATES) : state[at - 1] & 7;
     if (next() < 0.01) state[at] |= VIOLATED;
+    if (next() < 0.01) state[at] |= NONFINITE;
     deltas.push(next() < 0.2 ? 0 : 2 ** (-Math.floor(next() * 300) / 16));
   }
   const steps = Float64Array.from({ length: records }, (_, t) => 10 * t + Math.floor(9 * next()));
@@ -50,16 +51,36 @@ function someCells(next: () => number, channels: number, records: number, calm: 
   };
 }
 
-/** The colour of the cells of some rows and records, by sorting them: the most frequent, ties to the latest record's lowest row. */
-function expected(cells: Cells, rows: number[], records: number[], mode: Mode, x: number, y: number): number {
-  const at = records.flatMap((t) => rows.map((row) => row * cells.records + t));
-  const states = at.map((i) => cells.state[i] & 7);
+interface Under {
+  cells: Cells;
+  rows: number[];
+  records: number[];
+}
+
+const cellsUnder = ({ cells, rows, records }: Under): number[] =>
+  records.flatMap((t) => rows.map((row) => row * cells.records + t));
+
+const has = (under: Under | null, mark: number): boolean =>
+  under !== null && cellsUnder(under).some((i) => under.cells.state[i] & mark);
+
+/** By sorting: reactivated, else the most frequent state, ties to the latest record's lowest row. */
+function stateOf(under: Under): number {
+  const { cells, rows, records } = under;
+  const states = cellsUnder(under).map((i) => cells.state[i] & 7);
+  if (states.includes(REACTIVATED)) return REACTIVATED;
   const often = (state: number) => states.filter((other) => other === state).length;
   const most = Math.max(...states.map(often));
   const last = rows.map((row) => cells.state[row * cells.records + records[records.length - 1]] & 7).reverse();
   const lowest = [...states].sort((a, b) => a - b).find((state) => often(state) === most) as number;
-  const state = last.find((one) => often(one) === most) ?? lowest;
-  if (at.some((i) => cells.state[i] & VIOLATED)) return pixels.violated;
+  return last.find((one) => often(one) === most) ?? lowest;
+}
+
+/** The colour of the cells of some rows and records, beside those of the pixel to the left. */
+function expected(under: Under, left: Under | null, mode: Mode, x: number, y: number): number {
+  if (has(under, VIOLATED) && (!has(left, VIOLATED) || (x + y) % 3 === 0)) return pixels.violated;
+  if (has(under, NONFINITE) && (!has(left, NONFINITE) || (x + 2 * y) % 3 === 0)) return pixels.nonfinite;
+  const { cells } = under;
+  const [at, state] = [cellsUnder(under), stateOf(under)];
   const counted = mode === "delta" ? at : at.filter((i) => (cells.state[i] & 7) === MOVING);
   const level = Math.max(0, ...counted.map((i) => levelOf(deltaAt(cells, i), THRESHOLD)));
   if ((mode === "delta" && state !== 0) || (mode === "both" && state === MOVING)) return pixels.movement[level];
@@ -88,13 +109,16 @@ function compare(
   for (let y = 0; y < height; y++) {
     const first = Math.floor((y * order.length) / height);
     const rows = [...order.subarray(first, Math.max(first + 1, Math.floor(((y + 1) * order.length) / height)))];
+    let left: Under | null = null;
     for (let x = 0; x < width; x++) {
       const [s0, s1] = [x, x + 1].map((pixel) => from + (pixel / width) * (to - from));
       const under = [...cells.steps.keys()].filter((t) => cells.steps[t] >= s0 && cells.steps[t] < s1);
       const before = [...cells.steps.keys()].filter((t) => cells.steps[t] < s0);
       const held = before.length > 0 && s0 < cells.end ? before.slice(-1) : [];
       const records = under.length > 0 ? under : held;
-      const pixel = records.length > 0 ? expected(cells, rows, records, mode, x, y) : statePixel(pixels, 0, x, y, 1);
+      const own: Under | null = records.length > 0 ? { cells, rows, records } : null;
+      const pixel = own ? expected(own, left, mode, x, y) : statePixel(pixels, 0, x, y, 1);
+      left = own;
       if (raster.data[y * width + x] !== pixel) return `pixel ${x}, ${y} of ${width} × ${height}, ${mode}`;
     }
   }

@@ -1,7 +1,7 @@
 /** Rows of cells pooled into bands, one a row of pixels: what each picture of these rows takes, whatever its steps. */
 
 import type { Cells } from "../data/cells";
-import { MOVING, STATE_BITS, STATES, VIOLATED } from "../data/states";
+import { MOVING, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "../data/states";
 
 const CODES = STATE_BITS + 1;
 /** Cells of bands that are made at a time: 32 MB. */
@@ -14,7 +14,7 @@ export interface Bands {
   /** Where the cells of each one's band begin. */
   at: Int32Array;
   /**
-   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1; whether any is violated;
+   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1; what is rare and occurs;
    * from `LEVEL` on the largest level.
    */
   sums: Uint32Array;
@@ -25,6 +25,9 @@ export interface Bands {
 }
 
 export const ANY_VIOLATED = 0x40000;
+export const ANY_NONFINITE = 0x100000;
+export const ANY_REACTIVATED = 0x200000;
+const RARE = ANY_VIOLATED | ANY_NONFINITE | ANY_REACTIVATED;
 export const LEVEL = 24;
 const ORDER = 0x3ffff;
 const NO_LEVEL = 0xffffff;
@@ -54,7 +57,11 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
     const before = sums[to + t];
     let sum = before;
     if ((sum & 7) !== code + 1) sum = (sum & ~ORDER) | front(sum & ORDER, code + 1);
-    if (byte > STATE_BITS && byte & VIOLATED) sum |= ANY_VIOLATED;
+    if (code === REACTIVATED) sum |= ANY_REACTIVATED;
+    if (byte > STATE_BITS) {
+      if (byte & VIOLATED) sum |= ANY_VIOLATED;
+      if (byte & NONFINITE) sum |= ANY_NONFINITE;
+    }
     if (all || code === MOVING) {
       const level = levels[delta[first + t]];
       if (level > sum >>> LEVEL) sum = (sum & NO_LEVEL) | (level << LEVEL);
@@ -115,14 +122,14 @@ export function bandsOf(
   return bands;
 }
 
-/** Of the cells [from, to) of a band what `sums` holds of one: the states of the last, the largest level, any violation. */
+/** Of the cells [from, to) of a band what `sums` holds of one: the states of the last, the largest level, all that is rare. */
 export function poolBand(sums: Uint32Array, from: number, to: number): number {
   let pooled = sums[to - 1];
   let mixed = (pooled & ORDER) > STATE_BITS;
   for (let at = from; at < to - 1; at++) {
     const sum = sums[at];
     if ((sum ^ pooled) & ORDER) mixed = true;
-    pooled |= sum & ANY_VIOLATED;
+    pooled |= sum & RARE;
     if (sum >>> LEVEL > pooled >>> LEVEL) pooled = (pooled & NO_LEVEL) | (sum & ~NO_LEVEL);
   }
   return mixed ? pooled | MIXED : pooled & ~MIXED;

@@ -1,11 +1,15 @@
-/** Channel × step cells. Zoomed out, delta pools by its largest value and state by majority (ties to the latest). */
+/**
+ * Channel × step cells. Zoomed out, delta pools by its largest value and state by majority (ties to the latest), but
+ * nothing rare disappears: reactivated wins over all states; cells that are violated or not finite are striped in their
+ * colour, and the first pixel of such a stretch always has it. Rows that are tall enough have an outline for violated.
+ */
 
 import type { Cells } from "../data/cells";
 import { levelTable } from "../data/delta";
 import { type PixelColumns, pixelColumns, type Scale } from "../data/scale";
-import { MOVING, NO_DATA } from "../data/states";
+import { MOVING, NO_DATA, REACTIVATED } from "../data/states";
 import type { Mode } from "../data/urlstate";
-import { ANY_VIOLATED, type Bands, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
+import { ANY_NONFINITE, ANY_REACTIVATED, ANY_VIOLATED, type Bands, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
 import { type Box, type Raster, statePixel } from "./raster";
 import type { Pixels } from "./theme";
 
@@ -64,22 +68,26 @@ function drawRow(
   const tall = box.height / channels >= 5 * raster.ratio;
   // Of moving rows the outline has to be seen on any tint.
   const line = box.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
-  const shown = !tall || isEdge(dy, under[0], channels, box.height, line);
-  let [from, to, pooled, state] = [-2, -2, 0, NO_DATA];
+  const edge = tall && isEdge(dy, under[0], channels, box.height, line);
+  const pitch = 3 * raster.ratio;
+  let [from, to, pooled, state, before] = [-2, -2, 0, NO_DATA, 0];
   for (let dx = 0, x = box.x, at = y * raster.width + x; dx < box.width; dx++, x++, at++) {
     if (columns.from[dx] !== from || columns.to[dx] !== to) {
       from = columns.from[dx];
       to = columns.to[dx];
       pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
-      state =
-        from < 0
-          ? NO_DATA
-          : pooled & MIXED
-            ? mostOf(bands, first, cells, rows, under, from, to, pooled)
-            : (pooled & 7) - 1;
+      if (from < 0) state = NO_DATA;
+      else if (pooled & ANY_REACTIVATED && !pixels.lines) state = REACTIVATED;
+      else if (pooled & MIXED) state = mostOf(bands, first, cells, rows, under, from, to, pooled);
+      else state = (pooled & 7) - 1;
     }
-    if (shown && pooled & ANY_VIOLATED) raster.data[at] = pixels.violated;
-    else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
+    const begun = pooled & ~before;
+    before = pooled;
+    const striped = tall ? edge : begun & ANY_VIOLATED || (x + y) % pitch < raster.ratio;
+    if (pooled & ANY_VIOLATED && striped) raster.data[at] = pixels.violated;
+    else if (pooled & ANY_NONFINITE && (begun & ANY_NONFINITE || (x + 2 * y) % pitch < raster.ratio)) {
+      raster.data[at] = pixels.nonfinite;
+    } else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
       raster.data[at] = pixels.movement[pooled >>> LEVEL];
     } else raster.data[at] = statePixel(pixels, state, x, y, raster.ratio);
   }

@@ -16,6 +16,7 @@ from tb_pastnet.core.states import (
     VIOLATED,
     channel_states,
     relative_delta,
+    seen,
 )
 
 
@@ -29,9 +30,10 @@ def series(records, **rows):
     return codes
 
 
-def states(codes, *, past=None, measured=True, **options):
+def states(codes, *, past=None, kernel=True, **options):
     steps = 10 * np.arange(1, codes.shape[1] + 1)
     past_steps = steps - 1 if past is None else np.asarray(past)
+    measured = seen(codes) if kernel else None
     return channel_states(codes, steps, past_steps, measured=measured, **options)[:, 0]
 
 
@@ -47,6 +49,48 @@ def test_five_quiet_records_settle():
     delta = [0.01] + [1e-5] * 6 + [0.01, 1e-5]
     expected = [MOVING] * 5 + [SETTLED] * 2 + [MOVING] * 2
     assert states(series(9, delta_norm=delta)).tolist() == expected
+
+
+def test_four_quiet_records_dont():
+    delta = [0.01] + [1e-5] * 4 + [2e-4] + [1e-5] * 4
+    assert states(series(10, delta_norm=delta)).tolist() == [MOVING] * 10
+
+
+def test_a_few_restless_records_leave_it_settled():
+    quiet, restless = 1e-5, 2e-4
+    delta = [quiet] * 5 + [restless] * 4 + [quiet] + [restless] * 4 + [quiet] * 2
+    expected = [MOVING] * 4 + [SETTLED] * 12
+    assert states(series(16, delta_norm=delta)).tolist() == expected
+
+
+def test_five_restless_records_in_a_row_end_it():
+    delta = [1e-5] * 5 + [2e-4] * 7 + [1e-5] * 6
+    expected = [MOVING] * 4 + [SETTLED] * 5 + [MOVING] * 7 + [SETTLED] * 2
+    assert states(series(18, delta_norm=delta)).tolist() == expected
+
+
+def test_one_record_of_ten_times_the_threshold_ends_it():
+    for size, state in ((9e-4, SETTLED), (11e-4, MOVING), (np.inf, MOVING)):
+        found = states(series(7, delta_norm=[1e-5] * 5 + [size, 1e-5]))
+        assert found.tolist() == [MOVING] * 4 + [SETTLED, state, state]
+
+
+def test_a_channel_that_never_moved_has_settled_from_the_first_record_on():
+    assert states(series(6, **still(6))).tolist() == [SETTLED] * 6
+    late = [0, 0, 2e-4, 0, 0]
+    assert states(series(5, delta_norm=late)).tolist() == [SETTLED] * 5
+    moved = [0, 0, 2e-3, 0, 0]
+    assert states(series(5, delta_norm=moved)).tolist() == [SETTLED] * 2 + [MOVING] * 3
+    first = [1e-9, 0, 0, 0, 0]
+    assert states(series(5, delta_norm=first)).tolist() == [MOVING] * 4 + [SETTLED]
+
+
+def test_a_hold_and_nan_end_it():
+    codes = series(8, trainable=[1] * 3 + [0] + [1] * 4, **still(8))
+    assert states(codes).tolist() == [SETTLED] * 3 + [FROZEN] + [REACTIVATED] * 4
+    codes = series(9, nonfinite=[0] * 2 + [1] + [0] * 6, **still(9))
+    expected = [SETTLED] * 2 + [MOVING | NONFINITE] + [MOVING] * 4 + [SETTLED] * 2
+    assert states(codes).tolist() == expected
 
 
 def test_the_threshold_is_the_viewers():
@@ -85,9 +129,32 @@ def test_partly_held_channels_still_move():
 
 
 def test_zeros_are_measured_as_pruned_for_kernels_only():
-    zeros = {"norm": np.zeros(6), "past_norm": np.zeros(6), **still(6)}
-    assert states(series(6, **zeros)).tolist() == [PRUNED] * 6
-    assert states(series(6, **zeros), measured=False).tolist() == [MOVING] * 4 + [SETTLED] * 2
+    zeros = {"norm": [1] + [0] * 6, "past_norm": [1, 1] + [0] * 5}
+    delta = {"delta_norm": [0.01, 1] + [0] * 5, "changed": [1, 1] + [0] * 5}
+    codes = series(7, **zeros, **delta)
+    assert states(codes).tolist() == [MOVING] * 2 + [PRUNED] * 5
+    assert states(codes, kernel=False).tolist() == [MOVING] * 6 + [SETTLED]
+
+
+def test_a_kernel_that_is_all_zero_since_the_first_record_isnt_pruned():
+    zeros = {"norm": [0] * 4 + [1, 0, 0], "past_norm": [0] * 5 + [1, 0]}
+    delta = {"delta_norm": [0] * 4 + [1, 1, 0], "changed": [0] * 4 + [1, 1, 0]}
+    codes = series(7, **zeros, **delta)
+    # Once it grew, it may be.
+    assert states(codes).tolist() == [SETTLED] * 4 + [MOVING] * 2 + [PRUNED]
+    other = series(7)
+    both = np.concatenate([codes, other], axis=2)
+    assert states(both).tolist() == [PRUNED] * 4 + [REACTIVATED] * 2 + [PRUNED]
+
+
+def test_a_kernel_was_seen_once_any_channel_held_something():
+    codes = np.concatenate([series(4, norm=[0] * 4, past_norm=[0] * 4)] * 2, axis=2)
+    assert seen(codes).tolist() == [False] * 4
+    codes[s.NORM, 2, 1] = 0
+    assert seen(codes).tolist() == [False, False, True, True]
+    codes[s.PAST_NORM, 1, 0] = 0
+    assert seen(codes).tolist() == [False, True, True, True]
+    assert seen(codes[:, :0]).tolist() == []
 
 
 def test_a_channel_that_has_just_become_zero_still_moved():
@@ -104,6 +171,7 @@ def test_growing_from_zero_is_moving_at_the_top_of_the_scale():
 
 def test_nan_never_settles_nor_counts_as_pruned():
     codes = series(6, nonfinite=[3] * 6, norm=np.zeros(6), past_norm=np.zeros(6), **still(6))
+    codes[s.NORM, 0] = 0  # it was seen to hold something
     assert states(codes).tolist() == [MOVING | NONFINITE] * 6
     codes[s.DELTA_NORM] = NAN
     assert states(codes).tolist() == [MOVING | NONFINITE] * 6
@@ -139,4 +207,4 @@ def test_statistics_of_a_held_layer_are_not_held():
 def test_few_records_or_channels(shape):
     codes = np.zeros((8, *shape), np.int16)
     steps = np.arange(shape[0])
-    assert channel_states(codes, steps, steps, measured=True).shape == shape
+    assert channel_states(codes, steps, steps, measured=seen(codes)).shape == shape

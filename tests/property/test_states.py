@@ -1,0 +1,121 @@
+"""States of channels are those of plain loops, and depend on nothing that comes later."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_pastnet.core import states
+from tb_pastnet.core import statistics as s
+from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
+from tests.slow_states import first_loud, slow_states
+
+THRESHOLDS = (1e-4, 2.0**-10, 0.03, 1.0)
+NEAR = [
+    first_loud(threshold) + more for threshold in THRESHOLDS for more in (-1, 0, 9, 52, 53, 60)
+]
+deltas = st.sampled_from([*3 * [ZERO], *NEAR, -600, 200, NAN, INFINITE])
+thresholds = st.sampled_from(THRESHOLDS) | st.floats(1e-9, 10.0) | st.just(0.0)
+patience = st.integers(1, 7)
+kinds = st.sampled_from(
+    [*12 * ["trains"], "partly", "frozen", "leaks", "pruned", "zero", "becomes zero", "grows", "nan"]
+)
+stretches = st.lists(st.tuples(kinds, deltas, st.integers(1, 7)), max_size=9)
+
+
+def column(kind: str, delta: int) -> list[int]:
+    """A record of one channel, in the order of the statistics."""
+    made = dict.fromkeys(s.STATISTICS, 0) | {
+        "delta_norm": delta,
+        "delta_max": delta,
+        "changed": ZERO if delta == ZERO else -5,
+        "nonfinite": ZERO,
+    }
+    still = {"delta_norm": ZERO, "delta_max": ZERO, "changed": ZERO}
+    made |= {
+        "trains": {},
+        "partly": {"kept": -16, "trainable": -40},
+        "frozen": {"trainable": ZERO, **still},
+        "leaks": {"trainable": ZERO, "changed": -20},
+        "pruned": {"kept": ZERO, "trainable": ZERO, "norm": ZERO, "past_norm": ZERO, **still},
+        "zero": {"norm": ZERO, "past_norm": ZERO, **still},
+        "becomes zero": {"norm": ZERO, "changed": 0},
+        "grows": {"past_norm": ZERO},
+        "nan": {"nonfinite": 16},
+    }[kind]
+    return [made[name] for name in s.STATISTICS]
+
+
+@st.composite
+def records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes in stretches, steps, and the steps of past values."""
+    channels = [
+        [column(kind, delta) for kind, delta, count in part for _ in range(count)]
+        for part in draw(st.lists(stretches, min_size=1, max_size=3))
+    ]
+    count = min(map(len, channels))
+    codes = np.array([one[:count] for one in channels], np.int16).reshape(-1, count, 8)
+    steps = np.cumsum(draw(st.lists(st.integers(1, 9), min_size=count, max_size=count)))
+    lag = draw(st.sampled_from([1, 5, 20]))
+    return codes.transpose(2, 1, 0), steps.astype(np.int64), steps.astype(np.int64) - lag
+
+
+def told(
+    run: tuple[np.ndarray, np.ndarray, np.ndarray],
+    threshold: float,
+    *,
+    records: int | None = None,
+    kernel: bool = True,
+    **options: int,
+) -> np.ndarray:
+    codes, steps, past = run[0][:, :records], run[1][:records], run[2][:records]
+    measured = states.seen(codes) if kernel else None
+    return states.channel_states(
+        codes, steps, past, measured=measured, threshold=threshold, **options
+    )
+
+
+@given(records(), thresholds, patience, st.booleans(), st.booleans())
+@settings(max_examples=400)
+def test_they_are_those_of_plain_loops(run, threshold, patience, kernel, audited):
+    options = {"patience": patience, "audited": audited}
+    expected = slow_states(*run, kernel=kernel, threshold=threshold, **options)
+    found = told(run, threshold, kernel=kernel, **options)
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(records(), thresholds, patience, st.data())
+def test_they_are_those_of_what_was_recorded_until_then(run, threshold, patience, data):
+    whole = told(run, threshold, patience=patience)
+    cut = data.draw(st.integers(0, len(whole)))
+    part = told(run, threshold, patience=patience, records=cut)
+    np.testing.assert_array_equal(whole[:cut], part)
+
+
+@given(records(), thresholds, thresholds, patience)
+def test_a_larger_threshold_unsettles_none(run, one, other, patience):
+    low, high = (
+        told(run, threshold, patience=patience) & states.STATE
+        for threshold in sorted((one, other))
+    )
+    assert (high[low == states.SETTLED] == states.SETTLED).all()
+    # And of all others none becomes anything else but settled.
+    changed = low != high
+    assert (low[changed] == states.MOVING).all()
+    assert (high[changed] == states.SETTLED).all()
+
+
+@given(st.floats(1e-9, 1.0), st.floats(0, 10.5))
+def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, times):
+    """Beyond 10.5 times it is always out, below 9.5 times never: one code is 4.4 %."""
+    if 9.5 < times < 10.5:
+        return
+    codes = np.zeros((8, 6, 1), np.int16)
+    codes[[s.NONFINITE, s.DELTA_NORM]] = ZERO
+    if times > 0:
+        codes[s.DELTA_NORM, 5] = int(np.rint(16 * np.log2(threshold * times)))
+    steps = np.arange(6)
+    found = states.channel_states(codes, steps, steps - 1, measured=None, threshold=threshold)
+    assert found[:, 0].tolist()[:5] == [states.SETTLED] * 5
+    assert (found[5, 0] == states.SETTLED) == (times < 10)

@@ -1,0 +1,166 @@
+"""What there is to know of runs, from facts made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_pastnet.core import states
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.findings import KINDS, Finding, LayerFacts, RunFacts, Violated, findings
+
+CHANNELS = 4
+
+
+def layer(name: str, **at: list[int]) -> LayerFacts:
+    """A layer of four channels, a record each ten steps; the channels left over are moving."""
+    records = len(next(iter(at.values())))
+    counts = np.zeros((records, 6), np.uint32)
+    for state, numbers in at.items():
+        if state in states.NAMES:
+            counts[:, states.NAMES.index(state)] = numbers
+    counts[:, states.MOVING] += CHANNELS - counts.sum(axis=1, dtype=np.uint32)
+    steps = 10 * np.arange(1, records + 1)
+    nonfinite = np.array(at.get("nonfinite", [0] * records), np.uint32)
+    moving = np.where(counts[:, states.MOVING] > 0, 0.5, np.nan).astype(np.float32)
+    return LayerFacts(name, CHANNELS, steps, counts, nonfinite, moving)
+
+
+def run(*layers: LayerFacts, name: str = "a", last: int = 40) -> RunFacts:
+    return RunFacts(name, last, layers)
+
+
+def kinds(found: list[Finding]) -> list[str]:
+    return [one.kind for one in found]
+
+
+def test_a_whole_layer_is_frozen_since_the_first_record_at_which_it_stays_so() -> None:
+    (found,) = findings([run(layer("conv1", frozen=[4, 0, 4, 4]))])
+    assert (found.kind, found.run, found.layers) == ("frozen", "a", ("conv1",))
+    assert (found.step, found.channels) == (30, 4)
+    assert found.text == "conv1 frozen since step 30"
+    assert (found.view, found.shown_run, found.layer) == ("layer", "a", "conv1")
+
+
+def test_a_part_is_counted_since_its_number_is_the_same() -> None:
+    (found,) = findings([run(layer("conv1", pruned=[0, 1, 3, 3]))])
+    assert (found.step, found.channels) == (30, 3)
+    assert found.text == "3 of 4 channels of conv1 pruned since step 30"
+
+
+def test_what_began_together_is_one_finding() -> None:
+    names = ["a1", "a2", "a3", "a4", "a5"]
+    (found,) = findings([run(*(layer(name, frozen=[0, 0, 4, 4]) for name in names))])
+    assert found.text == "a1, a2, a3 and 2 more layers frozen since step 30"
+    assert (found.layers, found.channels, found.layer) == (tuple(names), 20, None)
+    assert found.view == "network"
+
+
+def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
+    some = [
+        layer("late", settled=[0, 0, 4, 4]),
+        layer("mixed", settled=[0, 1, 1, 1], frozen=[0, 3, 3, 3]),
+        layer("moving", settled=[3, 3, 3, 3]),
+        layer("held", frozen=[4, 4, 4, 4]),
+    ]
+    found = {one.kind: one for one in findings([run(*some)])}
+    assert found["settled"].text == (
+        "no channel moves any more in mixed since step 20 and late since step 30: "
+        "training could stop there"
+    )
+    assert found["settled"].layers == ("mixed", "late")
+    assert found["settled"].step == 30
+
+
+def test_a_layer_that_is_reactivated_at_last_is_neither_frozen_nor_settled() -> None:
+    assert findings([run(layer("conv1", frozen=[4, 4, 4, 0], reactivated=[0, 0, 0, 4]))]) == []
+
+
+def test_violations_are_grouped_by_cause() -> None:
+    some = [
+        Violated("conv1", "conv1/kernel", 2, 506, "weight_decay"),
+        Violated("conv1", "conv1/kernel", 2, 700, "weight_decay"),
+        Violated("conv2", "conv2/kernel", 1, 610, "weight_decay"),
+        Violated("conv2", "conv2/kernel", 3, 300, "of a later version"),
+    ]
+    found = findings([RunFacts("a", 1000, [], some)])
+    assert [one.text for one in found] == [
+        "1 channel of conv2 changed while held, since step 300. Cause: of a later version",
+        "2 channels of conv1 and conv2 changed while held, since step 506. Cause: weight decay",
+    ]
+    assert (found[1].layer, found[1].channel, found[1].step) == ("conv1", 2, 506)
+
+
+def test_lost_records_and_layers_without_records_are_named() -> None:
+    silent = layer("gone", frozen=[0, 0])
+    never = layer("never", frozen=[])
+    account = Account(100, shown=90, dropped=7, unreadable=3)
+    full = layer("conv1", frozen=[0, 0, 0, 0])
+    found = findings([RunFacts("a", 40, [full, silent, never], account=account)])
+    assert [(one.kind, one.text) for one in found if one.kind != "moves_most"] == [
+        ("unreadable", "3 of 100 records can't be read"),
+        ("dropped", "7 of 100 records were dropped: the disk was too slow"),
+        ("silent", "gone: no record after step 20; the run is at 40"),
+        ("silent", "never: no record; the run is at 40"),
+    ]
+
+
+def test_a_run_without_records_has_none() -> None:
+    assert findings([RunFacts("a", None, [layer("never", frozen=[])])]) == []
+    assert findings([]) == []
+
+
+def test_stalled_and_non_finite_channels_come_before_what_was_meant() -> None:
+    still = layer("dense", frozen=[0, 0, 0, 0])._replace(stalled=3, stalled_since=20)
+    broken = layer("conv1", frozen=[1, 1, 1, 1], nonfinite=[0, 0, 2, 2])
+    found = [one for one in findings([run(still, broken)]) if one.kind != "moves_most"]
+    assert [one.text for one in found] == [
+        "2 of 4 channels of conv1 NaN or infinite since step 30",
+        "3 of 4 channels of dense stalled since step 20: meant to train, but unchanged",
+        "1 of 4 channels of conv1 frozen since step 10",
+    ]
+
+
+def test_the_layer_that_moves_most_is_named_where_there_are_several() -> None:
+    calm = layer("calm", frozen=[0, 0])
+    wild = calm._replace(id="wild", mean_delta=np.array([0.1, 0.75], np.float32))
+    assert findings([run(wild, last=20)]) == []
+    (found,) = findings([run(calm, wild, last=20)])
+    assert (found.layers, found.value, found.step) == (("wild",), 0.75, 20)
+    assert found.text == "wild moves most at step 20: mean relative delta 0.75"
+
+
+def test_the_run_that_freezes_first_is_named_where_several_freeze() -> None:
+    early = run(layer("conv1", frozen=[0, 4, 0, 0]), name="early")
+    late = run(layer("conv1", frozen=[0, 0, 4, 4]), name="late")
+    never = run(layer("conv1", frozen=[0, 0, 0, 0]), name="never")
+    assert "freezes_first" not in kinds(findings([early, never]))
+    found = [one for one in findings([late, never, early]) if one.run is None]
+    assert [one.text for one in found] == [
+        "early freezes first: conv1 at step 20; the next at step 30"
+    ]
+    assert found[0].shown_run == "early"
+
+
+@given(st.data())
+def test_all_that_is_said_of_a_layer_can_be_read_off_its_counts(data: st.DataObject) -> None:
+    numbers = st.lists(st.integers(0, CHANNELS), min_size=6, max_size=6)
+    frozen = data.draw(numbers)
+    pruned = [data.draw(st.integers(0, CHANNELS - count)) for count in frozen]
+    found = findings([run(layer("conv1", frozen=frozen, pruned=pruned), last=60)])
+    for kind, counts in (("frozen", frozen), ("pruned", pruned)):
+        said = [one for one in found if one.kind == kind]
+        assert len(said) == (counts[-1] > 0)
+        for one in said:
+            assert one.step is not None
+            assert one.channels == counts[-1]
+            first = one.step // 10 - 1
+            assert set(counts[first:]) == {counts[-1]}
+            assert first == 0 or counts[first - 1] != counts[-1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_rank(kind: str) -> None:
+    assert KINDS.count(kind) == 1
