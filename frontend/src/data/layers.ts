@@ -95,8 +95,17 @@ function leaves(node: Node): LayerInfo[] {
   return node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
 }
 
-/** Rows of the tree below the total. Groups with one child are joined with it; a filter shows bare leaves with full paths. */
-export function treeRows(layers: readonly LayerInfo[], closed: ReadonlySet<string>, filter: RegExp | null): Row[] {
+/**
+ * Rows of the tree below the total. Groups with one child are joined with it.
+ *
+ * @param flat shows bare leaves with full paths, as a filter does.
+ */
+export function treeRows(
+  layers: readonly LayerInfo[],
+  closed: ReadonlySet<string>,
+  filter: RegExp | null,
+  flat = filter !== null,
+): Row[] {
   const shown = filter ? layers.filter((layer) => filter.test(layer.id)) : layers;
   const rows: Row[] = [];
   const channels = (list: readonly LayerInfo[]) => list.reduce((sum, layer) => sum + layer.channels, 0);
@@ -143,7 +152,7 @@ export function treeRows(layers: readonly LayerInfo[], closed: ReadonlySet<strin
       channels: channels(shown),
     });
   }
-  if (filter) for (const layer of shown) rows.push(leaf(layer, layer.id, 0));
+  if (filter || flat) for (const layer of shown) rows.push(leaf(layer, layer.id, 0));
   else walk(build(shown), 0, "");
   return rows;
 }

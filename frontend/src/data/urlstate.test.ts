@@ -15,6 +15,8 @@ const FULL: PageState = {
   hidden: ["a,b", "c%"],
   closed: ["block", "עברית"],
   runFilter: "^a|b$",
+  grouping: "_s\\d+$",
+  sorted: true,
   layerFilter: "(",
   zoom: [10, 200],
   audit: "a&b",

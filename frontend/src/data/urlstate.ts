@@ -45,6 +45,10 @@ export interface PageState {
   closed: string[];
   runFilter: string;
   layerFilter: string;
+  /** A pattern: runs that differ in their seed alone are one group. */
+  grouping: string;
+  /** Whether layers are sorted by the measure. */
+  sorted: boolean;
   zoom: [number, number] | null;
   /** The run whose violations are listed. */
   audit: string | null;
@@ -83,6 +87,8 @@ export const DEFAULTS: PageState = {
   closed: [],
   runFilter: "",
   layerFilter: "",
+  grouping: "",
+  sorted: false,
   zoom: null,
   audit: null,
   baseline: null,
@@ -138,6 +144,8 @@ export function toPairs(state: PageState): Map<string, string> {
   put("g", list(state.closed));
   put("fr", state.runFilter);
   put("fl", state.layerFilter);
+  put("gr", state.grouping);
+  put("so", state.sorted ? 1 : null);
   put("z", state.zoom ? state.zoom.join("~") : null);
   put("a", state.audit);
   put("b", state.baseline);
@@ -186,6 +194,8 @@ export function fromPairs(pairs: ReadonlyMap<string, string>): PageState {
     closed: unlist(pairs.get("g")),
     runFilter: pairs.get("fr") ?? "",
     layerFilter: pairs.get("fl") ?? "",
+    grouping: pairs.get("gr") ?? "",
+    sorted: pairs.get("so") === "1",
     zoom: span(pairs.get("z")),
     audit: pairs.get("a") ?? null,
     baseline: pairs.get("b") ?? null,

@@ -10,6 +10,8 @@ export interface Dot {
   position: number;
   color: string;
   shape: number;
+  /** From the least to the largest value of a group, which the marker is the mean of. */
+  range?: readonly [number, number];
 }
 
 export interface DotRow {
@@ -63,6 +65,10 @@ function drawAxis(put: (box: Box, pixel: number) => void, x: number, width: numb
     high = Math.max(high, position);
   }
   if (low < high) put({ x: x + low * width, y: y - 0.5, width: (high - low) * width, height: 2 }, pack(theme.range));
+  for (const { range, color } of row.dots) {
+    if (range)
+      put({ x: x + range[0] * width, y: y - 1.5, width: (range[1] - range[0]) * width, height: 4 }, pack(color));
+  }
 }
 
 /** The place of CSS pixels in the raster, as a canvas tells it: the ratio and an offset in device pixels. */

@@ -9,7 +9,18 @@ import { levelTable } from "../data/delta";
 import { type PixelColumns, pixelColumns, type Scale } from "../data/scale";
 import { MOVING, NO_DATA, REACTIVATED } from "../data/states";
 import type { Mode } from "../data/urlstate";
-import { ANY_NONFINITE, ANY_REACTIVATED, ANY_VIOLATED, type Bands, bandsOf, LEVEL, MIXED, mostOf, poolBand, rowsUnder } from "./bands";
+import {
+  ANY_NONFINITE,
+  ANY_REACTIVATED,
+  ANY_VIOLATED,
+  type Bands,
+  bandsOf,
+  LEVEL,
+  MIXED,
+  mostOf,
+  poolBand,
+  rowsUnder,
+} from "./bands";
 import { type Box, type Raster, statePixel } from "./raster";
 import type { Pixels } from "./theme";
 

@@ -19,6 +19,7 @@ const PATHS = {
   table: "M3 4v16h18V4zm8 14H5v-4h6zm0-6H5V8h6zm8 6h-6v-4h6zm0-6h-6V8h6z",
   menu: "M3 18h18v-2H3zm0-5h18v-2H3zm0-7v2h18V6z",
   pin: "M16 9V4h1V2H7v2h1v5l-2 3v2h5v6l1 2 1-2v-6h5v-2z",
+  sort: "M3 18h6v-2H3zm0-5h12v-2H3zm0-7v2h18V6z",
   chart: "M5 9h3v11H5zm5.5-5h3v16h-3zM16 13h3v7h-3z",
 } as const;
 

@@ -28,7 +28,7 @@ import {
   threshold,
   totalLayers,
 } from "../state/runs";
-import { helpOpen, runFilter, theme, update, view } from "../state/store";
+import { grouping, helpOpen, runFilter, theme, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { Records } from "./records";
 import { BaselineTag, VersusScale } from "./versus";
@@ -102,6 +102,14 @@ function RunList() {
           <RunItem key={run.name} run={run} compact={listed.length > ROOMY} />
         ))}
       </ul>
+      {runs.value.length > 2 ? (
+        <FilterBox
+          label="Group seeds (regex), as in _s\d+$"
+          filter={grouping.value}
+          onText={(text) => update({ grouping: text })}
+          id="run-groups"
+        />
+      ) : null}
       {listed.length === 0 ? (
         <p class="side-block sub">No run matches; {formatCount(runs.value.length)} are hidden by the filter.</p>
       ) : null}

@@ -15,7 +15,8 @@ import { awaited, figuresAt, wallTimeAt } from "../state/at";
 import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
 import { drawnOf } from "../state/detail";
 import { tipped } from "../state/followers";
-import { activeLayer, layerIn, type Run, rows, runs } from "../state/runs";
+import { rows } from "../state/rows";
+import { activeLayer, layerIn, type Run, runs } from "../state/runs";
 import { type Hover, hover, measure } from "../state/store";
 
 const ROOM = { width: 252, height: 276 };

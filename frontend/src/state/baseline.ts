@@ -45,6 +45,12 @@ export function measured(run: Run, layers: readonly string[], step: number, whic
   return figures ? measureOf(figures, which) : Number.NaN;
 }
 
+/** The chosen measure as it is shown: the value, or how far it is from the baseline's. */
+export function shownMeasure(run: Run, layers: readonly string[], step: number): number {
+  if (!differs.value || !baselineRun.value) return measured(run, layers, step, measure.value);
+  return isBaseline(run) ? 0 : baselineDiff(run, baselineRun.value, layers, step);
+}
+
 /** How far the chosen measure of some layers is from the baseline's at a step. */
 export function baselineDiff(run: Run, base: Run, layers: readonly string[], step: number): number {
   const which = measure.value;

@@ -1,7 +1,7 @@
 /** The runs and layers that the page shows, from the index and the page's state. */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import { mergeLayers, treeRows } from "../data/layers";
+import { mergeLayers } from "../data/layers";
 import { shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
 import { expand, mergeSteps } from "../data/steps";
@@ -11,7 +11,6 @@ import { fetchIndex } from "../server/fetch";
 import type { IndexAnswer, LayerInfo, RunInfo } from "../server/types";
 import { type Resource, resource } from "./resource";
 import {
-  closed,
   dark,
   hidden,
   hostRuns,
@@ -79,18 +78,14 @@ export const layers = computed<LayerInfo[]>(() => {
   return mergeLayers(networks.map((at) => indexValue.value?.networks[at]).filter((network) => network !== undefined));
 });
 
-export const rows = computed(() => treeRows(layers.value, new Set(closed.value), layerFilter.value.pattern));
-
-const NONE: readonly string[] = [];
-
-/** The layers of the total row: all that the filter lets through. */
-export const totalLayers = computed(() => rows.value[0]?.layers ?? NONE);
-
 /** Layers that pass the filter: those that J and K walk. */
 export const listedLayers = computed(() => {
   const { pattern } = layerFilter.value;
   return layers.value.filter((layer) => !pattern || pattern.test(layer.id));
 });
+
+/** Their ids: the layers of the total row. */
+export const totalLayers = computed<readonly string[]>(() => listedLayers.value.map(({ id }) => id));
 
 /** The layer of the Layer view as the given run has it. */
 export function layerIn(run: RunInfo, id: string): LayerInfo | undefined {

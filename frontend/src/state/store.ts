@@ -34,13 +34,17 @@ export const pins = field("pins");
 export const rowZoom = field("rowZoom");
 export const place = field("place");
 export const change = field("change");
-const runText = field("runFilter");
-const layerText = field("layerFilter");
+export const sorted = field("sorted");
 
-let lastRunFilter: Filter = NO_FILTER;
-let lastLayerFilter: Filter = NO_FILTER;
-export const runFilter = computed(() => (lastRunFilter = applyFilter(runText.value, lastRunFilter)));
-export const layerFilter = computed(() => (lastLayerFilter = applyFilter(layerText.value, lastLayerFilter)));
+/** A field that is a pattern: the last valid one applies. */
+function pattern(key: "runFilter" | "layerFilter" | "grouping"): ReadonlySignal<Filter> {
+  const text = field(key);
+  let last: Filter = NO_FILTER;
+  return computed(() => (last = applyFilter(text.value, last)));
+}
+export const runFilter = pattern("runFilter");
+export const layerFilter = pattern("layerFilter");
+export const grouping = pattern("grouping");
 
 let urlTimer: ReturnType<typeof setTimeout> | undefined;
 

@@ -23,7 +23,7 @@ def leaking() -> np.ndarray:
 
 def test_a_marked_channel_is_told_by_its_first_and_last_record_and_the_most_that_moved() -> None:
     codes = leaking()
-    state = states.channel_states(codes, STEPS, STEPS - 1, measured=True)
+    state = states.channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
     found = find_marks(state, codes, 100)
     assert (found.channels.tolist(), found.first.tolist(), found.last.tolist()) == ([101], [5], [7])
     assert (found.changed.tolist(), found.largest.tolist()) == ([0.5], [0.5])
@@ -39,7 +39,7 @@ def test_without_marks_and_without_records_there_is_nothing() -> None:
 
 def test_slabs_of_channels_are_joined() -> None:
     codes = leaking()
-    state = states.channel_states(codes, STEPS, STEPS - 1, measured=True)
+    state = states.channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
     parts = [find_marks(state[:, at : at + 1], codes[:, :, at : at + 1], at) for at in range(4)]
     assert join_marks(parts).channels.tolist() == [1]
     assert join_marks(parts).largest.dtype == np.float64

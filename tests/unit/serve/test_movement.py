@@ -7,9 +7,10 @@ import numpy as np
 
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
-from tb_pastnet.serve.store.movement import events, make_movement
+from tb_pastnet.serve.store.movement import events, make_movement, measured_in
 from tb_pastnet.serve.store.series import Series
 from tests import event_files as files
+from tests.slow_states import slow_states
 
 STEPS = np.arange(1, 41)
 
@@ -21,7 +22,7 @@ def series(codes: np.ndarray, rates: list[float] | None = None) -> Series:
     return Series(steps, steps - 1, steps * 1.0, rate, writers, codes, Account(), Counter())
 
 
-def test_the_states_are_those_of_core_at_every_threshold() -> None:
+def test_the_states_are_those_of_plain_loops_at_every_threshold() -> None:
     codes = files.codes(STEPS, 8)
     files.freeze(codes, slice(10, 20), slice(0, 2))
     files.prune(codes, slice(15, None), slice(2, 4))
@@ -29,8 +30,8 @@ def test_the_states_are_those_of_core_at_every_threshold() -> None:
     records = series(codes)
     moves = make_movement(records, files.variable("c/kernel", 8))
     for threshold in (0.0, 1e-4, 3e-2, 0.1, 10.0):
-        expected = states.channel_states(
-            codes, records.steps, records.past_steps, measured=True, threshold=threshold
+        expected = slow_states(
+            codes, records.steps, records.past_steps, kernel=True, threshold=threshold
         )
         np.testing.assert_array_equal(moves.told(threshold), expected)
     np.testing.assert_array_equal(moves.delta, states.relative_delta(codes))
@@ -43,6 +44,18 @@ def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
     parts = make_movement(series(codes), files.variable("c/kernel", 7))
     np.testing.assert_array_equal(parts.told(0.01), whole.told(0.01))
     np.testing.assert_array_equal(parts.delta, whole.delta)
+
+
+def test_some_channels_of_a_kernel_are_told_what_all_of_them_held() -> None:
+    codes = files.codes(STEPS, 2)
+    codes[:4, :, 0] = states.ZERO
+    records, kernel = series(codes), files.variable("c/kernel", 2)
+    only = replace(records, codes=codes[:, :, :1])
+    assert make_movement(records, kernel).told(1e-4)[-1, 0] == states.PRUNED
+    assert make_movement(only, kernel).told(1e-4)[-1, 0] == states.SETTLED
+    seen = measured_in(records, kernel)
+    assert make_movement(only, kernel, seen=seen).told(1e-4)[-1, 0] == states.PRUNED
+    assert measured_in(records, files.variable("c/x", 2, "bias")) is None
 
 
 def test_zeros_are_measured_as_pruned_in_kernels_alone() -> None:

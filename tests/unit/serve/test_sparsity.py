@@ -9,8 +9,8 @@ from tb_pastnet.core.description import Series, encode_series
 from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.digest import Part
-from tb_pastnet.serve.views.overview import Overview, make_overview
+from tb_pastnet.serve.views.figures import Figures, Part, figures_of
+from tb_pastnet.serve.views.overview import overview_container
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
 
@@ -21,12 +21,12 @@ KEPT = RNG.random((9, CHANNELS)) < 0.4
 HOLES = int((~KEPT).sum())
 
 
-def overview(provider: MemoryProvider, run: str = "a") -> Overview:
+def figures(provider: MemoryProvider, run: str = "a") -> Figures:
     store = Store(provider)
-    return make_overview(store, CALLER, store.catalog(CALLER).runs[run], 1e-4, Part(64))
+    return figures_of(store, CALLER, store.catalog(CALLER).runs[run], 1e-4)
 
 
-def pruned(found: Overview, layer: int = 0) -> list[float]:
+def pruned(found: Figures, layer: int = 0) -> list[float]:
     return found.digest.pruned[layer].counts.tolist()
 
 
@@ -44,23 +44,34 @@ def masked(provider: MemoryProvider, log: bool = True) -> MemoryWriter:
 def test_the_log_tells_exactly_and_a_layer_without_masks_has_none_pruned() -> None:
     provider = MemoryProvider()
     masked(provider)
-    found = overview(provider)
+    found = figures(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
     assert pruned(found, 1) == [0] * 8
     assert [one.prunable for one in found.digest.pruned] == [36, 54]
-    header, arrays = unpack(found.container())
+    assert found.pruned.tolist() == [[0] * 4 + [HOLES] * 4, [0] * 8]
+    header, arrays = unpack(found.block(8, 8))
     assert header["prunable"] == [36, 54]
-    assert arrays["pruned"].tolist() == [[0] * 4 + [HOLES] * 4, [0] * 8]
-    assert arrays["pruned"].shape == (2, 8)
+    assert arrays["pruned"].tolist() == found.pruned.tolist()
     assert not found.digest.notes
 
 
-def test_a_column_of_many_records_shows_its_last_step() -> None:
+def test_columns_draw_the_mean_share_of_their_records() -> None:
     provider = MemoryProvider()
     masked(provider)
-    store = Store(provider)
-    found = make_overview(store, CALLER, store.catalog(CALLER).runs["a"], 1e-4, Part(2))
-    assert (found.digest.steps.tolist(), pruned(found)) == ([4, 8], [0, HOLES])
+    for most, right in ((8, [0] * 4 + [1] * 4), (2, [0, 1]), (1, [0.5])):
+        header, arrays = unpack(overview_container(figures(provider), most, Part()))
+        assert header["sparse"]
+        holes = np.array(right, np.float32)
+        np.testing.assert_allclose(arrays["pruned"], [holes * HOLES / 36, 0 * holes], rtol=1e-6)
+        np.testing.assert_allclose(arrays["total_pruned"], holes * HOLES / 90, rtol=1e-6)
+
+
+def test_where_nothing_was_ever_pruned_nothing_is_drawn() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 9))
+    header, arrays = unpack(overview_container(figures(provider), 8, Part()))
+    assert not header["sparse"]
+    assert not {"pruned", "total_pruned"} & set(arrays)
 
 
 def test_a_bias_counts_once_it_was_pruned() -> None:
@@ -68,7 +79,7 @@ def test_a_bias_counts_once_it_was_pruned() -> None:
     writer = masked(provider)
     writer.masks(6, {("kept", BIAS): np.array([0, 1, 1, 0], bool)})
     writer.masks(8, {("kept", BIAS): np.ones(4, bool)})
-    found = overview(provider)
+    found = figures(provider)
     assert found.digest.pruned[0].prunable == 40
     assert pruned(found)[4:] == [HOLES, HOLES + 2, HOLES + 2, HOLES]
 
@@ -77,7 +88,7 @@ def test_a_frozen_weight_isnt_pruned() -> None:
     provider = MemoryProvider()
     writer = masked(provider, log=False)
     writer.masks(0, {("trainable", BIAS): np.zeros(4, bool)})
-    found = overview(provider)
+    found = figures(provider)
     assert found.digest.pruned[0].prunable == 36
 
 
@@ -89,7 +100,7 @@ def test_a_variable_that_two_layers_share_counts_in_the_first() -> None:
     first, second = run.layers
     shared = type(second)(second.id, "", "x", "Dense", (KERNEL, *second.variables), second.main)
     twice = type(run)(**{**vars(run), "layers": (first, shared)})
-    found = make_overview(store, CALLER, twice, 1e-4, Part(64))
+    found = figures_of(store, CALLER, twice, 1e-4)
     assert [one.prunable for one in found.digest.pruned] == [36, 54]
     assert pruned(found, 1) == [0] * 8
     assert writer.changes == 2
@@ -99,7 +110,7 @@ def test_where_no_log_tells_the_shares_do() -> None:
     provider = MemoryProvider()
     writer = masked(provider)
     del provider.tree[writer.tb_run]["masks"]
-    found = overview(provider)
+    found = figures(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
     assert not found.digest.notes
 
@@ -116,7 +127,7 @@ def test_of_two_kernels_that_no_log_tells_of_both_are_read() -> None:
             block = Block(*(np.array([n]) for n in (step, step, step - 1)), codes)
             content = encode_series(Series(shape, "-1", CHANNELS))
             provider.add("a", tag, int(step), encode_block(block, tag=tag, lineage=0), content)
-    found = overview(provider)
+    found = figures(provider)
     assert found.digest.pruned[0].prunable == 2 * 36
     assert pruned(found) == [0] * 4 + [HOLES] * 4
 
@@ -125,12 +136,12 @@ def test_a_log_whose_end_is_lost_is_corrected_by_the_records() -> None:
     provider = MemoryProvider()
     writer = masked(provider)
     provider.tree[writer.tb_run]["masks"].pop()
-    found = overview(provider)
+    found = figures(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
     assert found.digest.notes == {notes.MASKS_LOST: 1}
     # Where the masks themselves were torn off too, nothing but the records tells it.
     provider.tree[writer.tb_run][f"kept/{KERNEL}"].pop()
-    found = overview(provider)
+    found = figures(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
     assert found.digest.notes == {notes.MASKS_DISAGREE: 4}
 
@@ -144,8 +155,12 @@ def test_behind_a_gap_the_shares_tell_and_without_a_record_nothing_does() -> Non
     writer.records(range(1, 9), {KERNEL: files.hold(kernel, slice(0, 4), ~KEPT)})
     del provider.tree[writer.tb_run]["masks"][1]
     del provider.tree[writer.tb_run][f"channels/{KERNEL}"][2]
-    found = overview(provider)
+    found = figures(provider)
     np.testing.assert_array_equal(pruned(found), [36 - HOLES] * 4 + [np.nan, np.nan, HOLES, HOLES])
     assert found.digest.notes[notes.MASKS_LOST] == 1
     last = found.table().splitlines()[9].split(",")
     assert last[:2] + last[-2:] == ["5", "conv1", "", "36"]
+    _, arrays = unpack(overview_container(found, 2, Part()))
+    # A column is drawn of what is known.
+    np.testing.assert_allclose(arrays["pruned"][0], [1 - HOLES / 36, HOLES / 36], rtol=1e-6)
+    np.testing.assert_allclose(arrays["total_pruned"], [(36 - HOLES) / 90, HOLES / 90], rtol=1e-6)

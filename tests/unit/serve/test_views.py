@@ -21,7 +21,7 @@ def test_a_channel_is_told_in_words_and_numbers() -> None:
     files.poison(codes, slice(2, 3), slice(0, 1))
     none = np.zeros(12)
     series = Series(steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter())
-    told = states.channel_states(codes, steps, steps - 1, measured=True)
+    told = states.channel_states(codes, steps, steps - 1, measured=states.seen(codes))
     found = channel.channel_of(series, told[:, 0], 0)
     assert set(found) == {
         "steps", "past_steps", "state", "violated", "relative_delta", "changes", *STATISTICS,

@@ -8,7 +8,7 @@ from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug import wrappers
 from werkzeug.test import Client
 
-from tb_pastnet.serve.http.failures import bad_request
+from tb_pastnet.serve.http.failures import SCHEMA, bad_request
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer, application
 
 LARGE = bytes(5000)
@@ -69,7 +69,7 @@ def test_failures_and_errors_have_one_shape(caplog) -> None:
     ]:
         response = client(raised).get("/")
         assert response.status_code == status
-        assert response.json["schema"] == 1
+        assert response.json["schema"] == SCHEMA
         assert response.json["error"]["code"] == code
         assert "secret" not in response.get_data(as_text=True)
     # What the client isn't told, the log is.

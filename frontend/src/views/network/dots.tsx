@@ -1,42 +1,66 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
 import { placeOf, scaleTop } from "../../data/delta";
-import { formatCount, formatFineShare, formatNumber } from "../../data/format";
+import { formatCount, formatFineShare, formatNumber, plural } from "../../data/format";
+import { spreadOf } from "../../data/groups";
+import type { Row } from "../../data/layers";
 import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference } from "../../data/measure";
-import { DOTS_WIDTH, type Window } from "../../data/rowbox";
+import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox";
 import type { Measure } from "../../data/urlstate";
-import { type DotRow, paintDots } from "../../draw/dots";
+import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
 import { Canvas } from "../../parts/canvas";
+import { Button, Icon } from "../../parts/widgets";
 import { sparse } from "../../state/answers";
 import { blocksAt } from "../../state/at";
-import { baselineDiff, baselineRun, baseOf, differs, measured } from "../../state/baseline";
+import { baselineRun, differs, shownMeasure } from "../../state/baseline";
+import { cursor } from "../../state/cursor";
 import { dotStep, spokenStep } from "../../state/followers";
-import { type Run, shownRuns, threshold, totalLayers } from "../../state/runs";
+import { groups, type RunGroup } from "../../state/groups";
+import { shownRuns, threshold, totalLayers } from "../../state/runs";
 import { dotBlock } from "../../state/scrolled";
-import { measure, theme, update } from "../../state/store";
+import { grouping, hover, measure, sorted, theme, update } from "../../state/store";
 import { usePrepared } from "./prepared";
 
 const PADDING = 12;
 
-/** Place of a run's marker on the axis, 0 to 1; NaN where there is none. */
-function position(run: Run, layers: readonly string[], step: number, which: Measure): number {
-  if (differs.value) {
-    const base = baseOf(run);
-    return base ? (1 + placeOfDifference(baselineDiff(run, base, layers, step), which)) / 2 : 0.5;
-  }
-  const value = measured(run, layers, step, which);
+/** Place of a value on the axis, 0 to 1; NaN where there is none. */
+function positionOf(value: number, which: Measure): number {
+  if (differs.value) return (1 + placeOfDifference(value, which)) / 2;
   if (which !== "delta") return value;
   return value > 0 ? placeOf(value, threshold.value) : Number.NaN;
 }
 
-/** The value behind a position. */
-function valueText(run: Run, layers: readonly string[], step: number, which: Measure): string {
-  const base = baseOf(run);
-  if (base) return differenceText(baselineDiff(run, base, layers, step), which);
-  const value = measured(run, layers, step, which);
+function textOf(value: number, which: Measure): string {
+  if (differs.value) return differenceText(value, which);
   if (Number.isNaN(value)) return "no value";
   return which === "delta" ? formatNumber(value) : formatFineShare(value, 1);
+}
+
+/** The values of the runs of a group: "46.9%", or "46.9% ± 1.2 pp of 3 runs". */
+function groupText({ runs }: RunGroup, layers: readonly string[], step: number): string {
+  const which = measure.value;
+  const spread = spreadOf(runs.map((run) => shownMeasure(run, layers, step)));
+  if (!spread) return "no value";
+  const mean = textOf(spread.mean, which);
+  if (runs.length === 1) return mean;
+  const share = which !== "delta";
+  const deviation = share ? `${(100 * spread.deviation).toFixed(1)} pp` : formatNumber(spread.deviation);
+  return `${mean} ± ${Number.isNaN(spread.deviation) ? "–" : deviation} of ${plural(spread.count, "run")}`;
+}
+
+const title = (): string =>
+  `${MEASURE_TITLES[measure.value]}${differs.value ? ` against ${baselineRun.value?.name}` : ""}`;
+
+/** More groups than these are counted in the tooltip. */
+const MOST_LINES = 24;
+
+/** All markers of a row, which may hide one another. */
+function tipOf(row: Row, step: number): string[] {
+  const lines = groups.value.map((group) => `${group.name}: ${groupText(group, row.layers, step)}`);
+  const rest = lines.length - MOST_LINES;
+  const shown = rest > 0 ? [...lines.slice(0, MOST_LINES), `and ${plural(rest, "more run")}`] : lines;
+  return [row.kind === "total" ? row.label : row.id, `${title()}, step ${formatCount(step)}`, ...shown];
 }
 
 /** Ticks of the axis: place from 0 to 1, and text. */
@@ -67,9 +91,21 @@ export function DotsHead() {
             </option>
           ))}
       </select>
+      <Button
+        class="small"
+        pressed={sorted.value}
+        label={sorted.value ? "Layers in forward order" : "Sort layers by this measure, mean of the shown runs"}
+        onClick={() => update({ sorted: !sorted.peek() })}
+      >
+        <Icon name="sort" size={16} />
+      </Button>
       <div class="two">
-        {differs.value ? `against ${baselineRun.value?.name}` : "each marker is a run"}, step{" "}
-        {formatCount(dotStep.value)}
+        {differs.value
+          ? `against ${baselineRun.value?.name}`
+          : grouping.value.pattern
+            ? "each marker is a group's mean"
+            : "each marker is a run"}
+        , step {formatCount(dotStep.value)}
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
         {ticks().map(([at, text]) => (
@@ -82,26 +118,32 @@ export function DotsHead() {
   );
 }
 
+function dotOf({ runs }: RunGroup, layers: readonly string[]): Dot {
+  const which = measure.value;
+  const spread = spreadOf(runs.map((run) => shownMeasure(run, layers, dotStep.value)));
+  const [position, ...range] = [spread?.mean, spread?.low, spread?.high].map((value) =>
+    positionOf(value ?? NaN, which),
+  );
+  const { color, shape } = runs[0];
+  return { position, color, shape, range: runs.length > 1 && spread ? [range[0], range[1]] : undefined };
+}
+
 /** The markers of the rows of a window. */
 function* dotRows({ places, top }: Window): Generator<DotRow> {
   for (const { row, stripTop, stripHeight } of places) {
-    const dots = shownRuns.value.map((run) => {
-      const at = position(run, row.layers, dotStep.value, measure.value);
-      return { position: at, color: run.color, shape: run.shape };
-    });
+    const dots = groups.value.map((group) => dotOf(group, row.layers));
     yield { y: Math.round(stripTop + stripHeight / 2 - top), dots };
   }
 }
 
 interface Props {
   windowAt: (block: number) => Window;
+  layout: Layout;
   width: number;
 }
 
-export function DotsColumn({ windowAt, width }: Props) {
-  const which = measure.value;
-  const total = totalLayers.value;
-  const words = shownRuns.value.map((run) => `${run.name} ${valueText(run, total, spokenStep.value, which)}`);
+export function DotsColumn({ windowAt, layout, width }: Props) {
+  const words = groups.value.map((group) => `${group.name} ${groupText(group, totalLayers.value, spokenStep.value)}`);
   const window = windowAt(dotBlock.value);
   const draw = usePrepared(dotBlock, windowAt, function* (shown, ratio) {
     const raster = makeRaster(Math.round(width * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
@@ -110,20 +152,28 @@ export function DotsColumn({ windowAt, width }: Props) {
     return raster;
   });
   return (
-    <div class="dots-column">
+    <div
+      class="dots-column"
+      onPointerMove={({ clientX: x, clientY: y, currentTarget }) => {
+        const row = placeAt(layout, y - currentTarget.getBoundingClientRect().top)?.row;
+        const step = cursor.peek();
+        hover.value = row ? { step, run: null, row: row.id, channel: null, x, y, tip: tipOf(row, step) } : null;
+      }}
+      onPointerLeave={() => (hover.value = null)}
+    >
       <Canvas
         whole
-        label={`${MEASURE_TITLES[which]}${differs.value ? ` against ${baselineRun.value?.name}` : ""} at step ${formatCount(spokenStep.value)}, all layers: ${words.join(", ")}`}
+        label={`${title()} at step ${formatCount(spokenStep.value)}, all layers: ${words.join(", ")}`}
         width={width}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
         inputs={[
           window,
           dotStep.value,
-          which,
+          measure.value,
           theme.value,
           differs.value && baselineRun.value,
-          shownRuns.value,
+          groups.value,
           ...blocksAt(baselineRun.value ? [...shownRuns.value, baselineRun.value] : shownRuns.value, dotStep.value),
         ]}
         draw={draw}

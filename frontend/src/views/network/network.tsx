@@ -26,7 +26,8 @@ import { overviewOf, sparse } from "../../state/answers";
 import { figuresAt } from "../../state/at";
 import { baselineDiff, baselineRun, differs } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
-import { type Run, rows, shownRuns } from "../../state/runs";
+import { rows } from "../../state/rows";
+import { type Run, shownRuns } from "../../state/runs";
 import { scrollBack, scrollDown, stripBlock } from "../../state/scrolled";
 import { columnWidth, netWidth, scrolledBy, sight } from "../../state/sight";
 import { focusRow, hover, layerFilter, measure, tables } from "../../state/store";
@@ -78,7 +79,7 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
       {shownRuns.value.map((run) => (
         <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
       ))}
-      <DotsColumn windowAt={windowAt} width={DOTS_WIDTH} />
+      <DotsColumn windowAt={windowAt} layout={layout} width={DOTS_WIDTH} />
       <Outlines layout={layout} column={column} />
       <Crosshairs {...pictures} />
       <ZoomBoxes {...pictures} />
