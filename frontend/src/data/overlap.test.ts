@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Container } from "../server/container";
 import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
-import { formatOverlap, numbersText, pairOf, pairTexts, readLayerOverlaps, setText, toCsv } from "./overlap";
+import {
+  formatOverlap,
+  mostDifferent,
+  numbersText,
+  pairOf,
+  pairTexts,
+  readLayerOverlaps,
+  setText,
+  toCsv,
+} from "./overlap";
 
 const run = (name: string, kept: number | null, extra: Partial<OverlapRun> = {}): OverlapRun => ({
   name,
@@ -114,5 +123,23 @@ describe("words and numbers of an overlap", () => {
     ];
     expect(toCsv(records)).toBe('other_run,n\r\n"a,""b""",0.5\r\n"c\nd",\r\n,\r\n');
     expect(toCsv([])).toBe("\r\n");
+  });
+});
+
+describe("mostDifferent", () => {
+  const pair = (a: number, b: number, overlap: number | null) => ({ a, b, overlap }) as OverlapPair;
+  const runs = ["x", "y", "z"].map((name) => ({ name })) as OverlapAnswer["runs"];
+  const answer = (...pairs: OverlapPair[]) => ({ runs, pairs }) as OverlapAnswer;
+
+  it("is the pair of the least overlap, of all or with a run", () => {
+    const all = answer(pair(0, 1, 0.5), pair(0, 2, 0.25), pair(1, 2, 0.4));
+    expect(mostDifferent(all, null)).toEqual(["x", "z"]);
+    expect(mostDifferent(all, "z")).toEqual(["z", "x"]);
+    expect(mostDifferent(all, "y")).toEqual(["y", "z"]);
+    expect(mostDifferent(all, "elsewhere")).toBeNull();
+  });
+
+  it("is none where nothing differs or nothing is known", () => {
+    expect(mostDifferent(answer(pair(0, 1, 1), pair(0, 2, null)), null)).toBeNull();
   });
 });

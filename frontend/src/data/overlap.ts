@@ -55,6 +55,18 @@ export function pairOf(answer: OverlapAnswer, first: string, second: string): Ov
   return answer.pairs.find((pair) => (pair.a === i && pair.b === j) || (pair.a === j && pair.b === i)) ?? null;
 }
 
+/** The runs that differ most, of all pairs or of those with a run; null where no two are known to differ. */
+export function mostDifferent({ pairs, runs }: OverlapAnswer, run: string | null): [string, string] | null {
+  let least: OverlapPair | null = null;
+  for (const pair of pairs) {
+    const having = run === null || runs[pair.a].name === run || runs[pair.b].name === run;
+    if (having && pair.overlap !== null && pair.overlap < (least?.overlap ?? 1)) least = pair;
+  }
+  if (!least) return null;
+  const names: [string, string] = [runs[least.a].name, runs[least.b].name];
+  return names[1] === run ? [names[1], names[0]] : names;
+}
+
 /** What is counted: "remaining weights". */
 export const setText = (unit: Unit, mask: MaskKind): string => `${mask === "kept" ? "remaining" : "trainable"} ${unit}`;
 

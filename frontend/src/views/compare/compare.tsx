@@ -1,8 +1,12 @@
 /** The Compare view: where do two runs differ? Mask overlap of all pairs, by layer and step, and two layers side by side. */
 
+import { useEffect } from "preact/hooks";
+import { mostDifferent } from "../../data/overlap";
 import { pastText } from "../../parts/words";
+import { overlapOf } from "../../state/overlaps";
 import { MOST_RUNS, pairRuns } from "../../state/pair";
 import { runs, shownRuns } from "../../state/runs";
+import { other, runName, update } from "../../state/store";
 import { LayersPanel } from "./layers";
 import { MatrixPanel } from "./matrix";
 import { SidePanel } from "./sidebyside";
@@ -28,7 +32,17 @@ function Notes() {
   );
 }
 
+/** Opens on what there is to see: where B isn't chosen, on the runs that differ most. */
+function useDifferent(): void {
+  const answer = other.value === null && pairRuns.value ? overlapOf().value : null;
+  useEffect(() => {
+    const found = answer && mostDifferent(answer, runName.peek());
+    if (found) update({ run: found[0], other: found[1] });
+  }, [answer]);
+}
+
 export function CompareView() {
+  useDifferent();
   const pair = pairRuns.value;
   if (!pair) {
     const untold = runs.value.length > 1 ? "Tick another run on the left" : "Record a second run";
