@@ -151,6 +151,16 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
+/** Puts a PNG on the clipboard; false where the browser doesn't allow it. */
+export async function copyImage(blob: Blob): Promise<boolean> {
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ [blob.type]: blob })]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Saves a blob or an URL under a file name. */
 export function saveAs(source: Blob | string, name: string): void {
   const url = typeof source === "string" ? source : URL.createObjectURL(source);

@@ -256,7 +256,7 @@ def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     members = [layer for _, layer in found]
     since = found[-1][0]
     names = _named(f"{layer.id} since step {at:,}" for at, layer in found)
-    text = f"no channel moves any more in {names}: training could stop there"
+    text = f"settled, so that training could stop: {names}"
     yield _layers_finding("settled", run, members, since, sum(x.channels for x in members), text)
 
 

@@ -32,7 +32,7 @@ STATES = {
     "network": "&p.pastnet.v=network&p.pastnet.s=30000&p.pastnet.r=prune_grow",
     "layer": f"&p.pastnet.v=layer{CHOICE}&p.pastnet.c=19",
     "compare": f"&p.pastnet.v=compare{CHOICE}&p.pastnet.r2=lottery_s0",
-    "function": f"&p.pastnet.v=function{CHOICE}",
+    "function": "&p.pastnet.v=function&p.pastnet.s=30000&p.pastnet.r=freeze_early",
 }
 FOLDER = os.environ.get("VIEWS_FOLDER")
 """Where the pictures themselves go too, for a look at them."""

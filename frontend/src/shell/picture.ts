@@ -1,125 +1,212 @@
-/** A panel as a PNG: its canvases, and its texts where they stand. */
+/** What a view shows as a figure: its canvases, its texts where they stand, and a legend. */
+
+import { scaleTop } from "../data/delta";
+import { formatCount, formatPower } from "../data/format";
+import { LEGEND, MOVING, PRUNED, STATE_TITLES } from "../data/states";
+import { type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
+import type { Box } from "../draw/raster";
+import type { Theme } from "../draw/theme";
+import { cursor } from "../state/cursor";
+import { shownRuns, threshold } from "../state/runs";
+import { theme } from "../state/store";
 
 /** Controls say nothing on paper. */
-const SKIPPED = ".offscreen, .button, .controls, .violation-mark";
-const HEAD = 30;
+const SKIPPED =
+  ".offscreen, .controls, .button.small, .violation-mark, .zoom-box, .crosshairs, .layer-title .button, select[aria-label^=Order]";
+const MARGIN = 15;
+const LINE = 22;
 
-/**
- * Paints the visible part of a panel under a title: texts, filled boxes, markers and canvases.
- *
- * @returns null where the browser refuses.
- */
-export function panelPicture(panel: HTMLElement, title: string): Promise<Blob | null> {
-  const ratio = Math.max(2, window.devicePixelRatio || 1);
-  const frame = panel.getBoundingClientRect();
-  const style = getComputedStyle(panel);
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.round(frame.width * ratio);
-  canvas.height = Math.round((frame.height + HEAD) * ratio);
-  const context = canvas.getContext("2d");
-  if (!context) return Promise.resolve(null);
-  context.scale(ratio, ratio);
-  context.fillStyle = style.backgroundColor;
-  context.fillRect(0, 0, frame.width, frame.height + HEAD);
-  context.font = `500 14px ${style.fontFamily}`;
-  context.fillStyle = style.color;
-  context.textBaseline = "middle";
-  context.fillText(title, 15, HEAD / 2 + 3);
-  context.translate(-frame.left, HEAD - frame.top);
-  context.beginPath();
-  context.rect(frame.left, frame.top, frame.width, frame.height);
-  context.clip();
-  paint(panel, context);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+const boxOf = ({ left: x, top: y, width, height }: DOMRect): Box => ({ x, y, width, height });
+const seen = (color: string): boolean => color !== "" && !/^rgba\(.*, 0\)$|^transparent$/.test(color);
+const fontOf = (style: CSSStyleDeclaration): Font => ({
+  weight: style.fontWeight,
+  size: Number.parseFloat(style.fontSize),
+  family: style.fontFamily,
+});
+
+/** The marks of an element's box: its fill, and the borders that it has. */
+function* boxMarks(rect: DOMRect, style: CSSStyleDeclaration): Generator<Mark> {
+  const box = boxOf(rect);
+  if (seen(style.backgroundColor)) yield { kind: "box", box, fill: style.backgroundColor };
+  const colors: string[] = style.backgroundImage.match(/rgba?\([^)]*\)/g) ?? [];
+  if (style.backgroundImage.startsWith("repeating-")) {
+    yield { kind: "hatch", box, fill: colors[colors.length - 1], line: colors[0] };
+  } else if (colors.length > 1) {
+    yield { kind: "gradient", box, colors, down: !/90deg|to right/.test(style.backgroundImage) };
+  }
+  const { x, y, width, height } = box;
+  for (const side of ["Top", "Right", "Bottom", "Left"] as const) {
+    const size = Number.parseFloat(style[`border${side}Width`]);
+    const fill = style[`border${side}Color`];
+    if (!(size > 0) || style[`border${side}Style`] === "none" || !seen(fill)) continue;
+    const lying = side === "Top" || side === "Bottom";
+    const at = { x: side === "Right" ? x + width - size : x, y: side === "Bottom" ? y + height - size : y };
+    yield { kind: "box", box: { ...at, width: lying ? width : size, height: lying ? size : height }, fill };
+  }
 }
 
-function paint(element: Element, context: CanvasRenderingContext2D): void {
-  for (const child of element.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE) paintText(child as Text, context);
-    if (!(child instanceof Element)) continue;
-    const style = getComputedStyle(child);
-    if (style.visibility === "hidden" || style.display === "none" || child.matches(SKIPPED)) continue;
-    const box = child.getBoundingClientRect();
-    const clipped = child instanceof HTMLElement && style.overflowX !== "visible" && style.overflowX !== "";
-    context.save();
-    if (clipped) {
-      context.beginPath();
-      context.rect(box.left, box.top, box.width, box.height);
-      context.clip();
+interface Piece {
+  text: string;
+  box: DOMRect;
+}
+
+/** The words of a text as they stand: one that breaks is several. */
+function* piecesOf(node: Text): Generator<Piece> {
+  const range = document.createRange();
+  for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
+    range.setStart(node, index);
+    for (let start = 0, end = word.length; start < word.length; start = end, end = word.length) {
+      range.setStart(node, index + start);
+      range.setEnd(node, index + end);
+      while (end > start + 1 && range.getClientRects().length > 1) range.setEnd(node, index + --end);
+      yield { text: word.slice(start, end), box: range.getBoundingClientRect() };
     }
-    if (child instanceof HTMLElement) paintBox(box, style, context);
-    if (child instanceof HTMLCanvasElement) context.drawImage(child, box.left, box.top, box.width, box.height);
-    else if (child instanceof SVGElement) paintMarker(child, box, context);
-    else if (child instanceof HTMLSelectElement) paintChoice(child, box, style, context);
-    else paint(child, context);
-    context.restore();
   }
 }
 
-function paintBox(box: DOMRect, style: CSSStyleDeclaration, context: CanvasRenderingContext2D): void {
-  if (style.backgroundColor !== "rgba(0, 0, 0, 0)") {
-    context.fillStyle = style.backgroundColor;
-    context.fillRect(box.left, box.top, box.width, box.height);
-  }
-  const width = Number.parseFloat(style.borderTopWidth);
-  if (width > 0 && style.borderTopStyle !== "none") {
-    context.fillStyle = style.borderTopColor;
-    context.fillRect(box.left, box.top, box.width, width);
-  }
-  const side = Number.parseFloat(style.borderLeftWidth);
-  if (side > 0 && style.borderLeftStyle !== "none") {
-    context.fillStyle = style.borderLeftColor;
-    context.fillRect(box.left, box.top, side, box.height);
-  }
-}
-
-function setFont(style: CSSStyleDeclaration, context: CanvasRenderingContext2D): void {
-  context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-  context.fillStyle = style.color;
-  context.textBaseline = "middle";
-  context.direction = style.direction as CanvasDirection;
-}
-
-/** Word by word, so that lines break where they do on the page. */
-function paintText(node: Text, context: CanvasRenderingContext2D): void {
+/** What of a text stands in a box; an ellipsis takes the place of what is cut off. */
+function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
   const parent = node.parentElement;
   if (node.data.trim() === "" || !parent) return;
   const style = getComputedStyle(parent);
-  setFont(style, context);
-  const range = document.createRange();
-  for (const word of node.data.matchAll(/\S+/g)) {
-    range.setStart(node, word.index);
-    range.setEnd(node, word.index + word[0].length);
-    const box = range.getBoundingClientRect();
-    if (box.width === 0) continue;
-    const text = style.textTransform === "uppercase" ? word[0].toUpperCase() : word[0];
-    context.fillText(text, style.direction === "rtl" ? box.right : box.left, box.top + box.height / 2);
+  const font = fontOf(style);
+  for (const { text, box } of piecesOf(node)) {
+    if (box.width === 0 || box.bottom > inside.bottom + 3 || box.left >= inside.right) continue;
+    const share = (inside.right - box.left - box.height / 2) / box.width;
+    const shown =
+      box.right <= inside.right + 1 ? text : `${text.slice(0, Math.max(0, Math.floor(share * text.length)))}…`;
+    const told = style.textTransform === "uppercase" ? shown.toUpperCase() : shown;
+    yield { kind: "text", x: box.left, y: box.top + box.height / 2, text: told, font, fill: style.color };
+    if (shown !== text) return;
   }
 }
 
-function paintChoice(
-  select: HTMLSelectElement,
-  box: DOMRect,
-  style: CSSStyleDeclaration,
-  context: CanvasRenderingContext2D,
-) {
-  setFont(style, context);
-  context.fillText(select.selectedOptions[0]?.text ?? "", box.left + 2, box.top + box.height / 2);
+/** Icons and markers are one path, circle or polygon each, in their colour. */
+function* shapeMarks(svg: SVGSVGElement, box: DOMRect): Generator<Mark> {
+  const shape = svg.querySelector("path, circle, polygon");
+  if (!shape) return;
+  const { x, y, width } = svg.viewBox.baseVal;
+  const scale = box.width / width;
+  const own = shape.getAttribute("fill");
+  const fill = !own || own === "currentColor" ? getComputedStyle(svg).color : own;
+  const [points, r] = [shape.getAttribute("points"), Number(shape.getAttribute("r"))];
+  const round = `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`;
+  const d = shape.getAttribute("d") ?? (points ? `M${points.replaceAll(" ", "L")}Z` : round);
+  yield { kind: "path", d, x: box.left - x * scale, y: box.top - y * scale, scale, fill };
 }
 
-/** Icons and markers are one path, circle or polygon each, in their colour. */
-function paintMarker(svg: SVGElement, box: DOMRect, context: CanvasRenderingContext2D): void {
-  const shape = svg.querySelector("path, circle, polygon");
-  if (!(svg instanceof SVGSVGElement) || !shape) return;
-  const view = svg.viewBox.baseVal;
-  context.translate(box.left, box.top);
-  context.scale(box.width / view.width, box.height / view.height);
-  context.translate(-view.x, -view.y);
-  const fill = shape.getAttribute("fill");
-  context.fillStyle = !fill || fill === "currentColor" ? getComputedStyle(svg).color : fill;
-  const radius = shape.getAttribute("r");
-  const points = shape.getAttribute("points");
-  const path = new Path2D(shape.getAttribute("d") ?? (points ? `M${points.replaceAll(" ", "L")}Z` : ""));
-  if (radius) path.arc(0, 0, Number(radius), 0, 2 * Math.PI);
-  context.fill(path);
+function overlap(a: DOMRect, b: DOMRect): DOMRect {
+  const [left, top] = [Math.max(a.left, b.left), Math.max(a.top, b.top)];
+  return new DOMRect(
+    left,
+    top,
+    Math.max(0, Math.min(a.right, b.right) - left),
+    Math.max(0, Math.min(a.bottom, b.bottom) - top),
+  );
+}
+
+/** The marks of what is below an element. */
+function* marksIn(element: Element, inside: DOMRect): Generator<Mark> {
+  for (const child of element.childNodes) {
+    if (child instanceof Text) yield* textMarks(child, inside);
+    if (!(child instanceof Element) || child.matches(SKIPPED)) continue;
+    const style = getComputedStyle(child);
+    if (style.visibility === "hidden" || style.display === "none") continue;
+    const rect = child.getBoundingClientRect();
+    if (child instanceof SVGSVGElement) yield* shapeMarks(child, rect);
+    if (!(child instanceof HTMLElement)) continue;
+    const clipped = style.overflowX !== "visible" && style.display !== "inline";
+    const shown = clipped ? overlap(rect, inside) : inside;
+    const marks = [...boxMarks(rect, style)];
+    if (child instanceof HTMLCanvasElement) marks.push({ kind: "image", box: boxOf(rect), canvas: child });
+    else if (child instanceof HTMLSelectElement) {
+      const [text, y] = [child.selectedOptions[0]?.text ?? "", rect.top + rect.height / 2];
+      marks.push({ kind: "text", x: rect.left + 2, y, text, font: fontOf(style), fill: style.color });
+    } else marks.push(...marksIn(child, shown));
+    if (clipped && marks.length > 0) yield { kind: "clip", box: boxOf(shown), marks };
+    else yield* marks;
+  }
+}
+
+/** The states with their colours, and the scale of Δ, in lines of a width. */
+function* legendMarks(top: number, width: number, font: Font, colors: Theme): Generator<Mark, number> {
+  let [x, y] = [MARGIN, top];
+  function* entry(swatch: (box: Box) => Mark, text: string): Generator<Mark> {
+    const wide = 30 + 0.62 * font.size * text.length;
+    if (x > MARGIN && x + wide > width) [x, y] = [MARGIN, y + LINE];
+    yield swatch({ x, y: y - 5, width: 20, height: 10 });
+    yield { kind: "text", x: x + 26, y, text, font, fill: colors.text };
+    x += wide + 14;
+  }
+  for (const state of LEGEND) {
+    const fill = colors.states[state];
+    yield* entry(
+      (box) =>
+        state === PRUNED
+          ? { kind: "hatch", box, fill, line: colors.hatch }
+          : state === MOVING
+            ? { kind: "gradient", box, colors: colors.movement, down: false }
+            : { kind: "box", box, fill },
+      state === MOVING
+        ? `${STATE_TITLES[state]}, Δ from ${formatPower(threshold.value)} to ${formatPower(scaleTop(threshold.value))}`
+        : STATE_TITLES[state],
+    );
+  }
+  yield* entry((box) => ({ kind: "box", box, fill: colors.violated }), "Violated");
+  yield* entry((box) => ({ kind: "box", box, fill: colors.nonfinite }), "Non-finite");
+  return y + LINE;
+}
+
+/** The two lines above: what is shown, of which runs. */
+function titleMarks(caption: string, width: number, font: Font, { text: fill, muted }: Theme): Mark[] {
+  const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}`;
+  const runs = `Runs: ${shownRuns.value.map(({ name }) => name).join(", ")}`;
+  const letters = Math.floor((width - 2 * MARGIN) / 6.5);
+  const fitted = runs.length > letters ? `${runs.slice(0, letters)}…` : runs;
+  return [
+    { kind: "text", x: MARGIN, y: 20, text: `${caption} · ${facts}`, font: { ...font, weight: "500", size: 14 }, fill },
+    { kind: "text", x: MARGIN, y: 20 + LINE, text: fitted, font, fill: muted },
+  ];
+}
+
+/** The visible part of the view, between a title that tells its runs, the step and the threshold, and a legend. */
+function figureOf(main: HTMLElement, caption: string): Figure {
+  const panels = main.getBoundingClientRect();
+  const font = { weight: "400", size: 12, family: getComputedStyle(main).fontFamily };
+  const width = Math.ceil(panels.width);
+  const top = 20 + LINE + 14;
+  const box = { x: 0, y: top, width, height: panels.height };
+  const shown = shifted([...marksIn(main, panels)], -panels.left, top - panels.top);
+  const legend: Mark[] = [];
+  const marks = legendMarks(top + panels.height + LINE / 2, width, font, theme.value);
+  let next = marks.next();
+  for (; !next.done; next = marks.next()) legend.push(next.value);
+  const height = Math.ceil(next.value);
+  const paper: Mark = { kind: "box", box: { x: 0, y: 0, width, height }, fill: theme.value.panel };
+  const title = titleMarks(caption, width, font, theme.value);
+  return { width, height, marks: [paper, ...title, { kind: "clip", box, marks: shown }, ...legend] };
+}
+
+/** The same marks elsewhere. */
+function shifted(marks: readonly Mark[], dx: number, dy: number): Mark[] {
+  return marks.map((mark) => {
+    if (mark.kind === "text" || mark.kind === "path") return { ...mark, x: mark.x + dx, y: mark.y + dy };
+    const box = { ...mark.box, x: mark.box.x + dx, y: mark.box.y + dy };
+    return mark.kind === "clip" ? { ...mark, box, marks: shifted(mark.marks, dx, dy) } : { ...mark, box };
+  });
+}
+
+/** The view as a file: an SVG, or a PNG of twice the page's pixels; null where the browser refuses. */
+export function viewPicture(main: HTMLElement, caption: string, kind: "svg" | "png"): Promise<Blob | null> {
+  const figure = figureOf(main, caption);
+  if (kind === "svg") return Promise.resolve(new Blob([toSvg(figure)], { type: "image/svg+xml" }));
+  const ratio = Math.max(2, window.devicePixelRatio || 1);
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(figure.width * ratio);
+  canvas.height = Math.round(figure.height * ratio);
+  const context = canvas.getContext("2d");
+  if (!context) return Promise.resolve(null);
+  context.scale(ratio, ratio);
+  paintFigure(context, figure);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount } from "../data/format";
 import { toPairs, VIEW_NAMES } from "../data/urlstate";
-import { copyText, hashUrl, saveAs } from "../host";
+import { copyImage, copyText, hashUrl, saveAs } from "../host";
 import { Button, Icon } from "../parts/widgets";
 import { cursor } from "../state/cursor";
 import { showView } from "../state/navigate";
@@ -14,7 +14,6 @@ import { VIEWS } from "../views";
 import type { CsvFile } from "../views/view";
 import { FilterBox } from "./filterbox";
 import { shownView } from "./parts";
-import { panelPicture } from "./picture";
 import { VersusToggle } from "./versus";
 
 const copied = signal<"" | "copied" | "failed">("");
@@ -32,12 +31,21 @@ async function copyLink(): Promise<void> {
 const fileName = (...parts: string[]): string =>
   parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
 
-async function savePicture(): Promise<void> {
+async function pictureOf(kind: "svg" | "png"): Promise<Blob | null> {
   menuOpen.value = false;
-  const panel = document.querySelector<HTMLElement>("main .compare, main .fn-view, main .panel");
-  const caption = shownView()?.caption() ?? "";
-  const blob = panel ? await panelPicture(panel, `${caption} · step ${formatCount(cursor.value)}`) : null;
-  if (blob) saveAs(blob, `${fileName("pastnet", caption)}.png`);
+  const { viewPicture } = await import("./picture");
+  return viewPicture(document.querySelector("main")!, shownView()?.caption() ?? "", kind);
+}
+
+async function savePicture(kind: "svg" | "png"): Promise<void> {
+  const blob = await pictureOf(kind);
+  if (blob) saveAs(blob, `${fileName("pastnet", shownView()?.caption() ?? "")}.${kind}`);
+}
+
+async function copyPicture(): Promise<void> {
+  const blob = await pictureOf("png");
+  const worked = blob !== null && (await copyImage(blob));
+  spoken.value = worked ? "Picture copied" : "Copying is not allowed here. Save the PNG instead.";
 }
 
 function saveFile({ name, source }: CsvFile): void {
@@ -82,8 +90,13 @@ function Menu() {
       </button>
       {menuOpen.value ? (
         <div class="menu" role="group" aria-label="Download">
-          <button type="button" onClick={() => void savePicture()}>
-            PNG of the picture
+          {(["png", "svg"] as const).map((kind) => (
+            <button key={kind} type="button" onClick={() => void savePicture(kind)}>
+              {kind.toUpperCase()} of the picture
+            </button>
+          ))}
+          <button type="button" onClick={() => void copyPicture()}>
+            Copy the picture
           </button>
           {files.map((file) => (
             <button key={file.title} type="button" onClick={() => saveFile(file)}>

@@ -67,8 +67,7 @@ def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
     ]
     found = {one.kind: one for one in findings([run(*some)])}
     assert found["settled"].text == (
-        "no channel moves any more in mixed since step 20 and late since step 30: "
-        "training could stop there"
+        "settled, so that training could stop: mixed since step 20 and late since step 30"
     )
     assert found["settled"].layers == ("mixed", "late")
     assert found["settled"].step == 30
