@@ -60,10 +60,13 @@ class MaskedRun:
         return found["kept"], found["trainable"]
 
     def record(self, step: int) -> int | None:
-        """The step of the record that stands at a step."""
-        before = [one for one in self.steps if one <= step]
+        """The step of the newest record at or before a step."""
+        return max((one for one in self.steps if one <= step), default=None)
+
+    def ended(self, step: int) -> bool:
+        """Whether it had ended before a step: the last record lasts as long as the one before."""
         gap = self.steps[-1] - self.steps[-2] if len(self.steps) > 1 else 1
-        return before[-1] if before and step < self.steps[-1] + gap else None
+        return step >= self.steps[-1] + gap
 
     def sets(self, step: int, unit: str, mask: str) -> Sets:
         """By layer, which weights or channels are in the set that a route compares."""

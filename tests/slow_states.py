@@ -130,22 +130,28 @@ def slow_states(
             else:
                 found[t, c] = MOVING
     for c in range(channels):
-        deltas = [
-            slow_relative_delta(rows["delta_norm"][t][c], rows["past_norm"][t][c])
-            for t in range(records)
-        ]
+        one = {name: [rows[name][t][c] for t in range(records)] for name in s.STATISTICS}
+        deltas = list(map(slow_relative_delta, one["delta_norm"], one["past_norm"]))
         trained = [
-            not held[t][c] and rows["nonfinite"][t][c] == ZERO and deltas[t] != NAN
+            not held[t][c] and one["nonfinite"][t] == ZERO and deltas[t] != NAN
             for t in range(records)
         ]
         settled = slow_settled(deltas, trained, threshold, patience)
-        for t in range(records):
-            if settled[t] and found[t, c] == MOVING:
-                found[t, c] = SETTLED
-            if rows["nonfinite"][t][c] != ZERO:
-                found[t, c] |= NONFINITE
-            since = [i for i in range(records) if steps[i] <= past_steps[t]]
-            moved = not audited and rows["changed"][t][c] != ZERO
-            if moved and since and all(by_mask[i][c] for i in range(min(since[-1], t), t + 1)):
-                found[t, c] |= VIOLATED
+        found[np.array(settled, bool) & (found[:, c] == MOVING), c] = SETTLED
+        found[[t for t in range(records) if one["nonfinite"][t] != ZERO], c] |= NONFINITE
+        since_hold = [by_mask[t][c] for t in range(records)]
+        moved = [not audited and changed != ZERO for changed in one["changed"]]
+        found[slow_violated(since_hold, moved, steps, past_steps), c] |= VIOLATED
+    return found
+
+
+def slow_violated(
+    held: list[bool], moved: list[bool], steps: np.ndarray, past_steps: np.ndarray
+) -> list[int]:
+    """The records at which a channel moved that was held from its past value's step on."""
+    found = []
+    for t, step in enumerate(past_steps.tolist()):
+        before = [i for i, one in enumerate(steps.tolist()) if one <= step]
+        if moved[t] and before and all(held[min(before[-1], t) : t + 1]):
+            found.append(t)
     return found

@@ -12,6 +12,7 @@ from demo import LOTTERY, NAMES, lottery
 from demo.digits import STEPS_PER_EPOCH
 from demo.runs import EPOCHS, EVERY, FREEZE, LEAK, LEAKING, PROBE, PRUNE, THAW
 from tb_pastnet.core import states
+from tests.blocks import all_records
 from tests.tensorboards import LOADERS, board
 from tools.steps import ROOT
 
@@ -46,8 +47,8 @@ def cells(tab, run, layer):
 
 
 def sparsity(tab, run):
-    """The pruned weights at each column, and how many there are."""
-    header, arrays = tab.arrays("/overview", run=run)
+    """The pruned weights at each record, and how many there are."""
+    header, arrays = all_records(tab, run=run)
     return arrays["pruned"].sum(0), sum(header["prunable"])
 
 

@@ -32,5 +32,10 @@ def test_generated_logs_are_whole(logdir: Path, loader: str) -> None:
             header, arrays = here.arrays("/overview", run=run["name"], cols=10)
             assert header["notes"] == []
             assert header["violated_channels"] == 1
-            assert (arrays["counts"].sum(axis=(0, 1))[1:] > 0).all()
+            assert (arrays["shares"].sum(axis=2) == 255).all()
+            assert (arrays["shares"].sum(axis=(0, 1), dtype=int)[1:] > 0).all()
             assert arrays["pruned"][:, -1].any()
+            assert sum((marks & 1).any() for marks in arrays["marks"]) == 1
+            _, last = here.arrays("/records", run=run["name"], count=1)
+            assert last["counts"].sum(axis=(1, 2)).tolist() == widths
+            assert last["pruned"].any()

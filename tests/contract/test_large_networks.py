@@ -64,6 +64,8 @@ def ask_everything(here: Board) -> bytes:
     (network,) = here.json("/index")["networks"]
     widest = max(network["layers"], key=lambda layer: layer["channels"])["id"]
     _, arrays = here.arrays("/overview", run="run_00", cols=128)
+    assert (arrays["shares"].sum(axis=2) == 255).all()
+    _, arrays = here.arrays("/records", run="run_00")
     assert arrays["counts"].sum(axis=2)[:, -1].tolist() == [
         layer["channels"] for layer in network["layers"]
     ]

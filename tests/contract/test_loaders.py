@@ -13,6 +13,7 @@ from tb_pastnet.core.block import Block, encode_block
 from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
 from tb_pastnet.core.timeline import Timeline
 from tests import event_files as files
+from tests.blocks import all_records
 from tests.both_loaders import ROUTES, everything, in_both, the_run
 from tests.tensorboards import LOADERS, Board, board, flags_for
 
@@ -29,8 +30,11 @@ def test_all_of_1000_steps_are_known(
         header, arrays = here.arrays("/layer", run="a", layer="conv1")
         assert arrays["steps"].tolist() == list(range(1, 1001))
         assert header["account"]["shown"] == 1000
-        _, pooled = here.arrays("/overview", run="a")
-        assert pooled["counts"].shape == (2, 256, 6)
+        _, drawn = here.arrays("/overview", run="a")
+        assert drawn["shares"].shape == (2, 256, 6)
+        _, told = all_records(here, run="a")
+        assert told["steps"].tolist() == list(range(1, 1001))
+        assert told["counts"].sum(axis=2).tolist() == [[4] * 1000, [6] * 1000]
     figure(f"{loader} loader: {run['records']:,} of 1,000 records known")
 
 
@@ -203,17 +207,21 @@ def test_a_lost_timeline_doesnt_lose_the_records(tmp_path: Path) -> None:
     tag = channels_tag("conv1/kernel")
     writer.put(tag, 32, encode_block(block, tag=tag, lineage=writer.lineage))
     writer.put(TAG_TIMELINE, 32, damaged)
-    _, counts, steps = in_both(
-        tmp_path,
-        lambda here: (
-            the_run(here),
-            here.arrays("/overview", run="a")[1]["counts"].tolist(),
-            here.arrays("/overview", run="a")[1]["steps"].tolist(),
-        ),
-    )
-    assert steps == list(range(1, 33))
+
+    def look(here: Board) -> Any:
+        the_run(here)
+        _, told = all_records(here, run="a")
+        _, drawn = here.arrays("/overview", run="a")
+        arrays = told["counts"], told["age"], told["steps"], drawn["steps"], drawn["shares"]
+        return [array.tolist() for array in arrays]
+
+    counts, ages, steps, columns, shares = in_both(tmp_path, look)
+    assert steps == columns == list(range(1, 33))
     assert counts[0][31][1] == 4
-    assert counts[1][31][0] == 6  # of the other layer nothing is there
+    # Of the other layer nothing is there: its newest record is of step 16.
+    assert ages == [[0] * 32, [0] * 16 + list(range(1, 17))]
+    assert counts[1][31] == counts[1][15]
+    assert shares[1][31] == [255, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("loader", LOADERS)

@@ -83,7 +83,7 @@ def here(request: pytest.FixtureRequest, trained: tuple[Path, Truth]) -> Iterato
 
 def test_sparsity_is_that_of_the_masks(here: Board, trained: tuple[Path, Truth]) -> None:
     truth = trained[1]
-    header, arrays = here.arrays("/overview", run="run")
+    header, arrays = here.arrays("/records", run="run")
     assert arrays["steps"].tolist() == list(range(1, STEPS + 1))
     kernels = [name for name in truth.kept[0] if name.endswith("kernel")]
     assert len(kernels) == 4  # the shared one once

@@ -17,8 +17,7 @@ from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.store.source import Caller
 from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.digest import Part
-from tb_pastnet.serve.views.overview import make_overview
+from tb_pastnet.serve.views.figures import figures_of
 from tests import event_files as files
 from tests.both_loaders import in_both
 from tests.tensorboards import LOADERS, Board, board
@@ -80,8 +79,11 @@ def test_pruned_weights_are_those_of_an_independent_count(tmp_path: Path) -> Non
     write(files.LineageWriter(tmp_path, layers=LAYERS), changes)
 
     def look(here: Board) -> Any:
-        header, arrays = here.arrays("/overview", run="a")
+        header, drawn = here.arrays("/overview", run="a")
         assert header["notes"] == []
+        _, arrays = here.arrays("/records", run="a")
+        of = np.array([40, 54])
+        np.testing.assert_allclose(drawn["pruned"].T, arrays["pruned"].T / of, rtol=1e-6)
         table = here.get("/export.csv", run="a").get_data(as_text=True)
         rows = list(csv.DictReader(table.splitlines()))
         cells = [(int(row["pruned_weights"]), int(row["prunable_weights"])) for row in rows]
@@ -150,7 +152,8 @@ def test_a_restart_takes_the_masks_of_the_later_lineage(tmp_path: Path) -> None:
     two.records(range(31, 51), {kernel: again})
 
     def look(here: Board) -> Any:
-        header, arrays = here.arrays("/overview", run="a")
+        header, _ = here.arrays("/overview", run="a")
+        _, arrays = here.arrays("/records", run="a")
         layer, _ = here.arrays("/layer", run="a", layer="conv1")
         kinds = [(event["step"], event["kind"]) for event in layer["events"]]
         return arrays["steps"].tolist(), arrays["pruned"][0].tolist(), header["notes"], kinds
@@ -191,7 +194,8 @@ def test_a_change_that_cant_be_read_is_counted_and_never_guessed(
     writer.records(STEPS, {"conv1/kernel": codes})
 
     def look(here: Board) -> Any:
-        header, arrays = here.arrays("/overview", run="a")
+        header, _ = here.arrays("/overview", run="a")
+        _, arrays = here.arrays("/records", run="a")
         layer, _ = here.arrays("/layer", run="a", layer="conv1")
         assert here.get("/violations", run="a").status_code == 200
         said = {one["text"]: one["count"] for one in header["notes"]}
@@ -263,16 +267,14 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
 
 def check(store: Store, run: Any, name: str) -> str:
     """Whatever is drawn of a damaged run is right."""
-    found = make_overview(store, CALLER, run, 1e-4, Part())
+    found = figures_of(store, CALLER, run, 1e-4)
     if not found.digest.pruned:
         return "nothing"
     right = np.array([0, 6, 6, 7, 7, 7])
-    np.testing.assert_array_equal(
-        found.digest.pruned[0].counts, right[found.digest.steps - 1], name
-    )
-    if 3 in found.digest.steps:
+    np.testing.assert_array_equal(found.pruned[0], right[found.steps - 1], name)
+    if 3 in found.steps:
         check_bits(store, run, name)
-    return f"{len(found.digest.steps)} records, {'noted' if found.digest.notes else 'fine'}"
+    return f"{len(found.steps)} records, {'noted' if found.digest.notes else 'fine'}"
 
 
 def check_bits(store: Store, run: Any, name: str) -> None:

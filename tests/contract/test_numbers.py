@@ -112,9 +112,9 @@ def compare_relative(right: np.ndarray, told: np.ndarray, drawn: np.ndarray, nam
 
 
 @pytest.mark.parametrize("family", families.MODELS)
-def test_one_channel_and_the_overview_agree(here: Board, logs: Logs, family: str) -> None:
+def test_one_channel_and_the_records_agree(here: Board, logs: Logs, family: str) -> None:
     saved = logs[1][family]
-    header, arrays = here.arrays("/overview", run=family)
+    header, arrays = here.arrays("/records", run=family)
     for at, layer in enumerate(layers_of(here, family)):
         assert header["layers"][at] == layer["id"]
         assert (arrays["counts"][at].sum(axis=1) == layer["channels"]).all()

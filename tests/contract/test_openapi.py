@@ -16,6 +16,7 @@ from tb_pastnet.serve.http import container, parameters
 from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.routes.table import ROUTES
 from tb_pastnet.serve.store.overlap_sets import UNITS
+from tb_pastnet.serve.views.figures import BLOCK as BLOCK_RECORDS
 from tests import described
 from tests.contract.test_http_api import BLOCK, sections
 from tests.described import DOCUMENT, answer_faults, container_faults, faults
@@ -55,10 +56,13 @@ def test_its_limits_are_those_of_the_code() -> None:
         name: one["schema"]
         for name, one in DOCUMENT["components"]["parameters"].items()
     }  # fmt: skip
-    for name in ("first", "last", "since", "step"):
+    for name in ("first", "last", "since", "step", "at", "some_at"):
         assert schemas[name]["maximum"] == -schemas[name]["minimum"] == parameters.MOST_STEP
     assert schemas["cols"]["maximum"] == parameters.MOST_COLUMNS
     assert schemas["cols"]["default"] == parameters.COLUMNS
+    assert schemas["count"] == {
+        "type": "integer", "minimum": 1, "maximum": BLOCK_RECORDS, "default": BLOCK_RECORDS
+    }  # fmt: skip
     assert schemas["th"]["default"] == states.THRESHOLD
     assert schemas["unit"] == {"enum": list(UNITS), "default": UNITS[0]}
     assert schemas["mask"] == {"enum": list(MASKS), "default": MASKS[0]}
@@ -118,6 +122,14 @@ def test_a_wrong_container_is_found() -> None:
                               "b": {"dtype": ["u1", "u2"], "shape": ["L", "K"]}}}  # fmt: skip
     good = {"a": np.zeros(3), "b": np.zeros((2, 3), np.uint8)}
     assert not container_faults(container.pack({}, good), content)
+    content["x-sections"]["d"] = {"dtype": ["f4"], "shape": ["K"], "optional": True}
+    assert not container_faults(container.pack({}, good), content)
+    more = {**good, "d": np.zeros(3, np.float32)}
+    assert not container_faults(container.pack({}, more), content)
+    short = {**good, "d": np.zeros(2, np.float32)}
+    assert container_faults(container.pack({}, short), content) == [
+        "d: expected ['K'] of {'K': 3, 'L': 2}, got (2,)"
+    ]
     for wrong, fault in [
         ({"a": np.zeros(3, np.float32)}, "a: expected ['f8'], got float32"),
         ({"a": np.zeros(4)}, "b: expected ['L', 'K'] of {'K': 4, 'L': 2}, got (2, 3)"),

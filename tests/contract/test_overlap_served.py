@@ -166,8 +166,8 @@ def check(one: MaskedRun, other: MaskedRun, kind: tuple[str, str], answer: Any) 
         sets = []
         for run in (one, other):
             # What stands at the end of the column, if it hasn't ended before it begins.
-            record = max((x for x in run.steps if x <= last), default=None)
-            ended = run.record(first) is None and (record is None or record < first)
+            record = run.record(last)
+            ended = run.ended(first) and (record is None or record < first)
             sets.append(None if record is None or ended else run.sets(record, *kind))
         for row, layer in enumerate(matched):
             a, b = (None if each is None else each[layer] for each in sets)
@@ -179,6 +179,40 @@ def check(one: MaskedRun, other: MaskedRun, kind: tuple[str, str], answer: Any) 
                 both, _, overlap, chance = ratio([a], [b])
                 right |= {"both": both, "overlap": np.float32(overlap), "chance": chance}
             assert cell == pytest.approx(right, rel=1e-6, nan_ok=True), (layer, first, last)
+
+
+@pytest.mark.parametrize(("unit", "mask"), KINDS)
+@pytest.mark.parametrize("pair", ["ab", "bd", "ae"])
+def test_layers_exactly_at_a_step(logdir: Path, unit: str, mask: str, pair: str) -> None:
+    """Of each run its newest record at or before the step, also after it has ended."""
+    one, other = (RUNS[NAMES.index(name)] for name in pair)
+    query = {"run": one.name, "other": other.name, "unit": unit, "mask": mask}
+
+    def look(here: Board) -> Any:
+        return [
+            (at, here.get("/overlap_layers", at=at, cols=3, **query).get_data())
+            for at in (-1, 0, 1, 2, 4, 5, 6, 17, 36, 38, 40, 99)
+        ]
+
+    for at, data in in_both(logdir, look):
+        header, arrays = unpack(data)
+        records = [run.record(at) for run in (one, other)]
+        assert header["at"] == records
+        assert arrays["first_steps"].tolist() == arrays["steps"].tolist() == [at]
+        assert header["layers"] == [x for x in one.layers if one.layers[x] == other.layers.get(x)]
+        for row, layer in enumerate(header["layers"]):
+            a, b = (
+                None if record is None else run.sets(record, unit, mask)[layer]
+                for run, record in zip((one, other), records, strict=True)
+            )
+            cell = {name: arrays[name][row][0] for name in arrays if "steps" not in name}
+            right = dict.fromkeys(cell, np.nan)
+            right["kept"] = np.nan if a is None else a.sum()
+            right["other_kept"] = np.nan if b is None else b.sum()
+            if a is not None and b is not None and one.origin == other.origin:
+                both, _, overlap, chance = ratio([a], [b])
+                right |= {"both": both, "overlap": np.float32(overlap), "chance": chance}
+            assert cell == pytest.approx(right, rel=1e-6, nan_ok=True), (layer, at)
 
 
 @pytest.mark.parametrize("unit", ["weights", "channels"])

@@ -42,10 +42,10 @@ def test_a_users_own_writer_is_a_run_too(tmp_path: Path) -> None:
     def look(here: Board) -> Any:
         index = here.json("/index")
         header, arrays = here.arrays("/layer", run="mine", layer="train/dense0")
-        overview, pooled = here.arrays("/overview", run="mine")
-        return index, header, arrays["steps"].tolist(), overview, pooled["counts"].tolist()
+        _, told = here.arrays("/records", run="mine")
+        return index, header, arrays["steps"].tolist(), told["counts"].tolist()
 
-    index, header, steps, _, _ = in_both(tmp_path, look)
+    index, header, steps, counts = in_both(tmp_path, look)
     (run,) = index["runs"]
     assert (run["name"], run["source"], run["records"]) == ("mine", "summary", 4)
     assert run["wall_time"] == [files.CREATED + 1, files.CREATED + 5]
@@ -58,6 +58,7 @@ def test_a_users_own_writer_is_a_run_too(tmp_path: Path) -> None:
     assert [one["role"] for one in layer["variables"]] == ["bias", "kernel"]
     assert (layer["channels"], layer["weights"]) == (4, 12)
     assert steps == [1, 2, 3, 5]
+    assert [[sum(one) for one in row] for row in counts] == [[4] * 4]
     assert header["account"]["offered"] == 4
 
 

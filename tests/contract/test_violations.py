@@ -18,6 +18,7 @@ from tb_pastnet.core.quantize import quantize, quantize_share
 from tb_pastnet.core.states import VIOLATED
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.store import notes
 from tests import event_files as files
 from tests.both_loaders import in_both
@@ -48,6 +49,7 @@ def test_partial_channels_are_listed_marked_and_counted(tmp_path: Path, audited:
         answer = here.json("/violations", run="a")
         _, layer = here.arrays("/layer", run="a", layer="conv1")
         _, overview = here.arrays("/overview", run="a", cols=4)
+        _, told = here.arrays("/records", run="a")
         channel = here.json("/channel", run="a", layer="conv1", channel=1)
         quiet = here.json("/channel", run="a", layer="conv1", channel=0)["violations"]
         text = here.get("/export.csv", run="a", layer="conv1", channel=1).get_data(as_text=True)
@@ -56,16 +58,17 @@ def test_partial_channels_are_listed_marked_and_counted(tmp_path: Path, audited:
         return (
             answer,
             (layer["state"] & VIOLATED != 0).tolist(),
-            overview["violated"].tolist(),
+            overview["marks"].tolist(),
+            told["violated"].tolist(),
             channel["violations"],
             channel["violated"],
             quiet,
         )
 
-    answer, state, overview, entries, flags, quiet = in_both(tmp_path, look)
+    answer, state, overview, violated, entries, flags, quiet = in_both(tmp_path, look)
     again = replace(PARTIAL, first_step=30, last_step=30)
     assert answer == {
-        "schema": 1,
+        "schema": SCHEMA,
         "run": "a",
         "total": 4,
         "violations": [
@@ -80,6 +83,7 @@ def test_partial_channels_are_listed_marked_and_counted(tmp_path: Path, audited:
     assert state == [[False] * 40, right, [False] * 40, [False] * 40]
     assert flags == right
     assert overview == [[1, 1, 1, 0], [1, 1, 0, 0]]
+    assert violated == [list(map(int, right)), [int(10 <= step <= 20) for step in STEPS]]
     assert (entries, quiet) == ([moved("conv1", PARTIAL), moved("conv1", again)], [])
 
 

@@ -87,7 +87,7 @@ class Made:
                 relative[moved, one.channel] = np.maximum(relative[moved, one.channel], 1e-3)
         nonfinite = np.zeros_like(norm)
         since, broken = self.broken.get(layer, (0, ()))
-        nonfinite[np.ix_(steps >= since, list(broken))] = 2
+        nonfinite[np.ix_(np.flatnonzero(steps >= since), np.asarray(broken, np.int64))] = 2
         delta = relative * norm
         changed = (delta > 0).astype(float)
         return np.stack([norm, norm, delta, delta / 3, changed, nonfinite, kept, free])

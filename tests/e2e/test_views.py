@@ -88,7 +88,7 @@ HIDDEN = [
     ("network-1440x900.dark", ".run-head .bar"),
     ("layer-1440x900.dark", ".inspector"),
     ("layer-1440x900.light", ".thumbs"),
-    ("layer-1280x500.light", ".crosshair"),
+    ("layer-1440x900.dark", ".crosshair"),
     ("compare-1440x900.light", ".matrix"),
     ("compare-1440x900.dark", ".side:last-child"),
     ("compare-1280x500.light", ".pair"),
@@ -117,7 +117,7 @@ def test_a_missing_part_is_found(made: Tab, views: dict[str, np.ndarray]) -> Non
         ("network-1440x900.light", "#93bde4", "#a3cdf4"),  # settled, a little lighter
         ("layer-1440x900.dark", "#2f63b5", "#2f83b5"),  # frozen, a little greener
         ("network-1440x900.light", "#4a0f4e", "#2459a6"),  # reactivated as frozen
-        ("layer-1280x500.dark", "#55585c", "#757678"),  # the hatch of pruned
+        ("layer-1440x900.dark", "#55585c", "#757678"),  # the hatch of pruned
         ("compare-1440x900.light", "#6fbcae", "#6f9cae"),  # the middle of overlaps
     ],
 )

@@ -58,6 +58,9 @@ def test_layers_are_shown_and_found_verbatim(tmp_path: Path, loader: str) -> Non
         assert [layer["id"] for layer in found] == LAYERS
         header, arrays = here.arrays("/overview", run="a")
         assert header["layers"] == LAYERS
+        assert (arrays["shares"].sum(axis=2) == 255).all()
+        told, arrays = here.arrays("/records", run="a")
+        assert told["layers"] == LAYERS
         assert (arrays["counts"].sum(axis=2) == 2).all()
         assert [account["shown"] for account in header["accounts"]] == [3] * len(LAYERS)
         for layer in LAYERS:
@@ -85,6 +88,9 @@ def test_masks_and_violations_of_every_name_are_found(tmp_path: Path, loader: st
     writer.records(range(1, 4), dict.fromkeys(kernels, codes))
     with board(tmp_path, loader) as here:
         _, arrays = here.arrays("/overview", run="a")
+        assert (np.abs(arrays["pruned"] - 1 / 18) < 1e-7).all()
+        assert arrays["marks"].tolist() == [[0, 1, 1]] * len(LAYERS)
+        _, arrays = here.arrays("/records", run="a")
         assert (arrays["pruned"] == 1).all()
         assert arrays["violated"].tolist() == [[0, 1, 1]] * len(LAYERS)
         listed = here.json("/violations", run="a")["violations"]

@@ -26,7 +26,7 @@ def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache(
     provider: MemoryProvider,
 ) -> None:
     records = 100 * 50 * len(LAYERS) * 3  # bytes of their states and relative deltas
-    store = Store(provider, ceiling=records // 3, fresh_for=0)
+    store = Store(provider, ceiling=records, fresh_for=0)
     run = store.catalog(CALLER).runs["a"]
     first = figures_of(store, CALLER, run, 1e-4)
     count = len(provider.reads)

@@ -1,0 +1,95 @@
+"""One file with page and data: the answers in it are those of the routes, and nothing else is asked for."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+import tb_pastnet as pastnet
+from tb_pastnet.log.reader import CALLER
+from tb_pastnet.serve.http.web import Known
+from tb_pastnet.serve.plugin import STATIC
+from tb_pastnet.serve.routes.table import ROUTES
+from tests.commands import command
+from tests.contract.test_http_api import sample_log
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("html") / "logs"
+    sample_log(made)
+    return made
+
+
+def exported(logdir: Path, target: Path, *more: str) -> str:
+    done = command("export", logdir, target, "--format", "html", *more)
+    assert (done.code, done.error) == (0, "")
+    assert "open it in a browser" in done.out
+    return target.read_text("utf-8")
+
+
+def answers_in(page: str) -> dict[str, bytes]:
+    told = json.loads(re.findall(r"^<script>const ANSWERS = (\{.*\});$", page, re.M)[0])
+    return {
+        base64.b64decode(key).decode(): gzip.decompress(base64.b64decode(body))
+        for key, body in told.items()
+    }
+
+
+def test_every_answer_is_that_of_its_route(logdir: Path, tmp_path: Path) -> None:
+    found = answers_in(exported(logdir, tmp_path / "all.html"))
+    log = pastnet.read(logdir)
+    routes = set()
+    for key, body in found.items():
+        route, _, query = key.partition("?")
+        routes.add(route)
+        made = ROUTES[f"/{route}"](log.store, CALLER, MultiDict(parse_qsl(query)))
+        made = made.make() if isinstance(made, Known) else made
+        plain = gzip.decompress(made.body) if made.packed else made.body
+        assert json.loads(body) == json.loads(plain) if route == "index" else body == plain, key
+    assert routes == {
+        "index", "findings", "violations", "function", "overview", "records", "layer", "channel",
+        *(("overlap", "overlap_layers") if len(log.runs) > 1 else ()),
+    }  # fmt: skip
+
+
+def test_the_modules_of_the_page_are_in_it_and_name_only_one_another(
+    logdir: Path, tmp_path: Path
+) -> None:
+    page = exported(logdir, tmp_path / "all.html")
+    imports = json.loads(re.findall(r'<script type="importmap">(.*)</script>', page)[0])["imports"]
+    assert set(imports) == {f"pastnet/{file.name}" for file in STATIC.glob("*.js")}
+    for code in imports.values():
+        source = base64.b64decode(code.partition(",")[2]).decode()
+        assert "import.meta" not in source
+        assert set(re.findall(r'"(pastnet/[\w.-]+\.js)"', source)) <= set(imports)
+        assert not re.search(r'(from|import)\s*\(?"\.', source)
+    assert not re.search(r"<(link|img|script[^>]+src)", page)
+
+
+def test_runs_and_the_threshold_are_those_that_were_asked_for(logdir: Path, tmp_path: Path) -> None:
+    name = next(iter(pastnet.read(logdir).runs))
+    page = exported(logdir, tmp_path / "one.html", "--run", name, "--threshold", "0.25")
+    found = answers_in(page)
+    index: dict[str, Any] = json.loads(found["index?"])
+    assert [run["name"] for run in index["runs"]] == [name]
+    assert index["threshold"] == 0.25
+    assert any(key.startswith("overview?") and "th=0.25" in key for key in found)
+    assert not any(key.startswith("overlap") for key in found)
+
+
+def test_a_file_that_is_there_is_not_replaced(logdir: Path, tmp_path: Path) -> None:
+    target = tmp_path / "mine.html"
+    target.write_text("mine")
+    done = command("export", logdir, target, "--format", "html")
+    assert done.code == 2
+    assert "expected a new file" in done.error
+    assert target.read_text() == "mine"
