@@ -67,3 +67,19 @@ it("merges networks: a layer that only one has comes after its predecessor there
   ]);
   expect(merged.map((one) => one.id)).toEqual(["a", "b", "c", "d"]);
 });
+
+describe("many layers", () => {
+  const blocks = Array.from({ length: 31 }, (_, b) => [layer(`block_${b}_expand`), layer(`block_${b}_project`)]).flat();
+  const shown = (toggled: string[]) => treeRows(blocks, new Set(toggled), null).slice(1);
+
+  it("are closed groups at first, by the numbers in their names", () => {
+    expect(shown([]).map(({ label }) => label)).toEqual(Array.from({ length: 31 }, (_, b) => `block_${b}`));
+    expect(treeRows(blocks.slice(0, 60), new Set(), null)).toHaveLength(1 + 30 + 60);
+  });
+
+  it("open where they were toggled, without the name of the group", () => {
+    const opened = shown(["block_1"]).slice(0, 5);
+    expect(opened.map(({ label }) => label)).toEqual(["block_0", "block_1", "expand", "project", "block_2"]);
+    expect(opened[2].id).toBe("block_1_expand");
+  });
+});

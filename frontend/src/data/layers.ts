@@ -95,6 +95,9 @@ function leaves(node: Node): LayerInfo[] {
   return node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
 }
 
+/** Of more layers groups are closed at first. */
+const MOST_OPEN = 60;
+
 /**
  * Rows of the tree below the total. Groups with one child are joined with it.
  *
@@ -117,10 +120,13 @@ export function treeRows(
     layer,
     layers: [layer.id],
   });
-  const walk = (node: Node, depth: number, prefix: string) => {
+  // With many layers groups are closed at first; the ids are those that were toggled since.
+  const folded = shown.length > MOST_OPEN;
+  const walk = (node: Node, depth: number, prefix: string, shared = "") => {
     for (const child of node.children) {
       if (!isNode(child)) {
-        rows.push(leaf(child, prefix + child.name, depth));
+        const own = shared && child.name.startsWith(`${shared}_`) ? child.name.slice(shared.length + 1) : child.name;
+        rows.push(leaf(child, prefix + own, depth));
         continue;
       }
       const label = `${prefix}${child.name}`;
@@ -129,7 +135,7 @@ export function treeRows(
         continue;
       }
       const below = leaves(child);
-      const isClosed = closed.has(child.id);
+      const isClosed = closed.has(child.id) !== folded;
       rows.push({
         kind: "group",
         id: child.id,
@@ -139,7 +145,7 @@ export function treeRows(
         channels: channels(below),
         closed: isClosed,
       });
-      if (!isClosed) walk(child, depth + 1, "");
+      if (!isClosed) walk(child, depth + 1, "", child.name);
     }
   };
   if (shown.length > 0) {

@@ -42,6 +42,7 @@ export interface PageState {
   order: Order;
   measure: Measure;
   hidden: string[];
+  /** Groups that were closed, or opened where many layers are closed at first. */
   closed: string[];
   runFilter: string;
   layerFilter: string;

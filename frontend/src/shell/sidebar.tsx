@@ -62,7 +62,7 @@ function RunItem({ run, compact }: { run: Run; compact: boolean }) {
       <label title={run.name}>
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
-          <RunName text={run.name} />
+          <RunName text={compact ? run.short : run.name} />
           {compact ? null : <RunDetail run={run} />}
         </span>
       </label>

@@ -135,7 +135,7 @@ const NOTHING_FOUND: FindingsAnswer = { schema: 0, threshold: 0, findings: [] };
 export function findingsOf(): Resource<FindingsAnswer> {
   const run = shownRuns.value.map(({ name }) => name);
   return resource(
-    "findings",
+    run.length > 0 ? "findings" : "no findings",
     JSON.stringify([run, threshold.value]),
     async (ask) => (run.length > 0 ? fetchFindings({ run, th: threshold.peek() }, ask) : NOTHING_FOUND),
     (answer) => answer.findings.length * 400,
