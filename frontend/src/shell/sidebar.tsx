@@ -104,7 +104,7 @@ function RunList() {
       </ul>
       {runs.value.length > 2 ? (
         <FilterBox
-          label="Group seeds (regex), as in _s\d+$"
+          label="Group seeds, as by _s\d+$"
           filter={grouping.value}
           onText={(text) => update({ grouping: text })}
           id="run-groups"

@@ -67,7 +67,7 @@ def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
     ]
     found = {one.kind: one for one in findings([run(*some)])}
     assert found["settled"].text == (
-        "settled, so that training could stop: mixed since step 20 and late since step 30"
+        "Settled, so that training could stop: mixed since step 20 and late since step 30"
     )
     assert found["settled"].layers == ("mixed", "late")
     assert found["settled"].step == 30
@@ -79,14 +79,14 @@ def test_a_layer_that_is_reactivated_at_last_is_neither_frozen_nor_settled() -> 
 
 def test_violations_are_grouped_by_cause() -> None:
     some = [
-        Violated("conv1", "conv1/kernel", 2, 506, "weight_decay"),
-        Violated("conv1", "conv1/kernel", 2, 700, "weight_decay"),
-        Violated("conv2", "conv2/kernel", 1, 610, "weight_decay"),
-        Violated("conv2", "conv2/kernel", 3, 300, "of a later version"),
+        Violated("conv1", "conv1/kernel", 2, 506, 600, "weight_decay"),
+        Violated("conv1", "conv1/kernel", 2, 700, 1000, "weight_decay"),
+        Violated("conv2", "conv2/kernel", 1, 610, 610, "weight_decay"),
+        Violated("conv2", "conv2/kernel", 3, 300, 900, "of a later version"),
     ]
     found = findings([RunFacts("a", 1000, [], some)])
     assert [one.text for one in found] == [
-        "1 channel of conv2 changed while held, since step 300. Cause: of a later version",
+        "1 channel of conv2 changed while held, from step 300 to 900. Cause: of a later version",
         "2 channels of conv1 and conv2 changed while held, since step 506. Cause: weight decay",
     ]
     assert (found[1].layer, found[1].channel, found[1].step) == ("conv1", 2, 506)

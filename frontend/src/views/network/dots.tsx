@@ -103,8 +103,8 @@ export function DotsHead() {
         {differs.value
           ? `against ${baselineRun.value?.name}`
           : grouping.value.pattern
-            ? "each marker is a group's mean"
-            : "each marker is a run"}
+            ? "means of groups"
+            : "a marker a run"}
         , step {formatCount(dotStep.value)}
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
