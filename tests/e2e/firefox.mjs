@@ -2,8 +2,8 @@
 // that hold a picture. playwright-core needs a Firefox of its own making; this drives the installed one.
 // Arguments: the path of Firefox, the address of TensorBoard, the views, a folder for screenshots or "".
 import { createServer } from "node:http";
-import puppeteer from "../../frontend/node_modules/puppeteer-core/lib/puppeteer/puppeteer-core.js";
 import { glyphs } from "../../frontend/gallery/glyphs.mjs";
+import puppeteer from "../../frontend/node_modules/puppeteer-core/lib/puppeteer/puppeteer-core.js";
 import { decoded } from "./pixels.mjs";
 
 const [executablePath, base, views, folder] = process.argv.slice(2);
@@ -71,7 +71,7 @@ async function painted(view) {
         const pixels = new Uint32Array(data.buffer);
         return pixels.some((pixel) => pixel !== 0);
       });
-      return { canvases: all.length, painted: coloured.length, text: document.querySelector("main").innerText };
+      return { canvases: all.length, painted: coloured.length, text: document.querySelector("main").textContent };
     });
     same = now.canvases === last.canvases && now.painted === last.painted && now.text === last.text ? same + 1 : 0;
     last = now;

@@ -133,28 +133,32 @@ class Figures:
         shape = (len(layers), len(steps))
 
         def stacked(name: str, *tail: int) -> npt.NDArray[Any]:
-            return np.array([getattr(row, name) for row, _ in layers]).reshape(*shape, *tail)
+            return np.array([getattr(row, name) for row, _, _ in layers]).reshape(*shape, *tail)
 
         times, rates = self.among(part).axis()
         sections: dict[str, npt.NDArray[Any]] = {
             "steps": steps.astype(np.float64),
             "wall_times": times,
             "learning_rates": rates,
-            "age": container.smallest(np.array([age for _, age in layers]).reshape(shape)),
+            "age": container.smallest(np.array([age for _, age, _ in layers]).reshape(shape)),
             "counts": container.smallest(stacked("counts", len(states.NAMES))),
             "violated": container.smallest(stacked("violated")),
             "nonfinite": container.smallest(stacked("nonfinite")),
             "mean_delta": stacked("mean_delta").astype(np.float32),
-            "pruned": container.smallest(self.pruned[:, part]),
+            "pruned": container.smallest(np.array([own for *_, own in layers]).reshape(shape)),
         }
         return container.pack(self.header(), sections)
 
-    def _in_force(self, layer: int, part: slice) -> tuple[Row, Integers]:
-        """Of a layer its newest record at or before each step, and how many steps ago that was."""
+    def _in_force(self, layer: int, part: slice) -> tuple[Row, Integers, Floats]:
+        """Of a layer its newest record at or before each step, and how many steps ago that was.
+
+        Its pruned weights are those of that record, too; before its first one those of the step.
+        """
         has = self.digest.places[layer] >= 0
         newest = np.maximum.accumulate(np.where(has, np.arange(len(has)), -1))[part]
         ages = np.where(newest >= 0, self.steps[part] - self.steps[newest], 0)
-        return self.rows[layer].on(newest, self.channels[layer]), ages
+        pruned = self.pruned[layer, np.where(newest >= 0, newest, np.arange(len(has))[part])]
+        return self.rows[layer].on(newest, self.channels[layer]), ages, pruned
 
 
 def figures_of(store: Store, caller: Caller, run: Run, threshold: float) -> Figures:

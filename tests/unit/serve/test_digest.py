@@ -22,11 +22,12 @@ def provider() -> MemoryProvider:
     return provider
 
 
-def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache(
-    provider: MemoryProvider,
-) -> None:
-    records = 100 * 50 * len(LAYERS) * 3  # bytes of their states and relative deltas
-    store = Store(provider, ceiling=records, fresh_for=0)
+def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 101), layers=dict.fromkeys(LAYERS, 200))
+    records = 100 * 200 * len(LAYERS) * 3  # bytes of their states and relative deltas
+    # Three fifths are for records.
+    store = Store(provider, ceiling=records * 3 // 2, fresh_for=0)
     run = store.catalog(CALLER).runs["a"]
     first = figures_of(store, CALLER, run, 1e-4)
     count = len(provider.reads)
