@@ -102,5 +102,5 @@ def test_a_channel_shows_its_masks_and_its_violation(held: Tab) -> None:
     [text] = seen["violation"]
     assert text.startswith("Held weights changedfrom step 33 to 40, by up to 1.3×10⁻³")
     assert text.endswith(", 3 of 7 held weightsLikely cause: weight decay")
-    assert seen["marks"] == ["Channel 2 moved although held, first at step 33"]
+    assert seen["marks"] == ["Channel 2 violated since step 33"]
     assert seen["axe"] == []
