@@ -44,6 +44,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "nothing pruned in either": {"s": 3, "r": "dense", "r2": "ticket"},
     "other origin": {"s": 30, "r": "ticket", "r2": "seed", "l": "conv1"},
     "ended": {"s": 41, "r": "ticket", "r2": "other"},
+    "not begun": {"s": 1, "r": "ticket", "r2": "other"},
 }
 """Others, for what they say."""
 

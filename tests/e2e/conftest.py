@@ -119,15 +119,6 @@ def tools() -> Iterator[None]:
     BROWSER.close()
 
 
-@pytest.fixture(scope="session")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The page on synthetic data, in a stand-in for TensorBoard."""
-    server = ROOT / "frontend" / "gallery" / "server.mjs"
-    log = tmp_path_factory.mktemp("gallery") / "server.log"
-    with listening(["node", str(server), "0"], log, r"(http://127\.0\.0\.1:\d+)/mock/") as base:
-        yield base
-
-
 @pytest.fixture(scope="session", params=["fast", "slow"])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The story, in each loader."""

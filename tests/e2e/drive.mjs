@@ -15,7 +15,7 @@ for (const file of (await readdir(folder)).filter((name) => name.endsWith(".mjs"
   }
 }
 
-const LONGEST = 240_000;
+const LONGEST = 120_000;
 
 /** A check that hangs fails. */
 async function inTime(work) {

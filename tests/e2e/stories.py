@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,42 @@ def story(logdir: Path) -> None:
 
 
 STORY_RUNS, STORY_RECORDS = 4, 3 * 40 + 30
+RUNS = ("dense", "frozen", "leaky", "pruned")
+LAST = {"dense": 40, "frozen": 40, "leaky": 40, "pruned": 60}
+
+
+def record(run: str, step: int) -> int:
+    """The step of the record in force, 0 before the first one."""
+    at = min(step, LAST[run])
+    return at - at % 2 if run == "pruned" else at
+
+
+def written(run: str, layer: str, step: int) -> Counter[str]:
+    """What `story` wrote of a layer's channels as of a step, by its words: nothing is read back."""
+    at, channels, step = list(LAYERS).index(layer), LAYERS[layer], record(run, step)
+    held, violated, state = 0, 0, "frozen"
+    if step == 0:
+        return Counter()
+    if run == "frozen" and step >= 9 + 8 * at:
+        held = channels
+    if run == "leaky" and step >= 21:
+        held, violated = 4, 2 if at == 1 and step >= 26 else 0
+    if run == "pruned" and step >= 22:
+        held, state = channels // 2, "pruned"
+    return Counter({state: held, "moving": channels - held, "violated": violated})
+
+
+PARTS = {
+    "All layers": tuple(LAYERS),
+    "block": ("block/conv2", "block/conv3"),
+    **{layer: (layer,) for layer in LAYERS},
+}
+"""The layers of each row of the Network view."""
+
+
+def in_row(run: str, row: str, step: int) -> Counter[str]:
+    """The same of a row: all layers, a group or one layer."""
+    return sum((written(run, layer, step) for layer in PARTS[row]), Counter())
 
 
 def neighbour(logdir: Path) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.browser import clean, drive
+from tests.e2e.browser import clean
+from tests.e2e.conftest import Tab
+from tests.e2e.made_logs import made_tab
 
-SCENARIO = "masks"
 # In the order in which the page writes them.
 FIELDS: dict[str, tuple[str, ...]] = {
-    "v": ("layer", "compare", "function"),
+    "v": ("network", "layer", "compare", "function"),
     "l": ("block/conv2", "conv1", "logits"),
     "r": ("ticket", "drift", "half_frozen"),
     "w": ("block/conv2/bias", "conv1/bias"),
@@ -52,7 +54,7 @@ def written(fields: dict[str, str]) -> str:
 _SAFE = "-_.!~*'()"
 
 
-def made(together: int) -> list[dict[str, str]]:
+def addresses_of(together: int) -> list[dict[str, str]]:
     """Each value of each field, some together in one address, in company that changes."""
     chance = random.Random(5)
     values = [(key, value) for key, all_ in FIELDS.items() for value in all_]
@@ -68,16 +70,21 @@ def made(together: int) -> list[dict[str, str]]:
 @pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.prove)])
 def addresses(request: pytest.FixtureRequest) -> list[dict[str, str]]:
     """Addresses of so many values each, beside their company."""
-    return made(request.param)
+    return addresses_of(request.param)
 
 
 @pytest.fixture(scope="module")
-def restored(gallery: str, addresses: list[dict[str, str]]) -> list[dict[str, Any]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """Runs with masks of single weights."""
+    with made_tab("masks", tmp_path_factory.mktemp("addresses")) as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def restored(made: Tab, addresses: list[dict[str, str]]) -> list[dict[str, Any]]:
     """Each address, opened afresh, come to, and gone back to."""
     hashes = [written(fields) for fields in addresses]
-    found: list[dict[str, Any]] = clean(
-        drive(gallery, "addresses", scenario=SCENARIO, hashes=hashes)
-    )
+    found: list[dict[str, Any]] = clean(made.drive("addresses", hashes=hashes))
     return found
 
 
@@ -102,5 +109,5 @@ def test_an_address_shows_the_same_whatever_was_shown_before(
 
 @pytest.mark.parametrize("together", [1, 2])
 def test_the_addresses_have_every_value(together: int) -> None:
-    found = {pair for fields in made(together) for pair in fields.items()}
+    found = {pair for fields in addresses_of(together) for pair in fields.items()}
     assert found == {(key, value) for key, all_ in FIELDS.items() for value in all_}

@@ -20,7 +20,6 @@ from tests.e2e.compared import (
     RUNS,
     SAME,
     STATIONS,
-    STEPS,
     as_text,
     chosen,
     compared_story,
@@ -78,10 +77,10 @@ def test_the_matrix_shows_each_pair_and_its_value_by_chance(
                 value, chance, *_ = of_pair(name, other, step, unit, mask)
                 assert cell == as_text(value) + as_text(chance)
             else:
-                assert cell == "other initial weights"
+                assert cell == "different initialization"
     a, b = NAMES.index(STATIONS[at]["r"]), NAMES.index(STATIONS[at]["r2"])
     assert sorted(found["outlined"]) == sorted([[a, b], [b, a]])
-    what = {"weights": "kept weights", "channels": "surviving channels"}[unit]
+    what = f"remaining {unit}"
     assert found["title"] == [
         f"IoU of {what if mask == 'kept' else f'trainable {unit}'}, step {step}"
     ]
@@ -97,7 +96,7 @@ def test_the_table_of_pairs_has_all_numbers(
     for (a, b), row in rows.items():
         if "seed" in (a, b):
             assert row[:4] == ["–"] * 4
-            assert row[6] == "other initial weights"
+            assert row[6] == "different initialization"
             continue
         value, chance, both, either = of_pair(a, b, step, unit, mask)
         layers = [layer for layer in LAYERS[a] if layer in LAYERS[b]]
@@ -131,12 +130,12 @@ def test_layers_show_overlap_and_chance_at_the_cursor(seen: list[dict[str, Any]]
 
 
 @STATION
-def test_the_sides_count_channels_that_are_alive(seen: list[dict[str, Any]], at: int) -> None:
+def test_the_sides_count_channels_that_remain(seen: list[dict[str, Any]], at: int) -> None:
     found, (step, unit, mask) = seen[at], settings(at)
     a, b = STATIONS[at]["r"], STATIONS[at]["r2"]
     layer = STATIONS[at].get("l", "conv1")
     own, other = (chosen(run, layer, step, "channels", mask) for run in (a, b))
-    word = "alive" if mask == "kept" else "trainable"
+    word = "remaining" if mask == "kept" else "trainable"
     value, chance, *_ = overlap(
         iter([(chosen(a, layer, step, unit, mask), chosen(b, layer, step, unit, mask))])
     )
@@ -178,7 +177,7 @@ def test_it_says_what_a_run_without_masks_means(others: dict[str, dict[str, Any]
 
 def test_runs_of_other_origin_show_shares(others: dict[str, dict[str, Any]]) -> None:
     found = others["other origin"]
-    assert found["titles"][1] == "Share left by layer and step"
+    assert found["titles"][1] == "Weights remaining, by layer and step"
     shares = [chosen(run, "conv1", 30, "weights", "kept").mean() for run in ("ticket", "seed")]
     texts = [f"{100 * share:.0f}%" for share in shares]
     assert dict(found["layers"])["conv1"] == " | ".join(texts)
@@ -187,21 +186,31 @@ def test_runs_of_other_origin_show_shares(others: dict[str, dict[str, Any]]) -> 
     assert "can't be matched one to one" in text
     assert "set_random_seed" in text
     points = 100 * (shares[1] - shares[0])
-    assert f"{points:+.1f} points".replace("-", "−") in text
+    assert f"{points:+.1f} pp".replace("-", "−") in text
     assert (found["legend"], len(found["heads"])) == ([], 3)
     row = {line[0]: line[1:] for line in found["tables"]["layers"]}["conv1"]
     assert row[:2] == ["–", "–"]
     assert row[2] == str(int(chosen("ticket", "conv1", 30, "weights", "kept").sum()))
 
 
-def test_where_a_run_has_ended_it_says_so(others: dict[str, dict[str, Any]]) -> None:
+def test_the_last_record_of_a_run_holds_on_where_it_has_ended(
+    others: dict[str, dict[str, Any]],
+) -> None:
     found = others["ended"]
-    assert found["said"] == ["Not comparable: no record at this step (ticket)."]
-    assert (
-        found["cells"][NAMES.index("ticket")][1 + NAMES.index("other")] == "no record at this step"
-    )
-    assert found["heads"][0] == "no record here"
+    value, chance, both, either = of_pair("ticket", "other", 41, "weights", "kept")
+    assert f"{as_text(value)}, by chance {as_text(chance)}." in found["said"][0]
+    assert f"{both} of {either} remaining weights are in both." in found["said"][0]
+    left = chosen("ticket", "conv1", 40, "channels", "kept")
+    assert found["heads"][0] == f"{left.sum()} of {left.size} remaining"
     assert "their Δ can't be compared" in found["notes"][0]  # of another past
+
+
+def test_before_the_first_record_of_a_run_it_says_so(others: dict[str, dict[str, Any]]) -> None:
+    found = others["not begun"]
+    assert found["said"] == ["Not comparable: no record at this step (other)."]
+    cell = found["cells"][NAMES.index("ticket")][1 + NAMES.index("other")]
+    assert cell == "no record at this step"
+    assert found["heads"][:2] == ["8 of 8 remaining", "no record yet"]
 
 
 def test_clicks_keys_and_lists_choose_and_every_address_restores(compared: Tab) -> None:
@@ -224,7 +233,7 @@ def test_clicks_keys_and_lists_choose_and_every_address_restores(compared: Tab) 
     last = stations["channels, trainable, deltas"]
     assert {"Channels", "Trainable", "Δ"} <= set(last["state"]["pressed"])
     assert found["spoken"][0].startswith("Step ")
-    assert "ticket and seed other initial weights" in found["spoken"][0]
+    assert "ticket and seed different initialization" in found["spoken"][0]
     assert found["opened"]["titles"] == ["conv1"]
     assert "p.pastnet.r=ticket" in found["opened"]["hash"]
     assert found["back"] == found["stations"][-1]["hash"]
@@ -261,7 +270,7 @@ def test_an_error_leaves_the_other_panels_and_retry_mends_it(compared: Tab) -> N
 def test_downloads_are_of_the_view(compared: Tab) -> None:
     found = clean(compared.drive("compareTake"))
     assert found["png"]["data"] == "\x89PNG\r\n\x1a\n"
-    assert found["png"]["name"] == "pastnet-compare.png"
+    assert found["png"]["name"] == "pastnet-Compare_ticket_and_other.png"
     assert len(found["png"]["menu"]) == 5
     pairs = list(csv.DictReader(io.StringIO(found["pairs"]["data"])))
     assert len(pairs) == RUNS * (RUNS - 1) // 2
@@ -273,15 +282,11 @@ def test_downloads_are_of_the_view(compared: Tab) -> None:
         assert np.allclose([float(row["overlap"]), float(row["chance"])], [value, chance])
         assert [int(row["intersection"]), int(row["union"])] == [both, either]
     layers = list(csv.DictReader(io.StringIO(found["layers"]["data"])))
-    union = sorted({*STEPS["ticket"], *STEPS["other"]})
-    assert len(layers) == len(COMMON) * len(union)
+    assert [row["layer"] for row in layers] == list(COMMON)
     for row in layers:
-        step = int(row["first_step"])
-        if step == 1:  # before the first record of one
-            assert (row["overlap"], row["kept"] != "") == ("", True)
-            continue
+        assert row["step"] == "30"
         own, other = (
-            chosen(run, row["layer"], step, "weights", "kept") for run in ("ticket", "other")
+            chosen(run, row["layer"], 30, "weights", "kept") for run in ("ticket", "other")
         )
         value, chance, both, _ = overlap(iter([(own, other)]))
         assert np.allclose([float(row["overlap"]), float(row["chance"])], [value, chance])

@@ -1,88 +1,51 @@
-"""Pictures, tables, and what was written into the log say the same: colours are read back, and counted anew."""
+"""Pictures and what was written into the log say the same: colours are read back, and counted anew."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.e2e.browser import clean, drive
+from tests.e2e.browser import clean
+from tests.e2e.colours import FLAT, named
 from tests.e2e.conftest import Tab
-from tests.e2e.stories import LAYERS
+from tests.e2e.made_logs import made_tab
+from tests.e2e.stories import LAST, LAYERS, PARTS, RUNS, in_row, written
+from tests.e2e.texts import LEGEND
 
-FLAT = {
-    "#93bde4": "settled",
-    "#2459a6": "frozen",
-    "#eceef1": "pruned",
-    "#d3d7dc": "pruned",
-    "#4a0f4e": "reactivated",
-    "#d466ff": "violated",
-    "#c3c7cc": "no data",
-    "": "no data",
-}
-"""Of the light theme; every other colour is a tint of moving."""
-RUNS = ("dense", "frozen", "leaky", "pruned")
-ORDER = ("moving", "settled", "frozen", "pruned", "reactivated")
-"""Of the columns of the table."""
 STEPS = (1, 9, 22, 30, 40, 50)
-
-
-def written(run: str, layer: str, step: int) -> Counter[str]:
-    """What `story` wrote of a layer's channels at a step, by its words: nothing is read back."""
-    at, channels = list(LAYERS).index(layer), LAYERS[layer]
-    held, violated, state = 0, 0, "frozen"
-    if step > (61 if run == "pruned" else 40) or (run == "pruned" and step < 2):
-        return Counter()
-    if run == "frozen" and step >= 9 + 8 * at:
-        held = channels
-    if run == "leaky" and step >= 21:
-        held, violated = 4, 2 if at == 1 and step >= 26 else 0
-    if run == "pruned" and step >= 22:
-        held, state = channels // 2, "pruned"
-    return Counter({state: held, "moving": channels - held, "violated": violated})
-
-
-def total(run: str, step: int, layers: tuple[str, ...] = tuple(LAYERS)) -> Counter[str]:
-    return sum((written(run, layer, step) for layer in layers), Counter())
-
-
-PARTS = {"All layers": tuple(LAYERS), "block": ("block/conv2", "block/conv3")}
 
 
 @pytest.fixture(scope="module")
 def network(tab: Tab) -> dict[str, Any]:
-    """Strips and table at each step."""
+    """Strips at each step."""
     found: dict[str, Any] = clean(tab.drive("drawnNetwork", steps=STEPS))
     return found
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_strips_tables_and_what_was_written_agree(network: dict[str, Any], step: int) -> None:
+def test_strips_show_what_was_written(network: dict[str, Any], step: int) -> None:
     found = network[str(step)]
-    shown = {(row[0].rstrip("/"), row[1]): row for row in found["table"]}
     ids = {layer.split("/")[-1]: layer for layer in LAYERS} | {"block": "block"}
-    assert len(found["strips"]) == len(found["table"]) == 4 * (len(LAYERS) + 2)
-    for label, run, colours in found["strips"]:
-        name = ids.get(label, label)
-        expected = total(run, step, PARTS.get(name, (name,)))
-        cells = shown[name, run][3:9]
-        channels = sum(expected[state] for state in ORDER)
-        if channels == 0:
-            assert set(cells) == {"–"}
-            # The outline of a row that is violated anywhere goes on.
-            assert {FLAT.get(colour, "moving") for colour in colours[1:-1]} == {"no data"}
+    assert len(found) == len(RUNS) * len(PARTS)
+    for label, run, colours in found:
+        row = ids.get(label, label)
+        expected = in_row(run, row, step)
+        channels = sum(expected[state] for state in LEGEND)
+        gap = 2 if run == "pruned" else 1
+        if channels == 0 or step >= LAST[run] + gap:
+            assert set(named(colours)) == {"no data"}
             continue
-        counts = [int(cell.split(" ")[0].replace(",", "")) for cell in cells]
-        assert counts == [*(expected[state] for state in ORDER), expected["violated"]]
-        drawn = Counter(FLAT.get(colour, "moving") for colour in colours)
-        assert (drawn["violated"] > 0) == (total(run, 40, PARTS.get(name, (name,)))["violated"] > 0)
-        for state in ORDER:
+        drawn = named(colours)
+        assert (drawn["violated"] > 0) == (expected["violated"] > 0)
+        for state in LEGEND:
             height = len(colours) * expected[state] / channels
             # A line of violations covers some of the pixels.
-            assert abs(drawn[state] - height) <= 1 + drawn["violated"], (name, run, state)
+            assert abs(drawn[state] - height) <= 1 + drawn["violated"], (row, run, state)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +104,15 @@ def test_overlaps_have_the_colour_of_their_numbers(tab: Tab) -> None:
     assert len(found["cells"]) == 6  # three runs of one origin, two ways
 
 
-def test_changes_of_outputs_have_the_colours_of_their_numbers(gallery: str) -> None:
-    seen = clean(
-        drive(gallery, "drawnFunction", scenario="mock", steps=[500, 20000, 38000], run="dense")
-    )
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """Runs with probes."""
+    with made_tab("network", tmp_path_factory.mktemp("drawn")) as tab:
+        yield tab
+
+
+def test_changes_of_outputs_have_the_colours_of_their_numbers(probed: Tab) -> None:
+    seen = clean(probed.drive("drawnFunction", steps=[500, 20000, 38000], run="dense"))
     points = []
     for found in seen:
         column = found["head"].index("dense")
@@ -158,10 +126,8 @@ def test_changes_of_outputs_have_the_colours_of_their_numbers(gallery: str) -> N
     np.testing.assert_allclose(np.polyval(fit, np.log10(values)), places, atol=0.012)
 
 
-def test_what_stands_still_has_the_colour_of_what_is_settled(gallery: str) -> None:
-    [found] = clean(
-        drive(gallery, "drawnFunction", scenario="mock", steps=[20000], run="freeze_early")
-    )
+def test_what_stands_still_has_the_colour_of_what_is_settled(probed: Tab) -> None:
+    [found] = clean(probed.drive("drawnFunction", steps=[20000], run="freeze_early"))
     column = found["head"].index("freeze_early")
     still = {row[0] for row in found["table"] if row[column] == "0"}
     assert 0 < len(still) < len(found["table"])

@@ -13,7 +13,7 @@ from tests.e2e.conftest import BROWSED, ROOT, known, tensorboard, wait
 from tests.e2e.stories import LAYERS, neighbour
 from tests.event_files import LineageWriter, write_run
 
-VIEWS = ("network", "layer", "compare", "function")
+VIEWS = ("findings", "network", "layer", "compare", "function")
 
 
 def test_without_the_plugin_there_is_no_tab_and_the_docs_say_why(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_a_killed_run_shows_all_that_it_wrote_whole(tmp_path: Path, loader: str)
         said = clean(tab.drive("sayings", views=VIEWS))
         network = clean(tab.drive("network", steps=[8]))
     for view in VIEWS:
-        assert said[view]["side"] == ["step 8 · silent for 2 hours"]
+        assert said[view]["side"] == ["step 8 · no data for 2 hours"]
         [note] = [text for text in said[view]["notes"] if "no end" in text]
-        assert "Trained again into the same directory, it goes on here." in note
+        assert "Resume into the same directory to continue this run." in note
         assert said[view]["axe"] == []
     assert "Record a second run" in said["compare"]["main"]
     assert "No probe was recorded" in said["function"]["main"]
@@ -147,6 +147,6 @@ def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
     with tensorboard(logdir) as tab:
         wait(lambda: known(tab, 2, 20), "both runs")
         found = clean(tab.drive("sayings", views=["network"]))["network"]
-    assert found["side"] == ["step 10 · silent for 2 hours", "step 10 · 10 records"]
+    assert found["side"] == ["step 10 · no data for 2 hours", "step 10 · 10 records"]
     [note] = [text for text in found["notes"] if "no end" in text]
-    assert note.strip().startswith("killed: no end was recorded. It was killed, or it trains on")
+    assert note.strip().startswith("killed: no end was recorded. Killed or no longer recording.")

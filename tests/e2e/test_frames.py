@@ -12,7 +12,7 @@ LAYER = "block/conv2"
 def test_each_view_fits_a_notebook_and_a_narrow_window(tab: Tab) -> None:
     sizes = [(1200, 500), (800, 600), (800, 400)]
     found = clean(tab.drive("small", layer=LAYER, sizes=sizes))
-    assert len(found) == 4 * len(sizes)
+    assert len(found) == 5 * len(sizes)
     for name, seen in found.items():
         assert (name, seen["axe"], seen["outside"], seen["wide"]) == (name, [], [], 0)
         wide = "1200" in name

@@ -132,7 +132,7 @@ def test_pictures_and_tables_show_what_was_recorded(seen: list[dict[str, Any]], 
 def test_only_the_measures_of_the_place_are_offered(seen: list[dict[str, Any]]) -> None:
     two = ["Relative", "1 − cosine"]
     assert [found["measures"] for found in seen[:3]] == [
-        [*two, "Divergence", "Decisions"],
+        [*two, "KL divergence", "Changed predictions"],
         two,
         two,
     ]
@@ -220,7 +220,7 @@ def test_an_error_names_itself_and_retry_mends_it(tab: Tab) -> None:
 def test_downloads_are_of_the_view(tab: Tab) -> None:
     found = clean(tab.drive("functionTake"))
     assert found["png"]["data"] == "\x89PNG\r\n\x1a\n"
-    assert found["png"]["name"] == "pastnet-function.png"
+    assert found["png"]["name"] == "pastnet-Function_calm.png"
     assert len(found["png"]["menu"]) == 1 + len(STEPS)  # the run without a probe has no changes
     lines = found["csv"]["data"].encode("latin1").decode().splitlines()
     assert lines == tab.fetch("export.csv", run="calm", function=1).decode().splitlines()

@@ -70,7 +70,7 @@ def test_the_list_shows_the_violations_in_order(held: Tab, audit: dict[str, Any]
     assert HOSTILE in [row[2] for row in rows]  # a name is text
     assert found["sorts"] == ["ascending", *["none"] * 7]
     assert found["summary"][0].startswith(
-        f"{len(rows)} channels of 3 layers moved although held, first at step 27."
+        f"{len(rows)} channels of 3 layers changed while frozen or pruned, first at step 27."
     )
     assert found["largest"][:3] == ["not finite", "2", "0.5"]
     assert (found["closed"], found["keys"]) == ({"open": 0, "focus": "badge"}, 0)
@@ -84,7 +84,7 @@ def test_a_violation_opens_its_channel_and_back_opens_the_list(audit: dict[str, 
     assert opened["titles"] == ["block/conv2", "Channel 7"]
     assert (opened["pill"], opened["open"]) == (["27"], 0)
     assert "p.pastnet.a=ticket" in audit["back"]
-    assert audit["none"]["text"] == [" Nothing that was held has moved."]
+    assert audit["none"]["text"] == [" No violations: all frozen and pruned weights stayed put."]
     assert audit["dark"]["rows"] == len(violations())
     axe = [part["axe"] for part in (audit, opened, audit["none"], audit["dark"])]
     assert axe == [[]] * 4
@@ -96,11 +96,11 @@ def test_a_channel_shows_its_masks_and_its_violation(held: Tab) -> None:
         "step 10: kept 40 of 72 weights",
         "step 30: kept 16 of 72 weights",
     ]
-    assert seen["short"] == ["kept 55.6%", "kept 22.2%"]
+    assert seen["short"] == ["55.6% remaining", "22.2% remaining"]
     assert seen["density"] == [" kept 22% trainable 100%"]
     assert any("kept 22%, trainable 100%" in label for label in seen["labels"])
     [text] = seen["violation"]
-    assert text.startswith("Held weights movedfrom step 33 to 40, by up to 1.3×10⁻³")
+    assert text.startswith("Held weights changedfrom step 33 to 40, by up to 1.3×10⁻³")
     assert text.endswith(", 3 of 7 held weightsLikely cause: weight decay")
-    assert seen["marks"] == ["Channel 2 moved although held, first at step 33"]
+    assert seen["marks"] == ["Channel 2 violated since step 33"]
     assert seen["axe"] == []

@@ -46,6 +46,13 @@ def test_names_did_nothing(found: Found) -> None:
     assert found["polluted"] == []
 
 
+def test_the_findings_show_them(found: Found) -> None:
+    seen = found["findings"]
+    assert seen["runs"] == []
+    assert set(seen["told"]) == set(log.RUNS)
+    assert any(log.LAYERS[0] in text for text in seen["texts"])
+
+
 def test_the_network_shows_them(found: Found) -> None:
     seen = found["network"]
     assert (seen["runs"], seen["table"], seen["notes"]) == ([], [], [])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.e2e.browser import clean, drive
+from tests.e2e.browser import clean
+from tests.e2e.conftest import Tab
+from tests.e2e.made_logs import made_tab
 
 AT = "&p.pastnet.l=block%2Fconv2&p.pastnet.r=drift&p.pastnet.s=900"
 STATES: dict[str, dict[str, Any]] = {
-    "network": {"hash": "&p.pastnet.s=900"},
+    "findings": {"hash": ""},
+    "network": {"hash": "&p.pastnet.v=network&p.pastnet.s=900"},
     "network as table": {
-        "hash": "&p.pastnet.s=900",
+        "hash": "&p.pastnet.v=network&p.pastnet.s=900",
         "click": ["button[aria-label*='the network as a']"],
     },
     "layer": {"hash": f"&p.pastnet.v=layer{AT}&p.pastnet.c=3&p.pastnet.p=3~4"},
@@ -29,7 +33,7 @@ PROBED = {
         "click": [f".fn-{panel} header .small" for panel in ("lines", "cells", "scatter")],
     },
 }
-"""Of the scenario "mock", whose runs have probes."""
+"""Of a log whose runs have probes."""
 NAMES = [*STATES, *PROBED]
 KEYS_DO_THE_SAME = {
     "div.run-column": "arrows, J and K, Enter",
@@ -45,12 +49,27 @@ KEYS_DO_THE_SAME = {
 """What a pointer can click without being a control."""
 
 
+@pytest.fixture(scope="module")
+def masks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """Runs with masks of single weights."""
+    with made_tab("masks", tmp_path_factory.mktemp("keyboard")) as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """Runs with probes."""
+    with made_tab("network", tmp_path_factory.mktemp("keyboard")) as tab:
+        yield tab
+
+
 @pytest.fixture(scope="module", params=["light", "dark"])
-def walked(request: pytest.FixtureRequest, gallery: str) -> dict[str, Any]:
+def walked(request: pytest.FixtureRequest, masks: Tab, probed: Tab) -> dict[str, Any]:
     """Tab through every state of the page."""
     dark = request.param == "dark"
-    masks = clean(drive(gallery, "keyboard", scenario="masks", states=STATES, dark=dark))
-    return masks | clean(drive(gallery, "keyboard", scenario="mock", states=PROBED, dark=dark))  # type: ignore[no-any-return]
+    found: dict[str, Any] = clean(masks.drive("keyboard", states=STATES, dark=dark))
+    found.update(clean(probed.drive("keyboard", states=PROBED, dark=dark)))
+    return found
 
 
 def everywhere(walked: dict[str, Any], what: str) -> dict[str, Any]:
@@ -96,7 +115,7 @@ def test_what_only_a_pointer_can_click_has_keys_too(walked: dict[str, Any]) -> N
     assert pointed - set(KEYS_DO_THE_SAME) == set()
 
 
-def test_what_is_spoilt_is_found(gallery: str) -> None:
+def test_what_is_spoilt_is_found(masks: Tab) -> None:
     plant = """
         const [one, two, three] = document.querySelectorAll(".toolbar [aria-label=View] button");
         one.tabIndex = -1;
@@ -106,6 +125,6 @@ def test_what_is_spoilt_is_found(gallery: str) -> None:
         document.querySelector("h1").style.cursor = "pointer";
     """
     states = {"spoilt": {"hash": "", "plant": plant}}
-    seen = clean(drive(gallery, "keyboard", scenario="masks", states=states, dark=False))["spoilt"]
+    seen = clean(masks.drive("keyboard", states=states, dark=False))["spoilt"]
     assert [len(seen[what]) for what in ("missed", "bare", "nameless")] == [1, 1, 1]
     assert set(seen["pointed"]) - set(KEYS_DO_THE_SAME) == {"h1."}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,18 @@ from tests.e2e.browser import clean
 from tests.e2e.conftest import Tab, known, tensorboard, wait
 from tests.e2e.stories import (
     LAYERS,
+    PARTS,
+    RUNS,
     STORY_RECORDS,
     STORY_RUNS,
+    in_row,
     neighbour,
+    record,
 )
+from tests.e2e.texts import cell_texts, head_text, shares_text, total_of
 from tests.event_files import LineageWriter, write_run
 
 STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
-SHOWN = (1, 3, 4, 5, 2)  # the table's order
 TOTAL = "All layers"
 
 
@@ -29,6 +34,7 @@ def number(text: str) -> int:
 def test_each_view_is_accessible_in_both_themes_without_errors_or_eval(tab: Tab) -> None:
     found = clean(tab.drive("look", layer="block/conv2", run="leaky"))
     assert {name: view["axe"] for name, view in found.items()} == {name: [] for name in found}
+    assert found["findings light"]["background"] == "rgb(245, 246, 247)"
     assert found["network light"]["background"] == "rgb(245, 246, 247)"
     assert found["network dark"]["background"] == "rgb(58, 58, 58)"
     for name in ("network light", "network dark", "layer light", "layer dark"):
@@ -44,47 +50,26 @@ def test_each_view_is_accessible_in_both_themes_without_errors_or_eval(tab: Tab)
         assert all(painted)
 
 
-RUNS = ("dense", "frozen", "leaky", "pruned")
-
-
-def network_at(tab: Tab, step: int) -> dict[tuple[str, str], list[int] | None]:
-    """Counts in the table's order and violated channels by layer and run; None without a record."""
-    expected: dict[tuple[str, str], list[int] | None] = {}
-    for run in RUNS:
-        header, arrays = tab.arrays("overview", run=run, cols=256)
-        starts = arrays["first_steps"]
-        gap = starts[-1] - starts[-2]
-        column = int((starts <= step).sum()) - 1 if step < starts[-1] + gap else -1
-        for at, layer in enumerate(header["layers"]):
-            expected[layer, run] = (
-                None
-                if column < 0
-                else [
-                    *(int(arrays["counts"][at, column, state]) for state in SHOWN),
-                    int(arrays["violated"][at, column]),
-                ]
-            )
-    for run in RUNS:
-        parts = [expected[layer, run] for layer in LAYERS]
-        known_parts = [part for part in parts if part is not None]
-        expected[TOTAL, run] = (
-            [sum(part) for part in zip(*known_parts, strict=True)] if known_parts else None
-        )
-    return expected
-
-
-def test_the_network_shows_the_numbers_of_the_routes(told: Tab) -> None:
+def test_heads_and_table_of_the_network_show_what_was_written(told: Tab) -> None:
     steps = (1, 22, 35, 40, 50)
     found = clean(told.drive("network", steps=steps))
     for step in steps:
-        shown = {
-            (row[0], row[1]): None if row[3] == "–" else [number(cell) for cell in row[3:9]]
-            for row in found[str(step)]["rows"]
-        }
-        expected = network_at(told, step)
-        assert {key: shown[key] for key in expected} == expected
-    assert found["50"]["heads"][:3] == ["no record here"] * 3  # they ended at 40
-    assert "channels moved although held" in found["35"]["bars"][2]
+        shown = {(row[0].rstrip("/"), row[1]): row[2:] for row in found[str(step)]["rows"]}
+        assert set(shown) == {(row, run) for row in PARTS for run in RUNS}
+        for (row, run), cells in shown.items():
+            counts, at = in_row(run, row, step), record(run, step)
+            numbers = [str(total_of(counts)), str(at)] if at else ["–", "–"]
+            # Of each channel nine weights can be pruned.
+            weights, share = 9 * counts["pruned"], 100 * counts["pruned"] / max(total_of(counts), 1)
+            pruned = f"{weights} ({share:.1f}%)" if weights else "0 (0%)"
+            rest = ["0", pruned] if at else ["–", "–"]
+            assert cells == [*numbers, *cell_texts(counts), *rest], (row, run, step)
+        total = {run: in_row(run, TOTAL, step) for run in RUNS}
+        heads = [head_text(one) if total_of(one) else "no record yet" for one in total.values()]
+        assert found[str(step)]["heads"] == heads
+        assert found[str(step)]["bars"] == [
+            f"{run}: {shares_text(one)}" for run, one in total.items()
+        ]
 
 
 def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> None:
@@ -119,7 +104,7 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
         for entry in told.json("index")["runs"]
     }
     account = found["account"]
-    assert [row[0] for row in account["rows"]] == [*parts, "time", "size"]
+    assert [row[0] for row in account["rows"]] == [*parts, "recording overhead", "size"]
     columns = zip(*(row[1:] for row in account["rows"]), strict=True)
     shown = {run: list(column) for run, column in zip(account["runs"], columns, strict=True)}
     assert shown == accounts
@@ -130,7 +115,8 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
 def test_addresses_restore_and_back_works(tab: Tab) -> None:
     found = clean(tab.drive("walk", layer="block/conv2"))
     stations = {station["name"]: station for station in found["stations"]}
-    assert "p.pastnet" not in stations["network"]["hash"]  # defaults are left out
+    assert "p.pastnet" not in stations["findings"]["hash"]  # defaults are left out
+    assert stations["network"]["hash"] == "#pastnet&p.pastnet.v=network"
     assert "p.pastnet.s=" in stations["step"]["hash"]
     assert "p.pastnet.v=layer&p.pastnet.l=block%2Fconv2" in stations["layer"]["hash"]
     for part in ("p.pastnet.c=", "p.pastnet.m=state", "p.pastnet.o=index"):
@@ -154,7 +140,16 @@ def test_filters_ticks_zoom_drill_badge_and_threshold(tab: Tab) -> None:
     assert found["hover"]["cross"]["lines"] == STORY_RUNS
     assert found["hover"]["cross"]["x"] > 0
     assert found["hover"]["pill"][0] in found["hover"]["tip"][0]
+    # The legend is of the run under the pointer, at the record there.
+    assert found["hover"]["legend"] == f"dense, step {found['hover']['pill'][0]}"
+    assert found["hover"]["beside"] == f"frozen, step {found['hover']['pill'][0]}"
     assert found["zoomed"] != found["reset"]
+    # In a zoom the cursor stays inside: at its first record, there still, at its last, and at the end.
+    [chip] = found["inside"]["range"]
+    first, last = map(int, re.findall(r"\d+", chip))
+    assert 1 < first < last < 40
+    records = [step for step in range(first, last) if step <= 40 or step % 2 == 0]
+    assert found["inside"]["pills"] == [str(records[at]) for at in (0, 0, -1, -1)]
     assert found["zoomStep"] is False  # a drag is no click
     # Where one column was dragged over, each has the box.
     assert found["box"] == pytest.approx(
@@ -163,9 +158,16 @@ def test_filters_ticks_zoom_drill_badge_and_threshold(tab: Tab) -> None:
     assert found["drilled"] == ["conv1"]
     assert found["up"] == 1
     assert found["badge"]["title"] == ["Channel 0"]
-    assert "Moved although frozen" in found["badge"]["violation"][0]
+    assert "Changed while frozen" in found["badge"]["violation"][0]
     assert found["badge"]["pill"] == ["26"]
     assert found["threshold"] == "relative delta under 10⁻³"
+
+
+def test_an_address_of_what_is_not_there_says_so(tab: Tab) -> None:
+    addresses = [{"v": "layer", "l": "gone"}, {"v": "network", "x": ",".join(RUNS)}]
+    layer, runs = clean(tab.drive("lost", addresses=addresses))
+    assert layer[0].startswith("No selected run has layer 'gone'.")
+    assert runs[0].startswith("No runs selected.")
 
 
 def test_a_failed_route_says_so_as_text_and_can_be_tried_again(tab: Tab) -> None:
@@ -187,8 +189,10 @@ def test_what_takes_long_shows_that_something_is_awaited(tab: Tab) -> None:
 
 def test_the_link_is_copied_without_a_clipboard_and_files_are_saved(tab: Tab) -> None:
     found = clean(tab.drive("take"))
-    assert found["link"] == ["copy", f"{tab.base}/#pastnet&p.pastnet.s=7"]
-    assert found["png"]["name"] == "pastnet-network.png"
+    address = f"{tab.base}/#pastnet&p.pastnet.v=network"
+    assert found["link"] == ["copy", f"{address}&p.pastnet.s=7"]
+    assert found["followed"] == ["copy", f"{address}&p.pastnet.s=40"]  # the end of most runs
+    assert found["png"]["name"] == "pastnet-Network.png"
     assert found["png"]["head"].startswith("\x89PNG")
     assert found["csv"]["name"] == "pastnet-dense.csv"
     assert found["csv"]["head"].startswith("step,layer,channels,moving")

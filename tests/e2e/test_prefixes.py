@@ -93,7 +93,9 @@ def test_the_page_is_answered_everything(
     assert {url.partition("?")[0].rpartition("/")[2] for url in asked} >= {
         "index.js",
         "index",
+        "findings",
         "overview",
+        "records",
         "layer",
         "channel",
         "overlap",

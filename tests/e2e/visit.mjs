@@ -2,7 +2,7 @@
 import { idle, openTab } from "../../frontend/scripts/browser.mjs";
 
 /** How busy a machine is must not decide a test. */
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 30_000;
 
 /**
  * One check's stay in the browser at an address. `seen` holds what went wrong on the way: errors of the console and of
@@ -110,6 +110,9 @@ export const hashOf = (fields) =>
   Object.entries(fields)
     .map(([key, value]) => `&p.pastnet.${key}=${encodeURIComponent(value)}`)
     .join("");
+
+/** The address of the Network view. */
+export const NETWORK = hashOf({ v: "network" });
 
 /** What tells one state of the page from another. */
 export const state = (frame) =>

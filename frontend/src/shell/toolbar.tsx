@@ -52,7 +52,7 @@ function saveFile({ name, source }: CsvFile): void {
   menuOpen.value = false;
   const made = source();
   const file = typeof made === "string" ? new Blob([made], { type: "text/csv" }) : made.href;
-  saveAs(file, `${fileName("pastnet", name)}.csv`);
+  saveAs(file, `${fileName("pastnet", ...name)}.csv`);
 }
 
 function Menu() {

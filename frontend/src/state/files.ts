@@ -10,7 +10,7 @@ const url = (query: Record<string, string | number | null>): URL => new URL(rout
 export const runFiles = (runs: readonly Run[], layer: string | null) =>
   runs.map(({ name }) => ({
     title: `CSV of ${name}, ${layer === null ? "all layers" : "this layer"}`,
-    name: [name, ...(layer === null ? [] : [layer])].join("-"),
+    name: [name, ...(layer === null ? [] : [layer])],
     source: () => url({ run: name, layer, variable: layer && variableId.peek(), th: threshold.peek() }),
   }));
 
@@ -18,6 +18,6 @@ export const runFiles = (runs: readonly Run[], layer: string | null) =>
 export const functionFiles = (runs: readonly Run[]) =>
   runs.map(({ name }) => ({
     title: `CSV of ${name}, changes of outputs`,
-    name,
+    name: [name],
     source: () => url({ run: name, function: 1 }),
   }));

@@ -4,8 +4,8 @@ import type { ComponentType } from "preact";
 
 export interface CsvFile {
   title: string;
-  /** Of the file, without its ending. */
-  name: string;
+  /** Of the file, without its ending: its parts, of which long ones are cut. */
+  name: readonly string[];
   /** The text, or the address of the route that has it. */
   source: () => string | URL;
 }

@@ -1,5 +1,5 @@
 // Every address restores what was shown: opened afresh, come to from another, gone back to.
-import { idle, openGallery } from "../../../frontend/scripts/browser.mjs";
+import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
 import { goTo, painted } from "../visit.mjs";
 
 const written = (frame) => frame.evaluate(() => document.documentElement.dataset.pastnetUrl);
@@ -44,18 +44,18 @@ function lateTimers(late) {
 }
 
 /** For each address: what the page says its address is, and how what is shown differs by the way one came to it. */
-export async function addresses({ base, newPage }, { scenario, hashes }) {
+export async function addresses({ base, newPage }, { hashes }) {
   const page = await newPage();
   const fresh = [];
   for (const hash of hashes) {
     await page.goto("about:blank");
-    const frame = await openGallery(page, base, scenario, { hash });
+    const frame = await openTab(page, base, { hash });
     await painted(frame);
     fresh.push({ url: await written(frame), seen: await everything(frame) });
   }
   await page.goto("about:blank");
   await page.addInitScript(lateTimers, LATE_MS);
-  const frame = await openGallery(page, base, scenario);
+  const frame = await openTab(page, base);
   for (const [at, hash] of hashes.entries()) {
     await goTo(page, frame, hash);
     await painted(frame);

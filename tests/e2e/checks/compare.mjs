@@ -150,7 +150,7 @@ export async function compareFails(stay, { routes }) {
           ? request.fulfill({
               status: 500,
               contentType: "application/json",
-              body: '{"schema":1,"error":{"code":"internal","message":"Could not read a mask. <b>Try</b> again."}}',
+              body: '{"schema":2,"error":{"code":"internal","message":"Could not read a mask. <b>Try</b> again."}}',
             })
           : request.continue(),
     );

@@ -1,6 +1,6 @@
 // The colours of pictures at the cursor, to be compared with the numbers beside them.
-import { openGallery, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, rows, text } from "../visit.mjs";
+import { openTab } from "../../../frontend/scripts/browser.mjs";
+import { click, goTo, hashOf, NETWORK, rows, text } from "../visit.mjs";
 
 /** Gives the frame what the checks read with. */
 const prepare = (frame) =>
@@ -15,7 +15,8 @@ const prepare = (frame) =>
         return Array.from({ length: data.length / 4 }, (_, i) => (data[4 * i + 3] === 0 ? "" : hex(4 * i)));
       },
       /** Just inside the record at the crosshair. */
-      place: (panel) => new DOMMatrix(getComputedStyle(panel.querySelector(".crosshair, .crosshairs")).transform).e + 1.5,
+      place: (panel) =>
+        new DOMMatrix(getComputedStyle(panel.querySelector(".crosshair, .crosshairs")).transform).e + 1.5,
     };
   });
 
@@ -24,7 +25,7 @@ const strips = (frame) =>
   frame.evaluate(() => {
     const { colours, place } = window.drawn;
     const x = place(document.querySelector(".net-body"));
-    const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
+    const runs = [...document.querySelectorAll(".run-head")].map((head) => head.title);
     const found = [];
     const canvas = document.querySelector("canvas.strips");
     document.querySelectorAll(".run-column").forEach((column, run) => {
@@ -39,18 +40,15 @@ const strips = (frame) =>
     return found;
   });
 
-/** Strips and table at some steps. */
-export async function drawnNetwork({ base, newPage }, { steps }) {
+/** Strips at some steps. */
+export async function drawnNetwork({ base, newPage }, { steps, hash = {} }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   await prepare(frame);
   const found = {};
   for (const step of steps) {
-    await goTo(page, frame, hashOf({ s: step }));
-    const drawn = await strips(frame);
-    await click(frame, ".net-title .button.small");
-    found[step] = { strips: drawn, table: await rows(frame, ".net") };
-    await click(frame, "button[aria-label='Show the network as a picture']");
+    await goTo(page, frame, hashOf({ v: "network", ...hash, s: step }));
+    found[step] = await strips(frame);
   }
   return found;
 }
@@ -100,9 +98,9 @@ export async function drawnCompare({ base, newPage }, { step, runs }) {
 }
 
 /** Changes of outputs as colours and in the table, at some steps. */
-export async function drawnFunction({ base, newPage }, { scenario, steps, run }) {
+export async function drawnFunction({ base, newPage }, { steps, run }) {
   const page = await newPage({ height: 1200 });
-  const frame = await openGallery(page, base, scenario, { hash: hashOf({ v: "function", r: run }) });
+  const frame = await openTab(page, base, { hash: hashOf({ v: "function", r: run }) });
   await prepare(frame);
   const found = [];
   for (const step of steps) {

@@ -8,7 +8,7 @@ export async function small({ base, newPage }, { layer, sizes }) {
   for (const [width, height] of sizes) {
     const page = await newPage({ width, height });
     const frame = await openTab(page, base);
-    for (const view of ["network", "layer", "compare", "function"]) {
+    for (const view of ["findings", "network", "layer", "compare", "function"]) {
       await goTo(page, frame, hashOf({ v: view, l: layer }));
       const seen = await fits(frame);
       if (width <= 1000) {

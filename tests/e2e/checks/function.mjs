@@ -117,7 +117,7 @@ export async function functionFails({ base, newPage, seen }, { run }) {
       ? route.fulfill({
           status: 500,
           contentType: "application/json",
-          body: '{"schema":1,"error":{"code":"internal","message":"Could not read the probe. <b>Try</b> again."}}',
+          body: '{"schema":2,"error":{"code":"internal","message":"Could not read the probe. <b>Try</b> again."}}',
         })
       : route.continue(),
   );

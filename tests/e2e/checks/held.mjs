@@ -1,14 +1,14 @@
 // Pruned weights, the list of violations, and what a layer says of its masks.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hash, hashOf, press, rows, text } from "../visit.mjs";
+import { click, goTo, hash, hashOf, NETWORK, press, rows, text } from "../visit.mjs";
 
 /** What the heads, the table and the dot plot say of pruned weights. */
 export async function weights({ base, newPage }, { steps }) {
   const found = {};
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   for (const step of steps) {
-    await goTo(page, frame, hashOf({ s: step, d: "sparsity" }));
+    await goTo(page, frame, hashOf({ v: "network", s: step, d: "sparsity" }));
     const heads = await text(frame, ".run-head .weights b");
     const titles = await frame.$$eval(".run-head .weights", (all) => all.map((one) => one.title));
     const dots = await frame.getAttribute(".dots-column canvas", "aria-label");
@@ -25,7 +25,7 @@ export async function audit({ base, newPage }, { variable, channel }) {
   const page = await newPage();
   const asked = [];
   page.on("request", (request) => request.url().includes("/violations?") && asked.push(request.url()));
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const found = { badges: await text(frame, ".run-head .badge"), early: [...asked] };
   found.badgesOfRows = (await text(frame, ".net-name .badge")).map((one) => one.split(" ")[0]);
   await click(frame, ".run-head .badge");
@@ -33,8 +33,8 @@ export async function audit({ base, newPage }, { variable, channel }) {
   found.rows = await rows(frame, ".audit");
   found.summary = await text(frame, ".audit-summary");
   found.sorts = await frame.$$eval(".audit thead th", (all) => all.map((one) => one.ariaSort));
-  await click(frame, ".audit thead button:has-text('Moved by up to')");
-  await click(frame, ".audit thead button:has-text('Moved by up to')");
+  await click(frame, ".audit thead button:has-text('Changed by up to')");
+  await click(frame, ".audit thead button:has-text('Changed by up to')");
   found.largest = (await rows(frame, ".audit")).map((row) => row[5]);
   await frame.press(".audit", "Escape");
   await idle(frame);

@@ -1,6 +1,6 @@
 // Names that want to be something else: each is shown as text, to the last letter, in every view.
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, press, text } from "../visit.mjs";
+import { click, goTo, hashOf, NETWORK, press, text } from "../visit.mjs";
 
 /** Which of the names no element has as its whole text. */
 const missing = (frame, names) =>
@@ -49,6 +49,12 @@ async function downloads(page, frame) {
 }
 
 const asTable = (frame) => click(frame, "button[aria-label^='View'][aria-label$='as a table']");
+
+/** The list of findings. */
+async function inFindings(frame, { runs }) {
+  const told = await text(frame, ".finding-run bdi");
+  return { runs: runs.filter((run) => !told.includes(run)), told, texts: await text(frame, ".finding-text") };
+}
 
 /** The Network view and what lies beside it. */
 async function inNetwork(page, frame, { runs, layers, note }) {
@@ -138,7 +144,9 @@ async function inFunction(page, frame, { runs, layers, outputs, inputs }) {
 export async function hostile({ base, newPage }, names) {
   const page = await newPage({ height: 1900, strict: true });
   const frame = await openTab(page, base);
-  const found = { network: await inNetwork(page, frame, names), layers: [] };
+  const findings = await inFindings(frame, names);
+  await goTo(page, frame, NETWORK);
+  const found = { findings, network: await inNetwork(page, frame, names), layers: [] };
   for (const layer of names.layers) found.layers.push(await inLayer(page, frame, { ...names, layer }));
   found.layerDownloads = await downloads(page, frame);
   found.audit = await inAudit(page, frame, { ...names, run: names.runs[0] });

@@ -1,14 +1,14 @@
 // Pointer and keys.
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, hash, press, text } from "../visit.mjs";
+import { click, hash, NETWORK, press, text } from "../visit.mjs";
 
 /** Filters, ticks, zoom, threshold, drill and badge. */
 export async function interact({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const found = {};
   const names = () => text(frame, ".net-name .plain bdi");
-  const heads = () => text(frame, ".run-head .path");
+  const heads = () => text(frame, ".run-head-text");
   await frame.fill("#layer-filter", "conv");
   await idle(frame);
   found.filtered = await names();
@@ -30,6 +30,7 @@ export async function interact({ base, newPage }) {
   await click(frame, ".runs input");
   const column = await (await frame.$(".run-column")).boundingBox();
   const y = column.y + 30;
+  const legend = () => frame.$eval("[aria-label='Channel states'] .sub", (one) => one.textContent);
   await page.mouse.move(column.x + column.width * 0.5, y);
   await idle(frame);
   found.hover = {
@@ -40,7 +41,12 @@ export async function interact({ base, newPage }) {
       const column = Number.parseFloat(getComputedStyle(all).backgroundSize);
       return { lines: Math.ceil(all.clientWidth / column), x: new DOMMatrix(getComputedStyle(all).transform).e };
     }),
+    legend: await legend(),
   };
+  const second = await (await frame.$$(".run-column"))[1].boundingBox();
+  await page.mouse.move(second.x + second.width * 0.5, y);
+  await idle(frame);
+  found.hover.beside = await legend();
   await page.mouse.move(column.x + column.width * 0.25, y);
   await page.mouse.down();
   await page.mouse.move(column.x + column.width * 0.5, y, { steps: 4 });
@@ -60,6 +66,13 @@ export async function interact({ base, newPage }) {
   await idle(frame);
   found.zoomed = await text(frame, ".run-head .tick");
   found.zoomStep = (await hash(page)).includes("p.pastnet.s=");
+  // Keys go to the frame that was clicked last: the drag was in it.
+  found.inside = { range: await text(frame, ".zoom-chip"), pills: [] };
+  await page.mouse.move(2, 2);
+  for (const keys of [["Home"], ["ArrowLeft"], Array(20).fill("ArrowRight"), ["End"]]) {
+    await press(frame, ...keys);
+    found.inside.pills.push(...(await text(frame, ".run-head .pill")));
+  }
   await press(frame, "0");
   found.reset = await text(frame, ".run-head .tick");
   await page.mouse.dblclick(column.x + 20, column.y + 62 + 30);

@@ -22,7 +22,7 @@ export async function pins({ base, newPage }, { layer, run }) {
   await click(frame, ".pins .linked >> nth=0");
   found.selected = await text(frame, ".inspector h2");
   found.button = await frame.getAttribute(".inspector .button[aria-label^=Pin]", "aria-pressed");
-  await click(frame, ".pins button[aria-label='Take the pin of channel 2 out']");
+  await click(frame, ".pins button[aria-label='Unpin channel 2']");
   found.one = await pinned();
   for (let i = 0; i < 7; i++) await press(frame, "ArrowDown", "p");
   found.most = await pinned();
@@ -37,7 +37,7 @@ export async function pins({ base, newPage }, { layer, run }) {
 /** Differences to the baseline: by key, with another baseline, in a layer, of another origin. */
 export async function differences({ base, newPage }, { step, layer, channel, foreign }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ s: step }) });
+  const frame = await openTab(page, base, { hash: hashOf({ v: "network", s: step }) });
   const found = { before: await labels(frame, ".strips-label") };
   await press(frame, "d");
   found.network = {

@@ -1,6 +1,6 @@
 // What fails, and what isn't there yet.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, text } from "../visit.mjs";
+import { click, NETWORK, text } from "../visit.mjs";
 
 /** A route that fails, and Retry. */
 export async function failure({ base, seen, newPage }) {
@@ -11,11 +11,11 @@ export async function failure({ base, seen, newPage }) {
       ? route.fulfill({
           status: 500,
           contentType: "application/json",
-          body: '{"schema":1,"error":{"code":"internal","message":"Could not read the run. <b>Try</b> again."}}',
+          body: '{"schema":2,"error":{"code":"internal","message":"Could not read the run. <b>Try</b> again."}}',
         })
       : route.continue(),
   );
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const alerts = await text(frame, "[role=alert] p");
   const page_ = { names: await text(frame, ".net-name .plain bdi"), bold: (await frame.$$("[role=alert] b")).length };
   broken = false;
@@ -29,7 +29,7 @@ export async function failure({ base, seen, newPage }) {
 /** The sign of waiting while a layer is on its way, and what is there of it before and afterwards. */
 export async function waiting({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const signs = async () => (await frame.$$(".progress")).length;
   const before = await signs();
   let answer = () => {};

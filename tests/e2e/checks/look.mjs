@@ -1,10 +1,10 @@
 // What the page looks like: each view in each theme.
 import { axe, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, press } from "../visit.mjs";
+import { click, goTo, hashOf, NETWORK, press } from "../visit.mjs";
 
-/** What axe finds in a view, its table and its keys; the frame's background; how many colours each canvas has. */
-async function looks(frame, name, table) {
-  const seen = {
+/** What axe finds in a view, and the frame's background; how many colours each canvas has. */
+async function plain(frame) {
+  return {
     axe: await axe(frame),
     background: await frame.evaluate(() => getComputedStyle(document.documentElement).backgroundColor),
     canvases: await frame.$$eval("canvas", (all) =>
@@ -15,6 +15,11 @@ async function looks(frame, name, table) {
       }),
     ),
   };
+}
+
+/** The same, and what axe finds in the view's table and its keys. */
+async function looks(frame, name, table) {
+  const seen = await plain(frame);
   await click(frame, table);
   const found = { [name]: seen, [`${name} table`]: { axe: await axe(frame) } };
   await press(frame, "?");
@@ -23,12 +28,14 @@ async function looks(frame, name, table) {
   return found;
 }
 
-/** Network and layer in both themes, without eval; those of the other views are beside their tests. */
+/** Findings, network and layer in both themes, without eval; those of the other views are beside their tests. */
 export async function look({ base, newPage }, { layer, run }) {
   const found = {};
   for (const theme of ["light", "dark"]) {
     const page = await newPage({ strict: true });
     const frame = await openTab(page, base, { dark: theme === "dark" });
+    found[`findings ${theme}`] = await plain(frame);
+    await goTo(page, frame, NETWORK);
     Object.assign(found, await looks(frame, `network ${theme}`, ".net-title .button.small"));
     await goTo(page, frame, hashOf({ v: "layer", l: layer, r: run, c: 0 }));
     Object.assign(found, await looks(frame, `layer ${theme}`, ".layer-title .button.small"));

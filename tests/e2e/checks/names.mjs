@@ -1,14 +1,14 @@
 // Names as the page has them.
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { hash, text } from "../visit.mjs";
+import { goTo, hash, hashOf, NETWORK, text } from "../visit.mjs";
 
 /** Names as the page has them. */
 export async function names({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const found = {
     runs: await text(frame, ".runs .path"),
-    heads: await text(frame, ".run-head .path"),
+    heads: await text(frame, ".run-head-text"),
     layers: await text(frame, ".net-name .plain bdi"),
     titles: await frame.$$eval(".layer-name", (all) => all.map((one) => one.title)),
     elements: await frame.$$eval("body *", (all) => [...new Set(all.map((one) => one.localName))]),
@@ -21,4 +21,16 @@ export async function names({ base, newPage }) {
     tabs: await text(frame, ".run-tabs .path"),
     address: await hash(page),
   };
+}
+
+/** What addresses say that name a layer or runs which aren't there. */
+export async function lost({ base, newPage }, { addresses }) {
+  const page = await newPage();
+  const frame = await openTab(page, base);
+  const found = [];
+  for (const fields of addresses) {
+    await goTo(page, frame, hashOf(fields));
+    found.push(await text(frame, "main .message"));
+  }
+  return found;
 }

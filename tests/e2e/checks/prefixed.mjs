@@ -8,6 +8,6 @@ export async function prefixed({ base, newPage }, { layer }) {
   const answers = [];
   page.on("response", (answer) => answers.push([answer.url(), answer.status()]));
   const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, c: 0 }) });
-  for (const view of ["network", "compare", "function"]) await goTo(page, frame, hashOf({ v: view }));
+  for (const view of ["findings", "network", "compare", "function"]) await goTo(page, frame, hashOf({ v: view }));
   return { answers, alerts: await text(frame, "[role=alert]"), link: await page.evaluate(() => location.href) };
 }

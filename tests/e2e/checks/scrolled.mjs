@@ -1,6 +1,6 @@
 // Strips that scrolling has carried to another place, and the same ones drawn afresh.
-import { openGallery } from "../../../frontend/scripts/browser.mjs";
-import { painted, press } from "../visit.mjs";
+import { openTab } from "../../../frontend/scripts/browser.mjs";
+import { NETWORK, painted, press } from "../visit.mjs";
 
 /** In the page: a number for the pixels of each strip that lies whole in the picture, by run and row. */
 function readStrips() {
@@ -8,7 +8,7 @@ function readStrips() {
   const context = canvas.getContext("2d");
   const ratio = canvas.width / canvas.clientWidth;
   const sum = (data) => data.reduce((a, b) => (a * 31 + b) % 1_000_003, 7);
-  const runs = [...document.querySelectorAll(".run-head .path")].map((name) => name.textContent);
+  const runs = [...document.querySelectorAll(".run-head")].map((head) => head.title);
   const found = {};
   document.querySelectorAll(".run-column").forEach((column, run) => {
     const label = column.querySelector(".strips-label");
@@ -58,9 +58,9 @@ function watchFrames(read) {
 }
 
 /** Turns the wheel and looks at each frame: what is in sight is drawn, as it is in the end. */
-export async function wheeled({ base, newPage }, { scenario, turns }) {
+export async function wheeled({ base, newPage }, { turns }) {
   const page = await newPage();
-  const frame = await openGallery(page, base, scenario);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const { x, y, width, height } = await (await frame.waitForSelector(".net")).boundingBox();
   await page.mouse.move(x + width / 2, y + height / 2);
   await frame.evaluate(`(${watchFrames})(${readStrips})`);
@@ -71,8 +71,8 @@ export async function wheeled({ base, newPage }, { scenario, turns }) {
   return frame.evaluate(() => window.__looked);
 }
 
-export async function scrolledNetwork({ base, newPage }, { scenario, places, ratio }) {
-  const frame = await openGallery(await newPage({ ratio }), base, scenario);
+export async function scrolledNetwork({ base, newPage }, { places, ratio }) {
+  const frame = await openTab(await newPage({ ratio }), base, { hash: NETWORK });
   const found = [];
   for (const [left, top] of places) {
     await frame.$eval(".net", (net, place) => net.scrollTo(...place), [left, top]);
@@ -86,8 +86,8 @@ export async function scrolledNetwork({ base, newPage }, { scenario, places, rat
 }
 
 /** Scrolls down, leaves one layer by the filter, and all again: the names that are in sight. */
-export async function filteredBelow({ base, newPage }, { scenario, filter }) {
-  const frame = await openGallery(await newPage(), base, scenario);
+export async function filteredBelow({ base, newPage }, { filter }) {
+  const frame = await openTab(await newPage(), base, { hash: NETWORK });
   const seen = () =>
     frame.evaluate(() => {
       const net = document.querySelector(".net").getBoundingClientRect();
@@ -106,9 +106,9 @@ export async function filteredBelow({ base, newPage }, { scenario, filter }) {
 }
 
 /** Turns the wheel under a pointer that rests on a strip: the tooltip's title, and the layer whose name is at its height. */
-export async function pointedRows({ base, newPage }, { scenario, turns }) {
+export async function pointedRows({ base, newPage }, { turns }) {
   const page = await newPage();
-  const frame = await openGallery(page, base, scenario);
+  const frame = await openTab(page, base, { hash: NETWORK });
   const { x, y } = await (await frame.waitForSelector(".run-column")).boundingBox();
   await frame.evaluate(() => addEventListener("pointermove", ({ clientY }) => (window.__y = clientY), true));
   await page.mouse.move(x + 40, y + 300);
@@ -118,7 +118,10 @@ export async function pointedRows({ base, newPage }, { scenario, turns }) {
     await painted(frame);
     found.push(
       await frame.evaluate(() => {
-        const rows = [...document.querySelectorAll(".net-name:not(.total)")].map((one) => [one, one.getBoundingClientRect()]);
+        const rows = [...document.querySelectorAll(".net-name:not(.total)")].map((one) => [
+          one,
+          one.getBoundingClientRect(),
+        ]);
         const own = rows.find(([, { top, bottom }]) => top <= window.__y && window.__y < bottom);
         return {
           told: document.querySelector(".tip-title")?.textContent ?? null,

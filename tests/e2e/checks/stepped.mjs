@@ -1,5 +1,5 @@
 // The inspector while keys step through channels: what it tells in each frame.
-import { idle, openGallery } from "../../../frontend/scripts/browser.mjs";
+import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
 
 /** In the page: looks at each frame which channel the inspector names, and with which numbers. */
 function watchFrames() {
@@ -16,9 +16,9 @@ function watchFrames() {
 }
 
 /** Presses keys without waiting, and tells by channel which numbers were shown with its name, and the last name. */
-export async function steppedChannels({ base, newPage }, { scenario, hash, keys }) {
+export async function steppedChannels({ base, newPage }, { hash, keys }) {
   const page = await newPage();
-  const frame = await openGallery(page, base, scenario, { hash });
+  const frame = await openTab(page, base, { hash });
   await frame.evaluate(watchFrames);
   await frame.focus("body");
   for (const key of keys) await page.keyboard.press(key);

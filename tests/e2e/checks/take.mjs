@@ -1,11 +1,11 @@
 // What can be taken away: a link and files.
 import { openTab } from "../../../frontend/scripts/browser.mjs";
-import { click } from "../visit.mjs";
+import { click, goTo, hashOf, NETWORK } from "../visit.mjs";
 
-/** Copy link and both downloads. */
+/** Copy link, at a step that was chosen and where the cursor follows the end, and both downloads. */
 export async function take({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: "&p.pastnet.s=7" });
+  const frame = await openTab(page, base, { hash: hashOf({ v: "network", s: 7 }) });
   await frame.evaluate(() => {
     Object.defineProperty(navigator, "clipboard", { value: undefined });
     document.execCommand = (command) => {
@@ -13,8 +13,13 @@ export async function take({ base, newPage }) {
       return true;
     };
   });
-  await click(frame, ".toolbar button:has-text('Copy link')");
-  const link = await frame.evaluate(() => window.__copied);
+  const copied = async () => {
+    await click(frame, ".toolbar button:has([class*=icon-link], .icon-check)");
+    return frame.evaluate(() => window.__copied);
+  };
+  const link = await copied();
+  await goTo(page, frame, NETWORK);
+  const followed = await copied();
   const save = async (label) => {
     await click(frame, ".download > button");
     const waiting = page.waitForEvent("download");
@@ -24,5 +29,5 @@ export async function take({ base, newPage }) {
     for await (const chunk of await download.createReadStream()) chunks.push(chunk);
     return { name: download.suggestedFilename(), head: Buffer.concat(chunks).subarray(0, 200).toString("latin1") };
   };
-  return { link, png: await save("PNG"), csv: await save("CSV of dense") };
+  return { link, followed, png: await save("PNG"), csv: await save("CSV of dense") };
 }

@@ -2,7 +2,7 @@
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
 import { afresh, click, hash, press, state } from "../visit.mjs";
 
-/** A walk by pointer and keys, Back all the way, and each address opened afresh. */
+/** A walk by pointer and keys from the view that comes first, Back all the way, and each address opened afresh. */
 export async function walk({ base, newPage }, { layer }) {
   const page = await newPage();
   const frame = await openTab(page, base);
@@ -18,6 +18,9 @@ export async function walk({ base, newPage }, { layer }) {
     await page.waitForFunction((expected) => location.hash === expected, link);
   };
   await frame.click("h1"); // keys go to the frame that was clicked last
+  await settled();
+  await keep("findings");
+  await click(frame, ".toolbar button:has-text('Network')");
   await settled();
   await keep("network");
   await press(frame, "ArrowLeft", "Shift+ArrowLeft");

@@ -19,7 +19,7 @@ export function overlapFiles(): CsvFile[] {
   if (!pair) return [];
   const [answer, overlaps] = [overlapOf().value, layerOverlapsAt(pair, cursor.value)];
   const files: CsvFile[] = [];
-  if (answer) files.push({ title: "CSV of all pairs", name: "overlap", source: () => pairsCsv(answer) });
-  if (overlaps) files.push({ title: "CSV by layer", name: "overlap_layers", source: () => layersCsv(overlaps) });
+  if (answer) files.push({ title: "CSV of all pairs", name: ["overlap"], source: () => pairsCsv(answer) });
+  if (overlaps) files.push({ title: "CSV by layer", name: ["overlap_layers"], source: () => layersCsv(overlaps) });
   return files;
 }

@@ -40,6 +40,6 @@ export const findings: View = {
     if (!answer) return [];
     const lines = () =>
       shownFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
-    return [{ title: "CSV of the findings", name: "findings", source: () => toCsv(lines()) }];
+    return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];
   },
 };
