@@ -81,10 +81,10 @@ def check_overview(here: Board, run: Run) -> int:
     for name in ("violated", "nonfinite"):
         same(getattr(ours, name).T, np.where(own, arrays[name], 0))
     same(ours.mean_delta.T, np.where(own, arrays["mean_delta"], np.float32(np.nan)))
-    same(ours.pruned_weights.T, arrays["pruned"])
+    same(np.where(own, ours.pruned_weights.T, 0), np.where(own, arrays["pruned"], 0))
     assert ours.prunable_weights.tolist() == header["prunable"]
     prunable = sum(header["prunable"])
-    if prunable:
+    if prunable and own.all():
         same(ours.sparsity, arrays["pruned"].sum(axis=0, dtype=np.float64) / prunable)
     lines = table(here, run=run.name)
     assert len(lines) == len(ours.steps) * len(ours.layers)

@@ -18,7 +18,7 @@ FAILURES = ("violations", "stalled", "unreadable", "dropped", "nonfinite", "unfi
 """What `report --fail-on` knows."""
 
 TABLES = ("runs", "layers", "violations", "function", "channels")
-FORMATS = ("csv", "parquet", "npz")
+FORMATS = ("csv", "parquet", "npz", "html")
 
 _CODES = "Exit codes: 0 all is well, 1 {found}, 2 the command can't be carried out."
 
@@ -102,12 +102,13 @@ def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     export = commands.add_parser(
         "export",
         help="tables of runs, layers, channels, violations and the probe as files",
-        description="Writes tables into a new directory; manifest.json there says what they are.",
+        description="Writes tables into a new directory; manifest.json there says what they are. "
+        "With --format html: the page of the tab and its data in one file, for any browser.",
         epilog="Exit codes: 0 all is written, 2 nothing is.",
     )
     export.set_defaults(command=_export)
     export.add_argument("logdir", metavar="LOGDIR", help="what training wrote to, or above it")
-    export.add_argument("out", metavar="OUT", help="a directory that isn't there yet, or is empty")
+    export.add_argument("out", metavar="OUT", help="a new directory, or a new file for html")
     export.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="by default csv")
     export.add_argument(
         "--tables",
@@ -188,6 +189,12 @@ def _report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
 
 def _export(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     del error
+    if options.format == "html":
+        from tb_pastnet.cli.html_file import export_html
+
+        return export_html(
+            options.logdir, options.out, out, runs=options.run, threshold=options.threshold
+        )
     from tb_pastnet.cli.export import export
 
     return export(

@@ -60,6 +60,7 @@ class Violated(NamedTuple):
         variable: its own.
         channel: which one.
         first_step: of the first record that shows it.
+        last_step: of the last one.
         cause: a key of `CAUSES`, or one of a later version.
     """
 
@@ -67,6 +68,7 @@ class Violated(NamedTuple):
     variable: str
     channel: int
     first_step: int
+    last_step: int
     cause: str
 
 
@@ -171,12 +173,14 @@ def _violations(run: RunFacts) -> Iterator[Finding]:
         first = min(some, key=lambda one: one.first_step)
         channels = len({(one.variable, one.channel) for one in some})
         layers = tuple(dict.fromkeys(one.layer for one in some))
+        since, until = first.first_step, max(one.last_step for one in some)
+        when = f"since step {since:,}" if until == run.last_step else _between(since, until)
         text = (
-            f"{_counted(channels, 'channel')} of {_named(layers)} changed while held, since step "
-            f"{first.first_step:,}. Cause: {CAUSES.get(cause, cause)}"
+            f"{_counted(channels, 'channel')} of {_named(layers)} changed while held, {when}. "
+            f"Cause: {CAUSES.get(cause, cause)}"
         )
         yield Finding(
-            "violations", run.name, layers, first.first_step, channels, None, text,
+            "violations", run.name, layers, since, channels, None, text,
             "layer", run.name, first.layer, first.channel,
         )  # fmt: skip
 
@@ -256,7 +260,7 @@ def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     members = [layer for _, layer in found]
     since = found[-1][0]
     names = _named(f"{layer.id} since step {at:,}" for at, layer in found)
-    text = f"no channel moves any more in {names}: training could stop there"
+    text = f"Settled, so that training could stop: {names}"
     yield _layers_finding("settled", run, members, since, sum(x.channels for x in members), text)
 
 
@@ -308,6 +312,10 @@ def _named(names: Iterable[str], what: str = "layer") -> str:
     if len(some) < len(listed):
         return f"{', '.join(some)} and {len(listed) - len(some)} more {what}s"
     return " and ".join(filter(None, [", ".join(some[:-1]), some[-1]]))
+
+
+def _between(first: int, last: int) -> str:
+    return f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
 
 
 def _counted(count: int, one: str) -> str:

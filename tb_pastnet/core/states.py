@@ -132,7 +132,7 @@ def unsettled_states(
     pruned = masked
     if measured is not None:
         zero = (codes[statistics.NORM] == ZERO) & (codes[statistics.PAST_NORM] == ZERO)
-        pruned = masked | (True & zero & measured[:, None])
+        pruned = masked | (finite & zero & measured[:, None])
     held = pruned | held_by_mask
 
     state = np.full(held.shape, MOVING, np.uint8)

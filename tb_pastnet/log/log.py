@@ -43,7 +43,7 @@ class Log:
         source = FileSource(logdir)
         store = Store(source, CEILING, fresh_for=math.inf)
         catalog = store.catalog(CALLER)
-        self._store, self._catalog = store, catalog
+        self.store, self._catalog = store, catalog
         runs = {name: Run(Reader(store, run)) for name, run in catalog.runs.items()}
         self.runs: Named[Run] = Named(runs, "run", "the log directory")
         unopened = [f"Files that can't be opened: {source.unopened}"] if source.unopened else []
@@ -60,7 +60,7 @@ class Log:
             freezes first. Each has a kind, a sentence as `text`, and the step of its record.
         """
         runs = list(self._catalog.runs.values())
-        return tuple(findings_of(self._store, CALLER, runs, threshold))
+        return tuple(findings_of(self.store, CALLER, runs, threshold))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """The overviews of all runs, a row for each run, record and layer.

@@ -27,6 +27,7 @@ kinds = st.sampled_from(
         "becomes zero",
         "grows",
         "nan",
+        "zero nan",
     ]
 )
 stretches = st.lists(st.tuples(kinds, deltas, st.integers(1, 7)), max_size=9)
@@ -51,6 +52,7 @@ def column(kind: str, delta: int) -> list[int]:
         "becomes zero": {"norm": ZERO, "changed": 0},
         "grows": {"past_norm": ZERO},
         "nan": {"nonfinite": 16},
+        "zero nan": {"nonfinite": 16, "norm": ZERO, "past_norm": ZERO, **still},
     }[kind]
     return [made[name] for name in s.STATISTICS]
 

@@ -109,7 +109,7 @@ def runs(
     names = arguments.getlist("run")
     if not least <= len(names) <= most:
         raise bad_request(
-            f"Could not compare runs: expected the parameter 'run' {least} to {most} "
+            f"Could not choose runs: expected the parameter 'run' {least} to {most} "
             f"times, got it {len(names)} times. Name each run by a parameter of its own."
         )
     return tuple(_named(name, catalog) for name in names)

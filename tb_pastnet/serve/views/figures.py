@@ -135,12 +135,13 @@ class Figures:
         def stacked(name: str, *tail: int) -> npt.NDArray[Any]:
             return np.array([getattr(row, name) for row, _, _ in layers]).reshape(*shape, *tail)
 
+        ages = np.array([age for _, age, _ in layers]).reshape(shape)
         times, rates = self.among(part).axis()
         sections: dict[str, npt.NDArray[Any]] = {
             "steps": steps.astype(np.float64),
             "wall_times": times,
             "learning_rates": rates,
-            "age": container.smallest(np.array([age for _, age, _ in layers]).reshape(shape)),
+            "age": container.smallest(ages.astype(np.float64)),
             "counts": container.smallest(stacked("counts", len(states.NAMES))),
             "violated": container.smallest(stacked("violated")),
             "nonfinite": container.smallest(stacked("nonfinite")),

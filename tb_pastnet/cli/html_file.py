@@ -1,0 +1,198 @@
+"""`export --format html`: the page and its data in one file, which opens without a server.
+
+The file holds the modules of the page, as an import map, and the answers of the routes that the
+page asks for, packed. A few lines of script give it these in place of the network.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+from urllib.parse import urlencode
+
+from werkzeug.datastructures import MultiDict
+
+from tb_pastnet.cli.chosen import chosen_runs
+from tb_pastnet.cli.text import counted, printable, size_of
+from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.log.log import Log
+from tb_pastnet.log.reader import CALLER
+from tb_pastnet.log.runs import Run
+from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
+from tb_pastnet.serve.http.web import Known
+from tb_pastnet.serve.plugin import STATIC
+from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.store.store import Store
+from tb_pastnet.serve.views.figures import BLOCK
+
+COLUMNS = 1024
+MOST_OF_DETAIL = 4 << 20
+"""Bytes for overlaps of masks, and for single channels; what finds no room is drawn alone."""
+OVERLAP_STEPS = 24
+"""Steps at which overlaps of masks are counted, the last one among them."""
+
+_SHIM = Path(__file__).with_name("html_file.js")
+_BASE = "https://pastnet.invalid/"
+
+
+class Ask(NamedTuple):
+    """A request of the page.
+
+    Attributes:
+        route: which one.
+        query: its parameters.
+    """
+
+    route: str
+    query: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """As the page asks, in the order of names."""
+        return f"{self.route}?{urlencode(sorted(self.query.items()), doseq=True)}"
+
+
+def export_html(
+    logdir: str,
+    target: str,
+    out: TextIO,
+    *,
+    runs: Sequence[str] | None = None,
+    threshold: float | None = None,
+) -> int:
+    """Writes the page with the data of a log into one file.
+
+    Args:
+        logdir: the log directory.
+        target: the file to make.
+        out: what was written is said there.
+        runs: names of runs; None: all.
+        threshold: the relative delta under which a channel is quiet; the file has no other.
+
+    Returns:
+        0.
+
+    Raises:
+        UnreadableLog: the log is no directory.
+        UnknownName: there is no such run.
+        UnwritableLog: the file is there, or can't be written.
+    """
+    log = Log(logdir)
+    chosen = chosen_runs(log, runs)
+    quiet = THRESHOLD if threshold is None else threshold
+    answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}
+    for some in (_overlaps(chosen), _channels(chosen, quiet)):
+        room = MOST_OF_DETAIL
+        for ask in some:
+            answers[ask.key] = _packed(_answer(log.store, ask))
+            room -= len(ask.key) + len(answers[ask.key])
+            if room < 0:
+                break
+    index = json.loads(_answer(log.store, Ask("index", {})))
+    names = {run.name for run in chosen}
+    index |= {
+        "runs": [run for run in index["runs"] if run["name"] in names],
+        "threshold": quiet,
+    }
+    answers["index?"] = _packed(json.dumps(index).encode())
+    page = _page(answers)
+    try:
+        with Path(target).open("x", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+    except OSError as error:
+        raise UnwritableLog(
+            f"Could not export to {target!r}: expected a new file, got {error.strerror or error}. "
+            "Give another name, or remove it."
+        ) from error
+    said = f"{counted(len(chosen), 'run')}, {size_of(len(page))}; open it in a browser"
+    out.write(f"{printable(target)}: {said}\n")
+    return 0
+
+
+def _asks(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
+    """What the page may ask for."""
+    names, quiet = [run.name for run in runs], {"th": threshold}
+    yield Ask("findings", {"run": names, **quiet})
+    for run in runs:
+        own = {"run": run.name}
+        yield Ask("violations", own)
+        yield Ask("function", own)
+        yield Ask("overview", {**own, "cols": COLUMNS, **quiet})
+        for step in run.steps[::BLOCK].tolist():
+            for th in dict.fromkeys((threshold, 0)):
+                yield Ask("records", {**own, "at": step, "count": BLOCK, "th": th})
+        for layer in run.layers.values():
+            for variable in layer.variables:
+                yield Ask("layer", {**own, "layer": layer.id, "variable": variable, **quiet})
+
+
+def _channels(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
+    """The first channels of all layers, then the second ones, and so on."""
+    mains = [(run, layer, layer.variable) for run in runs for layer in run.layers.values()]
+    most = max((run.variables[main].channels for run, _, main in mains), default=0)
+    for channel in range(most):
+        for run, layer, main in mains:
+            if channel < run.variables[main].channels:
+                part = {"run": run.name, "layer": layer.id, "variable": main}
+                yield Ask("channel", {**part, "channel": channel, "th": threshold})
+
+
+def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
+    """Of all runs, and of each pair by layer; at the last step first."""
+    names = [run.name for run in runs][:MOST_RUNS]
+    if len(names) < FEWEST_RUNS:
+        return
+    steps = sorted({step for run in runs for step in run.steps.tolist()}, reverse=True)
+    kinds = [
+        {"unit": unit, "mask": mask}
+        for unit in ("weights", "channels")
+        for mask in ("kept", "trainable")
+    ]
+    pairs = [{"run": one, "other": two} for one in names for two in names if one != two]
+    for kind in kinds:
+        yield from (Ask("overlap_layers", {**pair, **kind, "cols": 256}) for pair in pairs)
+    for step in steps[:: max(len(steps) // OVERLAP_STEPS, 1)]:
+        for kind in kinds:
+            yield Ask("overlap", {"run": names, "step": step, **kind})
+            yield from (Ask("overlap_layers", {**pair, **kind, "at": step}) for pair in pairs)
+
+
+def _answer(store: Store, ask: Ask) -> bytes:
+    arguments = MultiDict[str, str]()
+    for name, value in ask.query.items():
+        for one in value if isinstance(value, list) else [value]:
+            arguments.add(name, str(one))
+    found = ROUTES[f"/{ask.route}"](store, CALLER, arguments)
+    made = found.make() if isinstance(found, Known) else found
+    return gzip.decompress(made.body) if made.packed else made.body
+
+
+def _packed(body: bytes) -> str:
+    return base64.b64encode(gzip.compress(body, 6, mtime=0)).decode("ascii")
+
+
+def _page(answers: Mapping[str, str]) -> str:
+    """The file: no name and no text of a log stands in it unescaped, answers are in base64."""
+    imports = {}
+    for file in sorted(STATIC.glob("*.js")):
+        # Modules of data have no address that others could be found from.
+        source = file.read_text("utf-8").replace("import.meta.url", f'"{_BASE}"')
+        for other in STATIC.glob("*.js"):
+            source = source.replace(f'"./{other.name}"', f'"pastnet/{other.name}"')
+        code = base64.b64encode(source.encode()).decode("ascii")
+        imports[f"pastnet/{file.name}"] = f"data:text/javascript;base64,{code}"
+    told = {base64.b64encode(key.encode()).decode(): body for key, body in answers.items()}
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>PastNet</title>',
+            f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
+            f"<script>const ANSWERS = {json.dumps(told)};\n{_SHIM.read_text('utf-8')}</script>",
+            '<script type="module">import { render } from "pastnet/index.js"; render();</script>',
+            "</html>\n",
+        ]
+    )
