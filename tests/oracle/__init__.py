@@ -1,0 +1,1 @@
+"""Numbers against plain NumPy on the weights of each step."""

@@ -1,0 +1,190 @@
+"""What is said of trainings: the findings, as sentences, from the oracle's figures alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.oracle.plain import FROZEN, PRUNED, SETTLED, Figures, Oracle
+
+KINDS = (
+    "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
+    "frozen", "pruned", "settled", "freezes_first", "moves_most",
+)  # fmt: skip
+CAUSES = {"momentum": "momentum left in the optimizer's slots", "unknown": "unknown"}
+
+
+class Said(NamedTuple):
+    """One finding."""
+
+    kind: str
+    run: str | None
+    layers: tuple[str, ...]
+    step: int | None
+    channels: int | None
+    text: str
+
+
+def named(names: Sequence[str], what: str = "layer") -> str:
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more {what}s"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def findings(oracles: Sequence[Oracle], threshold: float) -> list[Said]:
+    """Of some runs, what matters most first."""
+    found = [said for oracle in oracles for said in _of(oracle, threshold)]
+    firsts = [one for one in (_first_frozen(oracle) for oracle in oracles) if one]
+    if len(firsts) > 1:
+        step = min(one[0] for one in firsts)
+        names = [run for at, run, _ in firsts if at == step]
+        layer = next(layer for at, _, layer in firsts if at == step)
+        later = sorted(at for at, _, _ in firsts if at > step)
+        verb = "freezes" if len(names) == 1 else "freeze"
+        rest = f"; the next at step {later[0]:,}" if later else ""
+        text = f"{named(names, 'run')} {verb} first: {layer} at step {step:,}{rest}"
+        found.append(Said("freezes_first", None, (layer,), step, None, text))
+    return ranked(found, [oracle.training.run for oracle in oracles])
+
+
+def ranked(found: Sequence[Said], runs: Sequence[str]) -> list[Said]:
+    """By kind, run and step."""
+    places = {run: place for place, run in enumerate(runs)}
+
+    def rank(one: Said) -> tuple[int, int, float, str]:
+        step = math.inf if one.step is None else one.step
+        return KINDS.index(one.kind), places.get(one.run or "", -1), step, one.text
+
+    return sorted(found, key=rank)
+
+
+def _first_frozen(oracle: Oracle) -> tuple[int, str, str] | None:
+    found = [
+        (int(own.steps[at]), layer)
+        for layer, own in oracle.layers.items()
+        for at in range(len(own.steps))
+        if own.held[1][at].any()
+    ]
+    if not found:
+        return None
+    step = min(at for at, _ in found)
+    return step, oracle.training.run, next(layer for at, layer in found if at == step)
+
+
+def _of(oracle: Oracle, threshold: float) -> list[Said]:
+    run, made = oracle.training.run, oracle.training
+    found = _violations(oracle)
+    if made.dropped:
+        count = plural(len(made.records) + made.dropped, "record")
+        text = f"{made.dropped:,} of {count} were dropped: the disk was too slow"
+        found.append(Said("dropped", run, (), None, None, text))
+    ends: dict[int, list[str]] = {}
+    for layer, own in oracle.layers.items():
+        ends.setdefault(int(own.steps[-1]), []).append(layer)
+    for end, names in ends.items():
+        if end != made.records[-1]:
+            text = (
+                f"{named(names)}: no record after step {end:,}; the run is at {made.records[-1]:,}"
+            )
+            found.append(Said("silent", run, tuple(names), end, None, text))
+    rows = {
+        layer: [oracle.at_record(layer, at, threshold) for at in range(len(own.steps))]
+        for layer, own in oracle.layers.items()
+    }
+    found += _standing(oracle, rows)
+    done: list[tuple[int, str]] = []
+    for layer, row in rows.items():
+        still = [
+            one.counts[SETTLED] > 0
+            and one.counts[SETTLED] + one.counts[FROZEN] + one.counts[PRUNED] == one.channels
+            for one in row
+        ]
+        if still[-1]:
+            done.append((_since(row, still), layer))
+    done.sort(key=lambda one: one[0])
+    if done:
+        names = [layer for _, layer in done]
+        where = named([f"{layer} since step {at:,}" for at, layer in done])
+        channels = sum(rows[layer][-1].channels for layer in names)
+        text = f"no channel moves any more in {where}: training could stop there"
+        found.append(Said("settled", run, tuple(names), done[-1][0], channels, text))
+    moving = [(row[-1].mean_delta, layer) for layer, row in rows.items() if row[-1].mean_delta > 0]
+    if len(moving) > 1:
+        mean, layer = max(moving, key=lambda one: one[0])
+        step = rows[layer][-1].step
+        text = f"{layer} moves most at step {step:,}: mean relative delta {mean:.2g}"
+        found.append(Said("moves_most", run, (layer,), step, None, text))
+    return found
+
+
+def _violations(oracle: Oracle) -> list[Said]:
+    cause = "momentum" if oracle.training.audited else "unknown"
+    moved = [
+        (int(own.steps[at]), place, channel, own.tensor)
+        for place, own in enumerate(oracle.variables())
+        for channel, flags in enumerate(own.violated.T)
+        for at in range(len(flags))
+        if flags[at] and not (oracle.training.audited and at and flags[at - 1])
+    ]
+    if not oracle.training.audited:
+        firsts: dict[tuple[int, int], tuple[int, int, int]] = {}
+        for step, place, channel, _ in sorted(moved, key=lambda one: one[:3]):
+            firsts.setdefault((place, channel), (step, place, channel))
+        kept = set(firsts.values())
+        moved = [one for one in moved if one[:3] in kept]
+    if not moved:
+        return []
+    moved.sort(key=lambda one: one[:3])
+    layers = tuple(dict.fromkeys(one[3].layer for one in moved))
+    channels, first = len({(one[1], one[2]) for one in moved}), moved[0][0]
+    text = (
+        f"{plural(channels, 'channel')} of {named(layers)} changed while held, since step "
+        f"{first:,}. Cause: {CAUSES[cause]}"
+    )
+    return [Said("violations", oracle.training.run, layers, first, channels, text)]
+
+
+def _standing(oracle: Oracle, rows: dict[str, list[Figures]]) -> list[Said]:
+    """Frozen, pruned, not finite, stalled: of the newest record, together where since one step."""
+    groups: dict[tuple[str, int, bool], list[tuple[str, int]]] = {}
+    for layer, row in rows.items():
+        channels = row[-1].channels
+        for kind, counts in (
+            ("frozen", [one.counts[FROZEN] for one in row]),
+            ("pruned", [one.counts[PRUNED] for one in row]),
+            ("nonfinite", [one.nonfinite for one in row]),
+        ):
+            if counts[-1]:
+                since = _since(row, [count == counts[-1] for count in counts])
+                key = kind, since, counts[-1] == channels
+                groups.setdefault(key, []).append((layer, counts[-1]))
+        count, first = oracle.layers[layer].stalled()
+        if first is not None:
+            groups.setdefault(("stalled", first, count == channels), []).append((layer, count))
+    found = []
+    words = {
+        "frozen": "frozen since step {}",
+        "pruned": "pruned since step {}",
+        "nonfinite": "NaN or infinite since step {}",
+        "stalled": "stalled since step {}: meant to train, but unchanged",
+    }
+    for (kind, since, whole), some in groups.items():
+        names = [layer for layer, _ in some]
+        count = sum(number for _, number in some)
+        of = plural(sum(rows[layer][-1].channels for layer in names), "channel")
+        who = named(names) if whole else f"{count:,} of {of} of {named(names)}"
+        text = f"{who} {words[kind].format(f'{since:,}')}"
+        found.append(Said(kind, oracle.training.run, tuple(names), since, count, text))
+    return found
+
+
+def _since(row: Sequence[Figures], so: Sequence[bool]) -> int:
+    first = len(so) - 1
+    while first > 0 and so[first - 1]:
+        first -= 1
+    return row[first].step
