@@ -55,14 +55,6 @@ export async function openTab(page, base, { hash = "", dark = false } = {}) {
   return frame;
 }
 
-/** Opens a scenario of the gallery and gives its frame, idle. */
-export async function openGallery(page, base, scenario, { hash = "", dark = false } = {}) {
-  await page.goto(`${base}/${scenario}/${dark ? "?dark" : ""}#pastnet${hash}`);
-  const frame = await (await page.waitForSelector("iframe")).contentFrame();
-  await idle(frame);
-  return frame;
-}
-
 /** What axe finds against WCAG A and AA in a frame: rule and the elements, nothing where all is well. */
 export async function axe(frame) {
   const { readFile } = await import("node:fs/promises");

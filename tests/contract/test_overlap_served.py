@@ -177,7 +177,7 @@ def check(one: MaskedRun, other: MaskedRun, kind: tuple[str, str], answer: Any) 
             right["other_kept"] = np.nan if b is None else b.sum()
             if a is not None and b is not None and same:
                 both, _, overlap, chance = ratio([a], [b])
-                right |= {"both": both, "overlap": np.float32(overlap), "chance": chance}
+                right |= {"both": both, "overlap": overlap, "chance": chance}
             assert cell == pytest.approx(right, rel=1e-6, nan_ok=True), (layer, first, last)
 
 
@@ -211,7 +211,7 @@ def test_layers_exactly_at_a_step(logdir: Path, unit: str, mask: str, pair: str)
             right["other_kept"] = np.nan if b is None else b.sum()
             if a is not None and b is not None and one.origin == other.origin:
                 both, _, overlap, chance = ratio([a], [b])
-                right |= {"both": both, "overlap": np.float32(overlap), "chance": chance}
+                right |= {"both": both, "overlap": overlap, "chance": chance}
             assert cell == pytest.approx(right, rel=1e-6, nan_ok=True), (layer, at)
 
 

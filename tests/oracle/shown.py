@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tests.e2e.conftest import Tab, known, tensorboard, wait
 from tests.oracle import words
 from tests.oracle.cases import Case, log_of
@@ -247,8 +245,7 @@ def compare(log: Log, case: Case, found: dict[str, Any]) -> int:
             continue
         kept, more, both, share, chance, size = of_layer((one, other), name, case.step, unit, mask)
         counts = [words.DASH if math.isnan(x) else f"{int(x):,}" for x in (kept, more, both)]
-        # They come as float32: 0.975 is a little more then.
-        ratios = [words.overlap(float(np.float32(x))) for x in (share, chance)]
+        ratios = [words.overlap(x) for x in (share, chance)]
         assert row[:-1] == [*ratios, *counts, f"{size:,}"], where
         text = " / ".join(ratios)
         if not related:

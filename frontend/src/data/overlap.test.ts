@@ -38,10 +38,10 @@ describe("overlap by layer", () => {
   const header = { layers: ["a", "b"], elements: [10, 40] } as OverlapLayersHeader;
   const container: Container<OverlapLayersHeader> = {
     header,
-    sections: new Map<string, Float64Array | Float32Array>([
+    sections: new Map<string, Float64Array>([
       ["steps", Float64Array.of(19)],
-      ["overlap", Float32Array.of(Number.NaN, 0.25)],
-      ["chance", Float32Array.of(Number.NaN, 0.5)],
+      ["overlap", Float64Array.of(Number.NaN, 0.25)],
+      ["chance", Float64Array.of(Number.NaN, 0.5)],
       ["kept", Float64Array.of(6, 30)],
       ["other_kept", Float64Array.of(Number.NaN, 4)],
       ["both", Float64Array.of(Number.NaN, 3)],

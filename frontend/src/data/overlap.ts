@@ -26,8 +26,8 @@ export interface Overlapped {
 
 export function readLayerOverlaps(container: Container<OverlapLayersHeader>): LayerOverlaps {
   const { header } = container;
-  const [overlap, chance] = ["overlap", "chance"].map((name) => section(container, name, Float32Array));
-  const [kept, otherKept, both] = ["kept", "other_kept", "both"].map((name) => section(container, name, Float64Array));
+  const names = ["overlap", "chance", "kept", "other_kept", "both"];
+  const [overlap, chance, kept, otherKept, both] = names.map((name) => section(container, name, Float64Array));
   const layers = header.layers.map((layer, row): [string, Overlapped] => [
     layer,
     {

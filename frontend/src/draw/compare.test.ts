@@ -107,10 +107,10 @@ describe("overlap", () => {
   it("draws a row of an answer: the overlap, or what share of the layer one keeps", () => {
     const container: Container<OverlapLayersHeader> = {
       header: { layers: ["a", "b"], elements: [10, 40] } as OverlapLayersHeader,
-      sections: new Map<string, Float64Array | Float32Array>([
+      sections: new Map<string, Float64Array>([
         ["first_steps", Float64Array.of(0, 10)],
         ["steps", Float64Array.of(9, 19)],
-        ["overlap", Float32Array.of(1, 0, 0.5, 0.25)],
+        ["overlap", Float64Array.of(1, 0, 0.5, 0.25)],
         ["kept", Float64Array.of(10, 5, 40, 10)],
         ["other_kept", Float64Array.of(Number.NaN, 1, 20, 0)],
       ]),

@@ -82,7 +82,9 @@ export function drawStrip(
     let tint = 0;
     if (columns && under && from >= 0) {
       tint = pixels.movement[levelOf(pixelStack.pool(columns, from, under.to[dx]), threshold)];
-      pixelStack.stack(box.height, raster.ratio);
+      // Lines of marks may lie over an end of the band.
+      const lines = (pixelStack.marks & VIOLATED ? mark : 0) + (pixelStack.marks & NONFINITE ? mark : 0);
+      pixelStack.stack(box.height, raster.ratio + lines);
     } else {
       pixelStack.marks = 0;
       tops.fill(0);

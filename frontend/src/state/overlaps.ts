@@ -47,8 +47,8 @@ export const pairOverlap = computed<OverlapPair | null>(() => {
   return answer ? pairOf(answer, pair[0].name, pair[1].name) : null;
 });
 
-/** A column of a layer takes 32 bytes; no answer shall have more than 2 MB. */
-const MOST_VALUES = 60_000;
+/** A column of a layer takes 40 bytes; no answer shall have more than 2 MB. */
+const MOST_VALUES = 50_000;
 
 const asked = ([a, b]: readonly [Run, Run]) => ({
   run: a.name,
@@ -65,7 +65,7 @@ export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapCol
     `overlap_layers ${JSON.stringify([query.run, query.other])}`,
     JSON.stringify(query),
     async (ask) => readOverlapColumns(await fetchOverlapLayers(query, ask)),
-    (columns) => columns.size * 32,
+    (columns) => columns.size * 40,
   ).value;
 }
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
+from tb_pastnet.core.facts import LayerFacts, RunFacts, Violated
+from tb_pastnet.core.findings import Finding, findings
 from tb_pastnet.serve.store.notes import Notes
 from tb_pastnet.serve.store.runs import Run
 from tb_pastnet.serve.store.source import Caller

@@ -47,12 +47,7 @@ def make_overlap_layers(
     pair = (run, other)
     said = run.notes + other.notes
     records = [question.steps(one, said) for one in pair]
-    if step is None:
-        firsts, lasts = _columns(np.union1d(*records), most)
-        places = [in_force(one, firsts, lasts) for one in records]
-    else:
-        firsts = lasts = np.array([step], np.int64)
-        places = [np.searchsorted(one, lasts, side="right") - 1 for one in records]
+    firsts, lasts, places = _places(records, most, step)
     steps = [np.append(one, -1)[here] for one, here in zip(records, places, strict=True)]
     matched, unmatched = _matched(question, pair, steps)
     reason = ORIGIN if not related(run, other) else None if matched else LAYERS
@@ -81,13 +76,24 @@ def make_overlap_layers(
     sections: dict[str, npt.NDArray[Any]] = {
         "first_steps": firsts.astype(np.float64),
         "steps": lasts.astype(np.float64),
-        "overlap": overlap.overlap(shared, kept, other_kept).astype(np.float32),
-        "chance": overlap.overlap(expected, kept, other_kept).astype(np.float32),
+        "overlap": overlap.overlap(shared, kept, other_kept),
+        "chance": overlap.overlap(expected, kept, other_kept),
         "kept": kept,
         "other_kept": other_kept,
         "both": shared,
     }
     return container.pack(header, sections), notes.WITHHELD not in said
+
+
+def _places(
+    records: Sequence[Integers], most: int, step: int | None
+) -> tuple[Integers, Integers, list[Integers]]:
+    """The first and the last step of each column, and of each run its record there, -1 for none."""
+    if step is not None:
+        at = np.array([step], np.int64)
+        return at, at, [np.searchsorted(one, at, side="right") - 1 for one in records]
+    firsts, lasts = _columns(np.union1d(*records), most)
+    return firsts, lasts, [in_force(one, firsts, lasts) for one in records]
 
 
 def _columns(steps: Integers, most: int) -> tuple[Integers, Integers]:

@@ -15,7 +15,8 @@ def recorded(step: int, kind: str = "trainable") -> Event:
 
 def test_the_log_tells_the_exact_step_and_the_weights() -> None:
     found = merge_events([], STEPS, [MaskEvent(17, "kept", 1024, 4096)])
-    assert found == [{"step": 17, "kind": "kept", "text": "kept 1,024 of 4,096 weights"}]
+    text = "kept 1,024 of 4,096 weights"
+    assert found == [{"step": 17, "kind": "kept", "text": text, "through": 1024, "elements": 4096}]
 
 
 def test_what_the_log_explains_isnt_told_twice() -> None:

@@ -85,9 +85,15 @@ def test_each_change_of_a_mask_is_an_event() -> None:
     files.freeze(codes, slice(10, 20), slice(0, 2))
     files.prune(codes, slice(30, None), slice(0, 3))
     assert events(series(codes)) == [
-        {"step": 11, "kind": "trainable", "text": "2 of 4 channels frozen, 0 pruned"},
-        {"step": 21, "kind": "trainable", "text": "0 of 4 channels frozen, 0 pruned"},
-        {"step": 31, "kind": "trainable", "text": "0 of 4 channels frozen, 3 pruned"},
+        {
+            "step": step,
+            "kind": "trainable",
+            "text": f"{frozen} of 4 channels frozen, {pruned} pruned",
+            "frozen": frozen,
+            "pruned": pruned,
+            "channels": 4,
+        }
+        for step, frozen, pruned in ((11, 2, 0), (21, 0, 0), (31, 0, 3))
     ]
 
 
@@ -99,6 +105,9 @@ def test_a_mask_below_the_level_of_channels_is_told_by_its_share() -> None:
             "step": 21,
             "kind": "trainable",
             "text": "0 of 2 channels frozen, 0 pruned, 50 % of weights trainable",
+            "frozen": 0,
+            "pruned": 0,
+            "channels": 2,
         }
     ]
 
