@@ -328,7 +328,35 @@ def many(logdir: Path) -> list[int]:
     ]
 
 
-LOGS: dict[str, Callable[[Path], list[int]]] = {"network": network, "masks": masks, "many": many}
+RATES = {"1e-1": 0.3, "3e-2": 0.1, "1e-2": 0.03, "3e-3": 0.01, "1e-3": 0.003}
+"""How far weights move at the beginning, by learning rate."""
+
+
+def sweep(logdir: Path) -> list[int]:
+    """A sweep of 25 runs with names of 60 letters, over the 105 layers of a MobileNetV2."""
+    layers = {"Conv1": 32, "bn_Conv1": 32, "expanded_conv_depthwise": 32}
+    for block in range(1, 17):
+        for part in ("expand", "expand_BN", "depthwise", "depthwise_BN", "project", "project_BN"):
+            layers[f"block_{block}_{part}"] = 16 if "project" in part else 24
+    layers |= {"Conv_1": 64, "Conv_1_bn": 64, "global_dense": 32, "dropout_dense": 32, "logits": 10}
+    layers["auxiliary_logits"] = 10
+    steps, found = range(5, 305, 5), []
+    for number, (rate, size) in enumerate(RATES.items()):
+        # The lower the rate, the later its first layers are frozen.
+        held = {40 * (number + 1): [("trainable", np.zeros((PER_CHANNEL, 32), bool))]}
+        for seed in range(5):
+            name = f"mobilenet_v2_imagenette2_224_lr{rate}_weight_decay0.0001_seed{seed}"
+            made = Made(name, layers, steps, changes={"Conv1": held}, size=size)
+            found.append(made.write(logdir, 0x300 + 5 * number + seed))
+    return found
+
+
+LOGS: dict[str, Callable[[Path], list[int]]] = {
+    "network": network,
+    "masks": masks,
+    "many": many,
+    "sweep": sweep,
+}
 
 
 @contextlib.contextmanager

@@ -115,6 +115,21 @@ export interface RecordsHeader {
 }
 
 /** A sentence about a run or about some, and where the picture is that shows it. */
+/** What matters most first. */
+export const FINDING_KINDS: readonly string[] = [
+  "violations",
+  "nonfinite",
+  "stalled",
+  "unreadable",
+  "dropped",
+  "silent",
+  "frozen",
+  "pruned",
+  "settled",
+  "freezes_first",
+  "moves_most",
+];
+
 export interface Finding {
   kind: string;
   /** null where runs are compared. */

@@ -11,7 +11,7 @@ import { movementColor } from "../draw/theme";
 import { Marker, RunName } from "../parts/widgets";
 import { stepsText } from "../parts/words";
 import { cellsOf } from "../state/answers";
-import { figuresAt } from "../state/at";
+import { awaited, figuresAt } from "../state/at";
 import { differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
 import { begin, finish } from "../state/idle";
@@ -134,7 +134,8 @@ function Legend() {
           Channel state{" "}
           {run ? (
             <span class="sub">
-              <bdi>{run.short}</bdi>, {figures ? stepsText(figures) : "no record yet"}
+              <bdi>{run.short}</bdi>,{" "}
+              {figures ? stepsText(figures) : awaited(run, numberSteps[0].value) ? "…" : "no record yet"}
             </span>
           ) : null}
         </h2>

@@ -87,7 +87,7 @@ export const askFirst = (): (() => void) =>
     if (view.value === "network") for (const run of shownRuns.value) if (inSight(run.name)) overviewOf(run.name);
     const [run, layer] = [activeRun.value, activeLayer.value];
     if (view.value === "layer" && run && layer) cellsOf(run.name, layer.id);
-    if (view.value === "findings") findingsOf();
+    if (view.value === "findings") for (const run of shownRuns.value) findingsOf([run.name]);
   });
 
 export function cellsOf(run: string, layer: string): Resource<Cells> {
@@ -129,18 +129,14 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
   ).value;
 }
 
-const NOTHING_FOUND: FindingsAnswer = { schema: 0, threshold: 0, findings: [] };
-
-/** What there is to say of the shown runs before anybody asks. */
-export function findingsOf(): Resource<FindingsAnswer> {
-  const run = shownRuns.value.map(({ name }) => name);
-  return resource(
-    run.length > 0 ? "findings" : "no findings",
-    JSON.stringify([run, threshold.value]),
-    async (ask) => (run.length > 0 ? fetchFindings({ run, th: threshold.peek() }, ask) : NOTHING_FOUND),
+/** What there is to say of some runs before anybody asks. */
+export const findingsOf = (run: readonly string[]): Resource<FindingsAnswer> =>
+  resource(
+    `findings ${JSON.stringify(run)}`,
+    String(threshold.value),
+    (ask) => fetchFindings({ run, th: threshold.peek() }, ask),
     (answer) => answer.findings.length * 400,
   ).value;
-}
 
 /** Whether any shown run has pruned weights: else nothing is said of them. */
 export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.header.sparse));

@@ -2,9 +2,9 @@
 
 import { computed, signal } from "@preact/signals";
 import { VIEW_NAMES } from "../data/urlstate";
-import type { Finding } from "../server/types";
+import { FINDING_KINDS, type Finding } from "../server/types";
 import { findingsOf } from "./answers";
-import { layerIn, runNamed } from "./runs";
+import { layerIn, runNamed, shownRuns } from "./runs";
 import { drill, layerFilter } from "./store";
 
 /** As the server ranks them, what matters most first; or by one of their parts. */
@@ -21,9 +21,27 @@ const COMPARE: Record<FindingOrder, (a: Finding, b: Finding) => number> = {
   kind: (a, b) => NAMES.compare(a.kind, b.kind),
 };
 
+/** Runs of large logs take seconds each: they come one by one, and at last what compares them. */
+const answered = computed(() => {
+  const names = shownRuns.value.map(({ name }) => name);
+  const each = names.map((name) => findingsOf([name]));
+  const ready = each.filter(({ value }) => value);
+  const whole = names.length > 1 && ready.length === names.length ? findingsOf(names) : null;
+  const error = each.find((one) => one.error)?.error ?? whole?.error ?? null;
+  if (whole?.value) return { findings: whole.value.findings, waiting: 0, error };
+  const findings = ready.flatMap(({ value }) => value?.findings ?? []);
+  // As the server ranks them.
+  findings.sort((a, b) => FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind));
+  return { findings, waiting: names.length - ready.length, error };
+});
+
+export const findingsError = computed(() => answered.value.error);
+/** Runs whose findings are still to come. */
+export const findingsAwaited = computed(() => answered.value.waiting);
+
 export const shownFindings = computed<Finding[]>(() => {
   const { pattern } = layerFilter.value;
-  const listed = (findingsOf().value?.findings ?? []).filter(
+  const listed = answered.value.findings.filter(
     ({ layers }) => !pattern || layers.length === 0 || layers.some((layer) => pattern.test(layer)),
   );
   return listed.sort(COMPARE[findingOrder.value]);

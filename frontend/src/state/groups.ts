@@ -2,6 +2,7 @@
 
 import { computed } from "@preact/signals";
 import { groupName } from "../data/groups";
+import { shortNames } from "../data/names";
 import { type Run, shownRuns } from "./runs";
 import { grouping } from "./store";
 
@@ -19,5 +20,7 @@ export const groups = computed<RunGroup[]>(() => {
     const key = group === null ? `run ${run.name}` : `group ${group}`;
     found.set(key, [...(found.get(key) ?? []), run]);
   }
-  return [...found].map(([key, runs]) => ({ name: key.slice(key.indexOf(" ") + 1) || "(all)", runs }));
+  const names = [...found.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
+  const short = shortNames(names);
+  return [...found.values()].map((runs, i) => ({ name: short.get(names[i]) || "(all)", runs }));
 });

@@ -1,13 +1,12 @@
-/** All views by name. */
+/** All views by name; the one that newcomers see comes with the page. */
 
 import type { ViewName } from "../data/urlstate";
 import { findings } from "./findings";
-import { network } from "./network";
 import type { RegisteredView } from "./view";
 
 export const VIEWS: Record<ViewName, RegisteredView> = {
   findings: { title: "Findings", load: async () => findings },
-  network: { title: "Network", load: async () => network },
+  network: { title: "Network", load: async () => (await import("./network")).network },
   layer: { title: "Layer", load: async () => (await import("./layer")).layer },
   compare: { title: "Compare", load: async () => (await import("./compare")).compare },
   function: { title: "Function", load: async () => (await import("./function")).functions },

@@ -1,10 +1,17 @@
 /** The Findings view: what there is to know before anybody asks, each with a link to the picture that shows it. */
 
 import { formatCount, plural } from "../../data/format";
-import { Marker, Waiting } from "../../parts/widgets";
+import { Failure, Marker, Skeleton } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
-import { findingsOf } from "../../state/answers";
-import { FINDING_ORDERS, type FindingOrder, findingOrder, openFinding, shownFindings } from "../../state/findings";
+import {
+  FINDING_ORDERS,
+  type FindingOrder,
+  findingOrder,
+  findingsAwaited,
+  findingsError,
+  openFinding,
+  shownFindings,
+} from "../../state/findings";
 import { runNamed, shownRuns } from "../../state/runs";
 import { focusFinding } from "../../state/store";
 
@@ -23,7 +30,7 @@ function Line({ finding, place }: { finding: Finding; place: number }) {
         <span class="finding-run">
           {run ? (
             <>
-              <Marker color={run.color} shape={run.shape} /> <bdi>{run.name}</bdi>
+              <Marker color={run.color} shape={run.shape} /> <bdi title={run.name}>{run.short}</bdi>
             </>
           ) : (
             "All runs"
@@ -46,13 +53,16 @@ function Message() {
 }
 
 export function FindingsView() {
-  const answer = findingsOf();
   const list = shownFindings.value;
+  const awaited = findingsAwaited.value;
   return (
     <section class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
         <h1>What happened?</h1>
-        <span class="sub">{answer.value ? plural(list.length, "finding") : ""}</span>
+        <span class="sub">
+          {list.length > 0 ? plural(list.length, "finding") : ""}
+          {awaited > 0 ? ` · reading ${plural(awaited, "more run")}…` : ""}
+        </span>
         <div class="spring" />
         <select
           aria-label="Order of the findings"
@@ -66,8 +76,9 @@ export function FindingsView() {
           ))}
         </select>
       </div>
-      <Waiting found={answer} height={320} />
-      {answer.value && list.length === 0 ? <Message /> : null}
+      {findingsError.value ? <Failure text={findingsError.value} /> : null}
+      {awaited > 0 && list.length === 0 ? <Skeleton height={320} /> : null}
+      {awaited === 0 && list.length === 0 ? <Message /> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
           <Line key={`${finding.run} ${finding.kind} ${finding.text}`} finding={finding} place={place} />

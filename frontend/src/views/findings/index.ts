@@ -1,7 +1,6 @@
 /** The Findings view as the frame knows it. */
 
 import { toCsv } from "../../data/overlap";
-import { findingsOf } from "../../state/answers";
 import { openFinding, shownFindings } from "../../state/findings";
 import { stepRun } from "../../state/navigate";
 import { activeLayer, shownRuns, viewedSteps } from "../../state/runs";
@@ -36,8 +35,7 @@ export const findings: View = {
   },
   caption: () => "Findings",
   files() {
-    const answer = findingsOf().value;
-    if (!answer) return [];
+    if (shownFindings.value.length === 0) return [];
     const lines = () =>
       shownFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
     return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];

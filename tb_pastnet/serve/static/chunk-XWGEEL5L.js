@@ -1,3 +1,0 @@
-import{a as t,b as u,f as c,ua as m}from"./chunk-SD2CCGOS.js";import{A as a,Rb as f,c as i,j as s,wb as l}from"./chunk-6TFMDGZY.js";function y({lines:e,what:o}){let[r,n]=a(!1);return t(i,{children:[t("pre",{children:e.join(`
-`)}),t(c,{onClick:()=>{s(e.join(`
-`)).then(n)},children:[t(u,{name:r?"check":"link"})," ",r?"Copied":`Copy the ${o}`]})]})}function T({runs:e=l.value}){let o=new Map;for(let n of e)o.set(n.past,[...o.get(n.past)??[],n.name]);if(o.size<2)return null;let r=[...o].map(([n,p])=>`${p.length>3?f(p.length,"run"):p.join(", ")}: ${m(n)}`).join("; ");return t("p",{class:"note",children:["The runs compare with different pasts, so their changes can't be compared: ",r,"."]})}export{y as a,T as b};
