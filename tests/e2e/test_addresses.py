@@ -29,6 +29,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "g": ("block",),
     "fr": ("t", "(dense|dri|tick)"),
     "fl": ("conv", "block/.*3$"),
+    "gr": ("_s\\d$", "t(.)"),
+    "so": ("1",),
     "z": ("300~900",),
     "a": ("drift", "dense"),
     "b": ("dense", "ticket"),
@@ -63,7 +65,10 @@ def addresses_of(together: int) -> list[dict[str, str]]:
     for at in range(0, len(values), together):
         company = chance.sample(sorted(FIELDS), 4)
         fields = {other: chance.choice(FIELDS[other]) for other in company}
-        found.append({**fields, **dict(values[at : at + together])})
+        fields.update(values[at : at + together])
+        if fields.get("v") == "compare":  # it opens on what differs most, and keeps that
+            fields.setdefault("r2", "dense")
+        found.append(fields)
     return found
 
 

@@ -29,6 +29,7 @@ from tests.e2e.probe_story import (
     values,
     weights,
 )
+from tests.e2e.texts import PICTURES
 from tests.event_files import LineageWriter
 
 MEASURES = ("relative", "cosine", "divergence", "decisions")
@@ -221,7 +222,8 @@ def test_downloads_are_of_the_view(tab: Tab) -> None:
     found = clean(tab.drive("functionTake"))
     assert found["png"]["data"] == "\x89PNG\r\n\x1a\n"
     assert found["png"]["name"] == "pastnet-Function_calm.png"
-    assert len(found["png"]["menu"]) == 1 + len(STEPS)  # the run without a probe has no changes
+    assert found["png"]["menu"][:3] == PICTURES
+    assert len(found["png"]["menu"]) == 3 + len(STEPS)  # the run without a probe has no changes
     lines = found["csv"]["data"].encode("latin1").decode().splitlines()
     assert lines == tab.fetch("export.csv", run="calm", function=1).decode().splitlines()
     assert len(lines) == 1 + len(STEPS["calm"]) * len(PLACES)

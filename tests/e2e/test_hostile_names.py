@@ -98,5 +98,7 @@ def test_downloads_have_names_that_are_one_file(found: Found, of: str) -> None:
     assert len(seen["names"]) == len(seen["labels"]) > 3
     assert len(set(seen["names"])) == len(seen["names"])
     for name in seen["names"]:
-        assert re.fullmatch(r"pastnet-[^/\\\x00-\x1f\u202a-\u202e<>:\"|?*]+\.(png|csv)", name), name
+        assert re.fullmatch(
+            r"pastnet-[^/\\\x00-\x1f\u202a-\u202e<>:\"|?*]+\.(png|svg|csv)", name
+        ), name
         assert len(name.encode()) <= 255, name

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+PICTURES = ["PNG of the picture", "SVG of the picture", "Copy the picture"]
+"""What the download menu of every view begins with."""
+
 LEGEND = ("moving", "settled", "frozen", "pruned", "reactivated")
 """The states in the order of the legend and of the table."""
 

@@ -136,6 +136,8 @@ class View:
         for run in self.log.runs:
             if self.base_of(run):
                 text = self.apart(run, self.log.layers, self.case.step)
+            elif self.base:  # of which the others are so far
+                text = "the same"
             else:
                 figures = self.at(run, self.log.layers, self.case.step)
                 text = words.measured(figures, self.which)

@@ -111,7 +111,7 @@ def _of(oracle: Oracle, threshold: float) -> list[Said]:
         names = [layer for _, layer in done]
         where = named([f"{layer} since step {at:,}" for at, layer in done])
         channels = sum(rows[layer][-1].channels for layer in names)
-        text = f"no channel moves any more in {where}: training could stop there"
+        text = f"Settled, so that training could stop: {where}"
         found.append(Said("settled", run, tuple(names), done[-1][0], channels, text))
     moving = [(row[-1].mean_delta, layer) for layer, row in rows.items() if row[-1].mean_delta > 0]
     if len(moving) > 1:
@@ -142,9 +142,14 @@ def _violations(oracle: Oracle) -> list[Said]:
     moved.sort(key=lambda one: one[:3])
     layers = tuple(dict.fromkeys(one[3].layer for one in moved))
     channels, first = len({(one[1], one[2]) for one in moved}), moved[0][0]
+    ends = [own.steps[own.violated.any(axis=1)] for own in oracle.variables()]
+    last = max(int(steps[-1]) for steps in ends if len(steps))
+    when = f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
+    if last == max(int(own.steps[-1]) for own in oracle.variables() if len(own.steps)):
+        when = f"since step {first:,}"
     text = (
-        f"{plural(channels, 'channel')} of {named(layers)} changed while held, since step "
-        f"{first:,}. Cause: {CAUSES[cause]}"
+        f"{plural(channels, 'channel')} of {named(layers)} changed while held, {when}. "
+        f"Cause: {CAUSES[cause]}"
     )
     return [Said("violations", oracle.training.run, layers, first, channels, text)]
 

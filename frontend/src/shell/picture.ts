@@ -50,16 +50,31 @@ interface Piece {
   box: DOMRect;
 }
 
+/** The most letters from the start of a range on that stand in one line, up to an end. */
+function lineEnd(range: Range, node: Text, start: number, end: number): number {
+  const breaks = (at: number) => {
+    range.setStart(node, start);
+    range.setEnd(node, at);
+    return range.getClientRects().length > 1;
+  };
+  if (!breaks(end)) return end;
+  let [low, high] = [start + 1, end];
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1;
+    if (breaks(middle)) high = middle;
+    else low = middle;
+  }
+  breaks(low);
+  return low;
+}
+
 /** The words of a text as they stand: one that breaks is several. */
 function* piecesOf(node: Text): Generator<Piece> {
   const range = document.createRange();
   for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
-    range.setStart(node, index);
-    for (let start = 0, end = word.length; start < word.length; start = end, end = word.length) {
-      range.setStart(node, index + start);
-      range.setEnd(node, index + end);
-      while (end > start + 1 && range.getClientRects().length > 1) range.setEnd(node, index + --end);
-      yield { text: word.slice(start, end), box: range.getBoundingClientRect() };
+    for (let start = index, end = index; start < index + word.length; start = end) {
+      end = lineEnd(range, node, start, index + word.length);
+      yield { text: node.data.slice(start, end), box: range.getBoundingClientRect() };
     }
   }
 }
@@ -71,6 +86,7 @@ function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
   const style = getComputedStyle(parent);
   const font = fontOf(style);
   for (const { text, box } of piecesOf(node)) {
+    if (box.top > inside.bottom) return;
     if (box.width === 0 || box.bottom > inside.bottom + 3 || box.left >= inside.right) continue;
     const share = (inside.right - box.left - box.height / 2) / box.width;
     const shown =

@@ -36,13 +36,13 @@ async function tips(page, frame, selector, title) {
 /** Every download of the menu: the name of its file. */
 async function downloads(page, frame) {
   await click(frame, ".download > button");
-  const labels = await text(frame, ".menu button");
+  const labels = (await text(frame, ".menu button")).filter((label) => !label.startsWith("Copy"));
   await press(frame, "Escape");
   const names = [];
   for (let at = 0; at < labels.length; at++) {
     await click(frame, ".download > button");
     const waiting = page.waitForEvent("download");
-    await (await frame.$$(".menu button"))[at].click();
+    await frame.locator(".menu button:not(:has-text('Copy the picture'))").nth(at).click();
     names.push((await waiting).suggestedFilename());
   }
   return { labels, names };
@@ -52,7 +52,7 @@ const asTable = (frame) => click(frame, "button[aria-label^='View'][aria-label$=
 
 /** The list of findings. */
 async function inFindings(frame, { runs }) {
-  const told = await text(frame, ".finding-run bdi");
+  const told = await frame.$$eval(".finding-run bdi", (names) => names.map(({ title }) => title));
   return { runs: runs.filter((run) => !told.includes(run)), told, texts: await text(frame, ".finding-text") };
 }
 
