@@ -31,13 +31,17 @@ async function indexed(png) {
   // The most frequent colours, each at some distance from those before it: of every hue there is one.
   for (const near of [60, 20, 0]) {
     for (const [pixel] of [...counts].sort((a, b) => b[1] - a[1])) {
-      if (palette.length < 256 && palette.every((other) => apart(other, bytes(pixel)) > near)) palette.push(bytes(pixel));
+      if (palette.length < 256 && palette.every((other) => apart(other, bytes(pixel)) > near))
+        palette.push(bytes(pixel));
     }
   }
   const nearest = new Map();
   for (const pixel of counts.keys()) {
     const own = bytes(pixel);
-    nearest.set(pixel, palette.reduce((best, other, i) => (apart(other, own) < apart(palette[best], own) ? i : best), 0));
+    nearest.set(
+      pixel,
+      palette.reduce((best, other, i) => (apart(other, own) < apart(palette[best], own) ? i : best), 0),
+    );
   }
   return { width, height, palette: palette.flat(), places: [...pixels].map((pixel) => nearest.get(pixel)) };
 }
@@ -51,6 +55,11 @@ export async function shrink(page, png) {
   head.set([8, 3, 0, 0, 0], 8);
   const rows = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y++) rows.set(places.slice(y * width, (y + 1) * width), y * (width + 1) + 1);
-  const chunks = [["IHDR", head], ["PLTE", Buffer.from(palette)], ["IDAT", deflateSync(rows, { level: 9 })], ["IEND", Buffer.alloc(0)]];
+  const chunks = [
+    ["IHDR", head],
+    ["PLTE", Buffer.from(palette)],
+    ["IDAT", deflateSync(rows, { level: 9 })],
+    ["IEND", Buffer.alloc(0)],
+  ];
   return Buffer.concat([Buffer.from(SIGNATURE), ...chunks.map(([name, data]) => chunk(name, data))]);
 }

@@ -12,12 +12,13 @@ const [base = "http://localhost:6006", ...names] = process.argv.slice(2);
 
 /** What stands behind #pastnet; in which themes, light and dark if nothing is said; keys pressed then. */
 const PICTURES = {
-  network: { state: { s: 1150 } },
+  findings: { state: {} },
+  network: { state: { v: "network", s: 1150 } },
   layer: { state: { v: "layer", l: "block2/conv2", r: "leak_weight_decay", c: 3, s: 1150 } },
   compare: { state: { v: "compare", l: "block2/conv2", r: "prune_channels_s0", r2: "prune_channels_s1", s: 1150 } },
   function: { state: { v: "function", r: "freeze_steps", s: 700 } },
-  violations: { state: { r: "leak_weight_decay" }, themes: ["light"], keys: ["v"] },
-  versus: { state: { s: 700, b: "dense", vs: 1 }, themes: ["light"] },
+  violations: { state: { v: "network", r: "leak_weight_decay" }, themes: ["light"], keys: ["v"] },
+  versus: { state: { v: "network", s: 700, b: "dense", vs: 1 }, themes: ["light"] },
 };
 
 const browser = await launch();
