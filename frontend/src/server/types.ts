@@ -101,6 +101,8 @@ export interface OverviewHeader {
   violated_channels: number;
   /** Whether any weight was pruned at any time. */
   sparse: boolean;
+  /** How many relative deltas of channels that train lie where, between two powers of ten. */
+  deltas: { from: number; to: number; counts: number[] };
 }
 
 export interface RecordsHeader {

@@ -10,7 +10,7 @@ import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { movementColor } from "../draw/theme";
 import { Marker, RunName } from "../parts/widgets";
 import { stepsText } from "../parts/words";
-import { cellsOf } from "../state/answers";
+import { cellsOf, overviewOf } from "../state/answers";
 import { awaited, figuresAt } from "../state/at";
 import { differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
@@ -209,6 +209,22 @@ function MovementScale() {
 const LOWEST = -7;
 const HIGHEST = -1;
 
+/** The distribution of Δ of the run in focus, over the slider: its part below the threshold is settled before long. */
+function Deltas({ run, at }: { run: Run; at: number }) {
+  const found = overviewOf(run.name).value?.header.deltas;
+  if (!found) return <div class="deltas" />;
+  const { from, to, counts } = found;
+  const most = Math.max(1, ...counts);
+  const below = ((Math.log10(at) - from) / (to - from)) * counts.length;
+  return (
+    <div class="deltas" role="img" aria-label={`Distribution of the relative deltas of ${run.name}`}>
+      {counts.map((count, bin) => (
+        <i key={String(bin)} class={bin < below ? "below" : ""} style={{ height: `${(100 * count) / most}%` }} />
+      ))}
+    </div>
+  );
+}
+
 function Threshold() {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const at = draftThreshold.value ?? threshold.value;
@@ -235,6 +251,7 @@ function Threshold() {
           Δ &lt; {formatPower(at)} for {patience.value} records
         </span>
       </h2>
+      {focusedRun.value ? <Deltas run={focusedRun.value} at={at} /> : null}
       <input
         id="threshold"
         type="range"

@@ -6,6 +6,7 @@ a reactivated channel keeps a part, marks stand where any record bears them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +17,7 @@ from tb_pastnet.core import pooling, states
 from tb_pastnet.serve.http import container
 from tb_pastnet.serve.store import notes
 from tb_pastnet.serve.views.figures import Figures, Part
+from tb_pastnet.serve.views.tally import BINS, DECADES, Tally
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -41,6 +43,7 @@ def overview_container(figures: Figures, most: int, part: Part) -> bytes:
         **figures.header(),
         "violated_channels": digest.violated_channels,
         "sparse": sparse,
+        "deltas": _distribution(digest.tallies),
         "accounts": [asdict(account) for account in digest.accounts],
         "notes": notes.listed(digest.notes),
     }
@@ -57,6 +60,12 @@ def overview_container(figures: Figures, most: int, part: Part) -> bytes:
         **layers,
     }
     return container.pack(header, sections)
+
+
+def _distribution(tallies: Sequence[Tally]) -> dict[str, Any]:
+    """How many relative deltas of channels that train lie where, over all records and layers."""
+    counts = sum((tally.deltas for tally in tallies), np.zeros(BINS, np.int64))
+    return {"from": DECADES[0], "to": DECADES[1], "counts": counts.tolist()}
 
 
 def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.NDArray[Any]]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import planes, states, varint
-from tb_pastnet.core.quantize import ZERO, Codes, dequantize
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.serve.views.rows import Row
 
 Integers = npt.NDArray[np.int64]
@@ -34,6 +34,24 @@ def _shares() -> npt.NDArray[np.float32]:
 
 _SHARE_OF_CODE = _shares()
 
+DECADES = (-7, -1)
+"""Powers of ten that the distribution of relative deltas lies between; others count at its ends."""
+
+BINS = 24
+
+
+def _bins() -> Integers:
+    """The bin of the distribution of each code, by the code's bits; `BINS` for those in none."""
+    codes = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
+    low, high = DECADES
+    place = (codes * np.log10(2) / CODES_PER_OCTAVE - low) * BINS / (high - low)
+    bins: Integers = np.clip(np.floor(place), 0, BINS - 1).astype(np.int64)
+    bins[np.isin(codes, [ZERO, NAN, INFINITE])] = BINS
+    return bins
+
+
+_BIN_OF_CODE = _bins()
+
 
 @dataclass(frozen=True, eq=False)
 class Tally:
@@ -46,12 +64,14 @@ class Tally:
             those that moved though held, those with NaN or infinity.
         packed: the limit and the relative delta of all others, (channels, records) each, sorted by
             record.
+        deltas: int64 (`BINS`,), how many of these relative deltas lie in each part of `DECADES`.
     """
 
     channels: int
     records: int
     still: bytes
     packed: bytes
+    deltas: Integers
 
     @property
     def size(self) -> int:
@@ -104,7 +124,9 @@ def make_tally(unsettled: states.States, delta: Codes) -> Tally:
         table[:, -1] = np.count_nonzero(unsettled & np.uint8(states.NONFINITE), axis=1)
     limits = np.where(moving, states.settling(delta, unsettled), np.int16(_ELSEWHERE))
     still = zlib.compress(table.tobytes(), _LEVEL)
-    return Tally(channels, records, still, _packed(limits, delta) if records and channels else b"")
+    packed = _packed(limits, delta) if records and channels else b""
+    bins = np.bincount(_BIN_OF_CODE[delta[moving].view(np.uint16)], minlength=BINS + 1)
+    return Tally(channels, records, still, packed, bins[:BINS])
 
 
 def _packed(limits: Codes, delta: Codes) -> bytes:

@@ -76,3 +76,16 @@ def test_a_row_on_other_steps_has_no_data_where_there_is_no_record() -> None:
     assert np.isnan(found.mean_delta).tolist() == [True, False, False, True]
     assert found.counts.dtype == np.uint32
     assert row.on(np.zeros(0, np.int64), 3).counts.shape == (0, 6)
+
+
+def test_the_distribution_is_of_deltas_of_channels_that_train() -> None:
+    values = [1e-9, 2e-7, 1.5e-4, 1.9e-4, 0.05, 7.0]
+    special = [ZERO, INFINITE, NAN, *quantize([1.5e-4])]
+    delta = np.array([[*quantize(values), *special]], np.int16)
+    told = np.array([[M] * (len(values) + 3) + [F]], np.uint8)
+    found = make_tally(told, delta).deltas
+    # Quarters of decades from 1e-7 to 1e-1: 2e-7 lies in the second, 1.5e-4 in the first of its decade.
+    expected = np.zeros(24, int)
+    expected[[0, 1, 12, 13, 22, 23]] = 1
+    assert found.tolist() == expected.tolist()
+    assert make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).deltas.sum() == 0
