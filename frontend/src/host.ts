@@ -38,8 +38,13 @@ export function watchHost(onRuns: (names: string[]) => void, onReload: Listener)
     send({ type, id, payload: null, error: null, isReply: false });
     return new Promise((resolve) => waiting.set(id, resolve));
   };
-  const take = (payload: unknown) => {
-    if (Array.isArray(payload)) onRuns(payload.filter((name): name is string => typeof name === "string"));
+  let known = "";
+  /** @returns whether the runs are others than before. */
+  const take = (payload: unknown): boolean => {
+    if (!Array.isArray(payload) || known === JSON.stringify(payload)) return false;
+    known = JSON.stringify(payload);
+    onRuns(payload.filter((name): name is string => typeof name === "string"));
+    return true;
   };
   port1.onmessage = (event: MessageEvent<string>) => {
     const message = JSON.parse(event.data) as { type: string; id: number; payload: unknown; isReply: boolean };
@@ -50,8 +55,8 @@ export function watchHost(onRuns: (names: string[]) => void, onReload: Listener)
     }
     send({ type: message.type, id: message.id, payload: null, error: null, isReply: true });
     if (message.type === "experimental.RunsChanged") {
-      take(message.payload);
-      onReload();
+      // Back and Forward send the same list again.
+      if (take(message.payload)) onReload();
     } else if (message.type === "experimental.DataReloaded") {
       onReload();
     }
