@@ -9,7 +9,7 @@ import { type Drawn, readDrawn } from "../draw/columns";
 import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
 import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
 import { type Resource, resource } from "./resource";
-import { activeLayer, activeRun, type Run, shownRuns, threshold, variableOf } from "./runs";
+import { activeLayer, activeRun, type Run, runNamed, shownRuns, threshold, variableOf } from "./runs";
 import { inSight } from "./sight";
 import { pageWidth, view } from "./store";
 
@@ -54,10 +54,12 @@ export function askOverview(run: string, part: Part | null): Resource<Overview> 
 }
 
 const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
+/** Of a run that is there no more. */
+const GONE: Resource<Overview> = { value: null, error: null, loading: false };
 
 /** Asked for by every row of every run: what it depends on is read once a change. */
 export function overviewOf(run: string): Resource<Overview> {
-  const signal = overviews.get(run) ?? computed(() => askOverview(run, null));
+  const signal = overviews.get(run) ?? computed(() => (runNamed(run) ? askOverview(run, null) : GONE));
   overviews.set(run, signal);
   return signal.value;
 }
