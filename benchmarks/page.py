@@ -72,11 +72,11 @@ def times(rows: Rows, found: Any) -> None:
     title = "Until the pictures are there"
     print(title)
     for key, start, end, of, bar in (
-        ("tab", "click on the tab, first visit", "strips painted", "strips", BARS["tab"]),
+        ("tab", "click on the tab, first visit", "findings listed", "strips", BARS["tab"]),
         ("tab", "click on the tab, first visit", "all requests answered", "all", None),
-        ("again", "click on the tab, later visit", "strips painted", "strips", BARS["tab"]),
+        ("again", "click on the tab, later visit", "findings listed", "strips", BARS["tab"]),
         ("again", "click on the tab, later visit", "all requests answered", "all", None),
-        ("load", "load of TensorBoard at #pastnet", "strips painted", "strips", None),
+        ("load", "load of TensorBoard at the Network view", "strips painted", "strips", None),
         ("layer", "click on a layer's name", "its heatmap painted", "heat", BARS["layer"]),
         ("layer", "click on a layer's name", "those of all runs painted", "all", None),
     ):

@@ -6,7 +6,7 @@ let frame;
 
 export async function open(page, base) {
   await page.goto("about:blank");
-  frame = await openTab(page, base);
+  frame = await openTab(page, base, { hash: "&p.pastnet.v=network" });
   return frame;
 }
 

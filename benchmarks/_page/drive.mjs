@@ -27,7 +27,7 @@ function watch() {
   };
   const seen = (changes) => {
     top.__times ??= { clicked: top.performance.timeOrigin };
-    watched("strips", ".strips-label");
+    watched("strips", ".strips-label, .finding");
     watched("heat", ".heat-plot canvas");
     const idle = document.documentElement?.dataset.pastnetIdle === "true";
     if (idle && changes.some(({ type }) => type === "attributes")) top.__times.all = now();
@@ -99,7 +99,7 @@ async function clickOn(page, locator) {
 async function openTab(context, how) {
   const page = await context.newPage();
   await page.addInitScript(watch);
-  await page.goto(`${base}/#${how === "tab" ? "timeseries" : "pastnet"}`);
+  await page.goto(`${base}/#${how === "tab" ? "timeseries" : "pastnet&p.pastnet.v=network"}`);
   if (how === "tab") {
     const tab = page.locator("[role=tab]", { hasText: /^\s*pastnet\s*$/i });
     await tab.waitFor();
@@ -117,6 +117,7 @@ async function openTab(context, how) {
 
 /** Opens a layer by a click on its name: until its picture, and until all other runs' are there too. */
 async function openLayer({ page, frame }, layer) {
+  await frame.click(".toolbar .button:has-text('Network')");
   await frame.fill("#layer-filter", `^${layer}$`);
   await idle(frame);
   await frame.evaluate(() => performance.clearResourceTimings());
