@@ -6,16 +6,13 @@ import { pixelColumns, type Scale } from "../data/scale";
 import { NO_DATA, SETTLED } from "../data/states";
 import type { Change } from "../data/urlstate";
 import { type Box, type Raster, statePixel } from "./raster";
-import type { Pixels, Theme } from "./theme";
+import type { Pixels } from "./theme";
 
 export interface ChangeStyle {
   change: Change;
   axis: ChangeAxis;
   pixels: Pixels;
 }
-
-/** What stands still is blue here as it is among the states. */
-export const stillColor = (theme: Theme): string => theme.states[SETTLED];
 
 /** Draws the row of one place into the box; where there is no value it is dotted. */
 export function drawChanges(

@@ -5,7 +5,7 @@ import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/pairdiff";
 import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
 import type { Container } from "../server/container";
 import type { OverlapLayersHeader } from "../server/types";
-import { distance, VISIONS } from "./colour";
+import { distance, VISIONS } from "./colour.fixtures";
 import { drawCells } from "./heatmap";
 import { drawValues, overlapStyle, readOverlapColumns } from "./overlap";
 import { aliveStyle, bothColor, lineColor } from "./pairdiff";

@@ -3,7 +3,7 @@ import type { FunctionSeries } from "../data/function";
 import { FROZEN, MOVING, SETTLED } from "../data/states";
 import type { FunctionHeader } from "../server/types";
 import { drawChanges } from "./change";
-import { distance, VISIONS } from "./colour";
+import { distance, VISIONS } from "./colour.fixtures";
 import { makeRaster } from "./raster";
 import { LABEL_HEIGHT, notable, placeLabels, STILL, scatterX, scatterY, spotOf } from "./scatter";
 import { DARK, LIGHT, movementColor, pack, pixelsOf } from "./theme";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { contrast, lightness, VISIONS } from "./colour";
+import { contrast, lightness, VISIONS } from "./colour.fixtures";
 import { blend, DARK, LIGHT, type Stops } from "./theme";
 
 const THEMES = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FROZEN, PRUNED, REACTIVATED } from "../data/states";
-import { distance, VISIONS } from "./colour";
+import { distance, VISIONS } from "./colour.fixtures";
 import { DARK, divergingPixel, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme, TOLD_APART } from "./theme";
 
 /** The smallest CIEDE2000 between two states, the movement scale taken at its ends and its middle. */

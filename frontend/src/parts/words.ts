@@ -3,7 +3,7 @@
 import { ALIKE } from "../data/baselinediff";
 import type { Cells } from "../data/cells";
 import { deltaAt } from "../data/cells";
-import { formatCount, formatNumber, formatShare, plural } from "../data/format";
+import { formatCount, formatShare, plural } from "../data/format";
 import type { Figures } from "../data/record";
 import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";
 import { sparsityText } from "../data/violations";
@@ -59,10 +59,6 @@ export function differencesText(differences: Cells, record: number): string {
 }
 
 export const stepText = (step: number): string => `step ${formatCount(step)}`;
-
-/** "changed by 2.1×10⁻³ of its norm" */
-export const deltaText = (delta: number): string =>
-  Number.isFinite(delta) ? `relative delta ${formatNumber(delta)}` : "moved away from zero";
 
 /** The past that a run was recorded against, in words. */
 export function pastText(past: string | null): string {

@@ -1,7 +1,7 @@
 // Colours of the style sheet: readable, and those that the canvases draw with.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { contrast } from "../draw/colour";
+import { contrast } from "../draw/colour.fixtures";
 import { DARK, LIGHT, variablesOf } from "../draw/theme";
 
 const base = readFileSync(new URL("./base.css", import.meta.url), "utf8");
