@@ -25,7 +25,11 @@ def chosen(oracle: Oracle, layer: str, step: int, unit: str, mask: str) -> Flags
     tensor = own.tensor
     through = tensor.kept[before[-1]]
     if mask == "trainable":
-        through = through & tensor.trainable[before[-1]] & ~tensor.still[before[-1]]
+        through = through & tensor.trainable[before[-1]]
+        # The log of masks has the step of each change; trainable=False only records of the layer tell.
+        known = own.steps[own.steps <= before[-1]]
+        if len(known):
+            through = through & ~tensor.still[known[-1]]
     return np.asarray(through.ravel(), bool)
 
 

@@ -145,7 +145,7 @@ def _violations(oracle: Oracle) -> list[Said]:
     ends = [own.steps[own.violated.any(axis=1)] for own in oracle.variables()]
     last = max(int(steps[-1]) for steps in ends if len(steps))
     when = f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
-    if last == max(int(own.steps[-1]) for own in oracle.variables() if len(own.steps)):
+    if last == int(oracle.training.records[-1]):
         when = f"since step {first:,}"
     text = (
         f"{plural(channels, 'channel')} of {named(layers)} changed while held, {when}. "
