@@ -24,11 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._layers import ELEMENTS, INPUTS, Masks, codes_of, hold, masks_of
-from tb_pastnet.core.block import Block, encode_block
-from tb_pastnet.core.description import Description, Layer, Variable, encode_description
-from tb_pastnet.core.envelope import Kind, seal, unseal
-from tb_pastnet.core.mask_bits import MaskBits, encode_mask
-from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_MASKS,
@@ -38,11 +33,17 @@ from tb_pastnet.core.names import (
     lineage_directory,
     mask_tag,
 )
-from tb_pastnet.core.timeline import Timeline, encode_timeline
-from tb_pastnet.core.violation import Violation, encode_violations
-from tb_pastnet.train.log.batch import BLOCK_RECORDS
-from tb_pastnet.train.log.events import Message, message_event
-from tb_pastnet.train.log.segments import Segments
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.timeline import Timeline, encode_timeline
+from tb_pastnet.format.violations import encode_violations
+from tb_pastnet.keras.log.batch import BLOCK_RECORDS
+from tb_pastnet.keras.log.events import Message, message_event
+from tb_pastnet.keras.log.segments import Segments
 
 WIDEST = 4096
 """Channels of the one wide layer; less where a quarter of all channels is less."""

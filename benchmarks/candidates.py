@@ -22,9 +22,9 @@ from benchmarks._options import pairs_of, with_pairs
 from benchmarks._pairs import Action, interleaved
 from benchmarks._recording_ways import limits
 from benchmarks._rows import Rows
-from tb_pastnet.train.measure import fused, stacks
-from tb_pastnet.train.measure.channel_pass import SWITCH, ChannelPass
-from tb_pastnet.train.model.variables import Recorded, network
+from tb_pastnet.keras.measure import fused, stacks
+from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
+from tb_pastnet.keras.model.variables import Recorded, network
 
 TABLE = "Statistics and past copy of all weights, as multiples of the limit"
 PLAIN, FAST = "ours: TensorFlow, small variables stacked", "ours, [fast]: numba"

@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
-    from tb_pastnet.log.log import read as read
-    from tb_pastnet.train import summary as summary
-    from tb_pastnet.train.callback import PastNetCallback as PastNetCallback
-    from tb_pastnet.train.clones.clone import clone_network as clone_network
-    from tb_pastnet.train.layers.masked import Masked as Masked
-    from tb_pastnet.train.layers.masked import MaskedDense as MaskedDense
-    from tb_pastnet.train.masks.load import load_model as load_model
-    from tb_pastnet.train.masks.masks import Masks as Masks
-    from tb_pastnet.train.masks.pruning import PruningCallback as PruningCallback
-    from tb_pastnet.train.masks.rewind import Snapshot as Snapshot
-    from tb_pastnet.train.past.deltas import PastDeltas as PastDeltas
-    from tb_pastnet.train.past.network import PastNetwork as PastNetwork
-    from tb_pastnet.train.past.variables import PastVariables as PastVariables
-    from tb_pastnet.train.recorder import Recorder as Recorder
+    from tb_pastnet.keras import summary as summary
+    from tb_pastnet.keras.callback import PastNetCallback as PastNetCallback
+    from tb_pastnet.keras.clones.clone import clone_network as clone_network
+    from tb_pastnet.keras.layers.masked import Masked as Masked
+    from tb_pastnet.keras.layers.masked import MaskedDense as MaskedDense
+    from tb_pastnet.keras.masks.load import load_model as load_model
+    from tb_pastnet.keras.masks.masks import Masks as Masks
+    from tb_pastnet.keras.masks.pruning import PruningCallback as PruningCallback
+    from tb_pastnet.keras.masks.rewind import Snapshot as Snapshot
+    from tb_pastnet.keras.past.deltas import PastDeltas as PastDeltas
+    from tb_pastnet.keras.past.network import PastNetwork as PastNetwork
+    from tb_pastnet.keras.past.variables import PastVariables as PastVariables
+    from tb_pastnet.keras.recorder import Recorder as Recorder
+    from tb_pastnet.reader.log.log import read as read
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Masked": "tb_pastnet.train.layers.masked",
-    "MaskedDense": "tb_pastnet.train.layers.masked",
-    "Masks": "tb_pastnet.train.masks.masks",
+    "Masked": "tb_pastnet.keras.layers.masked",
+    "MaskedDense": "tb_pastnet.keras.layers.masked",
+    "Masks": "tb_pastnet.keras.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
-    "PastDeltas": "tb_pastnet.train.past.deltas",
-    "PastNetCallback": "tb_pastnet.train.callback",
-    "PastNetwork": "tb_pastnet.train.past.network",
-    "PastVariables": "tb_pastnet.train.past.variables",
+    "PastDeltas": "tb_pastnet.keras.past.deltas",
+    "PastNetCallback": "tb_pastnet.keras.callback",
+    "PastNetwork": "tb_pastnet.keras.past.network",
+    "PastVariables": "tb_pastnet.keras.past.variables",
     "PolynomialDecay": "tb_pastnet.core.decay",
-    "PruningCallback": "tb_pastnet.train.masks.pruning",
-    "Recorder": "tb_pastnet.train.recorder",
-    "Snapshot": "tb_pastnet.train.masks.rewind",
-    "clone_network": "tb_pastnet.train.clones.clone",
+    "PruningCallback": "tb_pastnet.keras.masks.pruning",
+    "Recorder": "tb_pastnet.keras.recorder",
+    "Snapshot": "tb_pastnet.keras.masks.rewind",
+    "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
-    "load_model": "tb_pastnet.train.masks.load",
-    "read": "tb_pastnet.log.log",
-    "summary": "tb_pastnet.train.summary",
+    "load_model": "tb_pastnet.keras.masks.load",
+    "read": "tb_pastnet.reader.log.log",
+    "summary": "tb_pastnet.keras.summary",
     "v1": "tb_pastnet.v1",
 }
 _NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "v1"}

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import Recorder
-from tb_pastnet.train.model.variables import network
+from tb_pastnet.keras.model.variables import network
 
 RNG = np.random.default_rng(0)
 STEPS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from tb_pastnet.train.model.variables import network
+from tb_pastnet.keras.model.variables import network
 
 
 def ids(model, **settings):

@@ -6,10 +6,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.train.audit.audit import Audit
-from tb_pastnet.train.masks.keeper import attached
-from tb_pastnet.train.masks.masks import Masks
-from tb_pastnet.train.model.variables import network
+from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.masks import Masks
+from tb_pastnet.keras.model.variables import network
 
 KERNEL, BIAS = "dense/kernel", "dense/bias"
 HELD_FROM = 5

@@ -1,4 +1,4 @@
-"""What a probe records, made by formulas and written into a lineage without `tb_pastnet.train`."""
+"""What a probe records, made by formulas and written into a lineage without `tb_pastnet.keras`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_pastnet.core.function_change import (
+from tb_pastnet.core.names import TAG_FUNCTION
+from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
     Place,
     encode_function_change,
 )
-from tb_pastnet.core.names import TAG_FUNCTION
 from tests.event_files import LineageWriter
 
 PROBE = (Input("image", (64, 8, 8, 1), "float32", "5a0c"),)

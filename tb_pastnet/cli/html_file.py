@@ -20,15 +20,15 @@ from tb_pastnet.cli.chosen import chosen_runs
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.log.log import Log
-from tb_pastnet.log.reader import CALLER
-from tb_pastnet.log.runs import Run
+from tb_pastnet.reader.log.log import Log
+from tb_pastnet.reader.log.reader import CALLER
+from tb_pastnet.reader.log.runs import Run
+from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.views.figures import BLOCK
 from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
 from tb_pastnet.serve.http.web import Known
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes.table import ROUTES
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.figures import BLOCK
 
 COLUMNS = 1024
 MOST_OF_DETAIL = 4 << 20

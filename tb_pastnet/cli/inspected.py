@@ -8,12 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tb_pastnet.core.block import decode_block
-from tb_pastnet.core.description import Description, decode_description
-from tb_pastnet.core.envelope import unseal
-from tb_pastnet.core.function_change import decode_function_change
-from tb_pastnet.core.mask_bits import decode_mask
-from tb_pastnet.core.mask_log import decode_mask_log
 from tb_pastnet.core.names import (
     PLUGIN,
     TAG_DESCRIPTION,
@@ -27,13 +21,19 @@ from tb_pastnet.core.names import (
     parse_run,
     variable_of,
 )
-from tb_pastnet.core.overhead import decode_overhead
-from tb_pastnet.core.timeline import Timeline, decode_timeline
-from tb_pastnet.core.violation import decode_violations
 from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
-from tb_pastnet.files.events import Event, Value, read_events
-from tb_pastnet.files.folder import find_runs
-from tb_pastnet.files.frames import Rest, Why
+from tb_pastnet.format.block import decode_block
+from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.envelope import unseal
+from tb_pastnet.format.events import Event, Value, read_events
+from tb_pastnet.format.folder import find_runs
+from tb_pastnet.format.frames import Rest, Why
+from tb_pastnet.format.function_change import decode_function_change
+from tb_pastnet.format.mask_bits import decode_mask
+from tb_pastnet.format.mask_log import decode_mask_log
+from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.timeline import Timeline, decode_timeline
+from tb_pastnet.format.violations import decode_violations
 
 _BUFFER = 1 << 20
 _DECODERS: dict[str, Callable[..., Any]] = {

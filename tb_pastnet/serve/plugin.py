@@ -9,12 +9,12 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.web import Answer, Known, Route, WsgiApp, answer, application
 from tb_pastnet.serve.routes.table import ROUTES
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
 
 PAGE = "/index.js"
 STATIC = Path(__file__).parent / "static"

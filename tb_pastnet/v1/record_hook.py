@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.cost import budget as budgets
-from tb_pastnet.train.cost.meter import Meter, metered
-from tb_pastnet.train.log.notes import Notes
-from tb_pastnet.train.measure import schedule
-from tb_pastnet.train.model.variables import AxisOverrides
+from tb_pastnet.keras.cost import budget as budgets
+from tb_pastnet.keras.cost.meter import Meter, metered
+from tb_pastnet.keras.log.notes import Notes
+from tb_pastnet.keras.measure import schedule
+from tb_pastnet.keras.model.variables import AxisOverrides
 from tb_pastnet.v1.graph.found import Chosen
 from tb_pastnet.v1.masks.masks import Masks
 from tb_pastnet.v1.recorder import Recorder

@@ -7,18 +7,18 @@ import weakref
 from functools import cache
 from typing import Any
 
-from tb_pastnet.train.audit.audit import Audit
-from tb_pastnet.train.cost.budget import Budget
-from tb_pastnet.train.cost.meter import Meter, metered
-from tb_pastnet.train.feed import Feed
-from tb_pastnet.train.log.lineage import origin
-from tb_pastnet.train.log.notes import Notes
-from tb_pastnet.train.log.sink import CLOSE_SECONDS
-from tb_pastnet.train.measure.channel_pass import ChannelPass
-from tb_pastnet.train.measure.schedule import Schedule
-from tb_pastnet.train.model.variables import AxisOverrides, Network
-from tb_pastnet.train.offers import Offers
-from tb_pastnet.train.recording import Recording
+from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.cost.budget import Budget
+from tb_pastnet.keras.cost.meter import Meter, metered
+from tb_pastnet.keras.feed import Feed
+from tb_pastnet.keras.log.lineage import origin
+from tb_pastnet.keras.log.notes import Notes
+from tb_pastnet.keras.log.sink import CLOSE_SECONDS
+from tb_pastnet.keras.measure.channel_pass import ChannelPass
+from tb_pastnet.keras.measure.schedule import Schedule
+from tb_pastnet.keras.model.variables import AxisOverrides, Network
+from tb_pastnet.keras.offers import Offers
+from tb_pastnet.keras.recording import Recording
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import Site

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.summary import Compared
+from tb_pastnet.keras.summary import Compared
 from tb_pastnet.v1.graph.variables import graph_variable
 
 

@@ -161,7 +161,7 @@ def test_no_cut_goes_unnoticed(tmp_path: Path, long: bool, figure: Callable[...,
 
 
 def test_a_users_own_writer_is_checked(tmp_path: Path) -> None:
-    from tb_pastnet.core.block import Block, encode_block
+    from tb_pastnet.format.block import Block, encode_block
     from tests.event_files import event, frame
 
     content = json.dumps({"v": 1, "shape": [2, 3], "axis": "-1", "channels": 3}).encode()

@@ -148,7 +148,7 @@ def test_a_threshold_changes_what_is_settled(tmp_path: Path) -> None:
 
 
 def test_a_log_of_summary_calls_is_reported(tmp_path: Path) -> None:
-    from tb_pastnet.core.block import Block, encode_block
+    from tb_pastnet.format.block import Block, encode_block
 
     content = json.dumps({"v": 1, "shape": [2, 3], "axis": "-1", "channels": 3}).encode()
     path = tmp_path / "own" / "events.out.tfevents.1700000000.host"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tensorboard import context
 
+from tb_pastnet.reader.store.movement import Movement
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
 from tb_pastnet.serve.routes.runs import index_impl, overview_impl
-from tb_pastnet.serve.store.movement import Movement
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 

@@ -18,7 +18,7 @@ import keras
 from keras import layers
 
 from tb_pastnet import PastNetCallback
-from tb_pastnet.core.function_change import COSINE, DECISIONS, DIVERGENCE, MEASURES, RELATIVE
+from tb_pastnet.format.function_change import COSINE, DECISIONS, DIVERGENCE, MEASURES, RELATIVE
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.normal(size=(48, 6, 6, 2)).astype(np.float32)

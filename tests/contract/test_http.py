@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tensorboard.errors import NotFoundError, PermissionDeniedError, PublicError
 from werkzeug.test import TestResponse
 
+from tb_pastnet.reader.container import unpack
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.routes import export
 from tb_pastnet.serve.routes.table import ROUTES
 from tests import event_files as files
@@ -188,7 +188,7 @@ def test_500_tells_the_log_and_not_the_client(here: Board, route: str, monkeypat
     def fail(*_: object) -> None:
         raise RuntimeError("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.serve.store.store.Store.catalog", fail)
+    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", fail)
     message = failed(here.get(route, **GOOD[route]), 500, "internal")
     assert "RuntimeError" in message
     assert "secret" not in message
@@ -203,7 +203,7 @@ def test_what_tensorboard_refuses_keeps_its_status(
     def refuse(*_: object) -> None:
         raise error("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.serve.store.store.Store.catalog", refuse)
+    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", refuse)
     code = {404: "not_found", 403: "forbidden"}[status]
     message = failed(here.get(route, **GOOD[route]), status, code)
     assert f"got status {status}" in message

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.function_change import Place
-from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.function_change import Place
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.reader import container
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http import container
 from tb_pastnet.serve.routes.table import ROUTES
 from tests import event_files as files
 from tests import probed

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.core.envelope import Kind, seal
 from tb_pastnet.core.names import TAG_MASKS, mask_tag
-from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.figures import figures_of
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.reader.store import notes
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.views.figures import figures_of
 from tests import event_files as files
 from tests.both_loaders import in_both
 from tests.tensorboards import LOADERS, Board, board

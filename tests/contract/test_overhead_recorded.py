@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import tb_pastnet as pastnet
-from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.overhead import Overhead
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 

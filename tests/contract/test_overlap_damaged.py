@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.overlap import make_overlap
-from tb_pastnet.serve.views.overlap_read import Question
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.views.overlap import make_overlap
+from tb_pastnet.reader.views.overlap_read import Question
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 

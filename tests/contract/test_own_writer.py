@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.block import Block, encode_block
-from tb_pastnet.core.description import Series, encode_series
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Series, encode_series
 from tests import event_files as files
 from tests.both_loaders import in_both
 from tests.tensorboards import Board

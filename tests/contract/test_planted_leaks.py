@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.train.masks.masks import Masks
+from tb_pastnet.keras.masks.masks import Masks
 from tests.planted import BIAS, HELD, HELD_FROM, KERNEL, At, Audited, build, declare, fit, holes
 
 PROVE = pytest.mark.prove

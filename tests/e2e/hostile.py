@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.function_change import Input, Place
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.function_change import Input, Place
 from tests import probed
 from tests.event_files import LineageWriter, codes, hold
 

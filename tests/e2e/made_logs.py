@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.function_change import FunctionChange, Input, Place
-from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.statistics import quantize_statistics
 from tb_pastnet.core.violation import CAUSES, Violation
+from tb_pastnet.format.function_change import FunctionChange, Input, Place
+from tb_pastnet.format.overhead import Overhead
 from tests import probed
 from tests.e2e.conftest import Tab, known, tensorboard, wait
 from tests.event_files import LineageWriter

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.function_change import MEASURES, FunctionChange, Input, Place
+from tb_pastnet.format.function_change import MEASURES, FunctionChange, Input, Place
 from tests import probed
 from tests.event_files import LineageWriter, codes, freeze, write_run
 

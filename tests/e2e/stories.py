@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.overhead import Overhead
 from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import CHANGED
+from tb_pastnet.format.overhead import Overhead
 from tests.event_files import LineageWriter, codes, frame, freeze, prune, scalar_event
 
 LAYERS = {"conv1": 8, "block/conv2": 16, "block/conv3": 16, "logits": 10}

@@ -13,19 +13,19 @@ import time
 
 import numpy as np
 
-from tb_pastnet.core.description import Description, encode_description
-from tb_pastnet.core.function_change import LAYER, Place
 from tb_pastnet.core.names import lineage_directory
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.train.cost.meter import Spent
-from tb_pastnet.train.log.batch import Batch, Offer, Span
-from tb_pastnet.train.log.changes import MaskOffer
-from tb_pastnet.train.log.costs import Costs
-from tb_pastnet.train.log.events import Message
-from tb_pastnet.train.log.functions import Functions
-from tb_pastnet.train.log.notes import Notes
-from tb_pastnet.train.log.segments import Segments, create_lineage, join
-from tb_pastnet.train.log.sink import Sink
+from tb_pastnet.format.description import Description, encode_description
+from tb_pastnet.format.function_change import LAYER, Place
+from tb_pastnet.keras.cost.meter import Spent
+from tb_pastnet.keras.log.batch import Batch, Offer, Span
+from tb_pastnet.keras.log.changes import MaskOffer
+from tb_pastnet.keras.log.costs import Costs
+from tb_pastnet.keras.log.events import Message
+from tb_pastnet.keras.log.functions import Functions
+from tb_pastnet.keras.log.notes import Notes
+from tb_pastnet.keras.log.segments import Segments, create_lineage, join
+from tb_pastnet.keras.log.sink import Sink
 from tests.patience import be_patient
 
 

@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tb_pastnet.core import planes, varint
-from tb_pastnet.core.block import ROWS, Block, encode_block
-from tb_pastnet.core.envelope import Kind
+from tb_pastnet.format import planes, varint
+from tb_pastnet.format.block import ROWS, Block, encode_block
+from tb_pastnet.format.envelope import Kind
 from tests import event_files
 from tests.fuzz.decoders import OTHERS, WAYS, read_event, read_file
 from tests.golden import contents

@@ -16,19 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tb_pastnet.core import limits, names, varint
-from tb_pastnet.core.block import ROWS, decode_block, open_block, restore
-from tb_pastnet.core.description import decode_description, decode_series
-from tb_pastnet.core.envelope import Kind, seal
-from tb_pastnet.core.function_change import MEASURES, decode_function_change
-from tb_pastnet.core.mask_bits import decode_mask
-from tb_pastnet.core.mask_log import decode_mask_log
-from tb_pastnet.core.overhead import decode_overhead
-from tb_pastnet.core.timeline import decode_timeline
-from tb_pastnet.core.violation import decode_violations
+from tb_pastnet.core import names
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.files.events import read_events
-from tb_pastnet.files.frames import Rest, frame
+from tb_pastnet.format import limits, varint
+from tb_pastnet.format.block import ROWS, decode_block, open_block, restore
+from tb_pastnet.format.description import decode_description, decode_series
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.events import read_events
+from tb_pastnet.format.frames import Rest, frame
+from tb_pastnet.format.function_change import MEASURES, decode_function_change
+from tb_pastnet.format.mask_bits import decode_mask
+from tb_pastnet.format.mask_log import decode_mask_log
+from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.timeline import decode_timeline
+from tb_pastnet.format.violations import decode_violations
 
 PLACE: dict[str, Any] = {"tag": "t", "step": 1000, "lineage": 1}
 

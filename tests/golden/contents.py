@@ -12,20 +12,21 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.block import Block, encode_block
-from tb_pastnet.core.description import Description, Layer, Variable, encode_description
-from tb_pastnet.core.envelope import VERSION
-from tb_pastnet.core.function_change import (
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.envelope import VERSION
+from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
     Place,
     encode_function_change,
 )
-from tb_pastnet.core.mask_bits import MaskBits, encode_mask
-from tb_pastnet.core.mask_log import MaskChange, encode_mask_log
-from tb_pastnet.core.overhead import Overhead, encode_overhead
-from tb_pastnet.core.timeline import Timeline, encode_timeline
-from tb_pastnet.core.violation import Violation, encode_violations
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.timeline import Timeline, encode_timeline
+from tb_pastnet.format.violations import encode_violations
 
 LINEAGE = 0x3F9A2C1B
 LAST_STEP = 160

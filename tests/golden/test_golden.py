@@ -5,15 +5,15 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from tb_pastnet.core.block import decode_block
-from tb_pastnet.core.description import decode_description
-from tb_pastnet.core.envelope import VERSION
-from tb_pastnet.core.function_change import decode_function_change
-from tb_pastnet.core.mask_bits import decode_mask
-from tb_pastnet.core.mask_log import decode_mask_log
-from tb_pastnet.core.overhead import decode_overhead
-from tb_pastnet.core.timeline import decode_timeline
-from tb_pastnet.core.violation import decode_violations
+from tb_pastnet.format.block import decode_block
+from tb_pastnet.format.description import decode_description
+from tb_pastnet.format.envelope import VERSION
+from tb_pastnet.format.function_change import decode_function_change
+from tb_pastnet.format.mask_bits import decode_mask
+from tb_pastnet.format.mask_log import decode_mask_log
+from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.timeline import decode_timeline
+from tb_pastnet.format.violations import decode_violations
 from tests.golden import contents
 
 VERSIONS = range(1, VERSION + 1)

@@ -6,14 +6,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import names, pooling, quantize, states, statistics, varint
+from tb_pastnet.core import names, pooling, quantize, states, statistics
 from tb_pastnet.core.account import settle
 from tb_pastnet.core.axes import channel_axis, explicit_axis
-from tb_pastnet.core.block import Block, decode_block, encode_block
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.thinning import Thinning
-from tb_pastnet.core.timeline import Timeline, decode_timeline, encode_timeline
 from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format import varint
+from tb_pastnet.format.block import Block, decode_block, encode_block
+from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
 
 any_codes = hnp.arrays(np.int16, st.tuples(st.just(8), st.integers(1, 6), st.integers(1, 9)))
 positive = st.floats(min_value=5e-324, allow_infinity=False, allow_nan=False)

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import limits, varint
-from tb_pastnet.core.envelope import Kind, seal
-from tb_pastnet.core.function_change import (
+from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format import limits, varint
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.function_change import (
     MEASURES,
     FunctionChange,
     Input,
@@ -19,8 +20,7 @@ from tb_pastnet.core.function_change import (
     decode_function_change,
     encode_function_change,
 )
-from tb_pastnet.core.json_payload import pack
-from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format.json_payload import pack
 
 PLACE = {"tag": "t", "step": 1 << 40, "lineage": 1}
 HEAD = {

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core.function_change import LAYER, Place, encode_function_change
 from tb_pastnet.core.names import TAG_FUNCTION
-from tb_pastnet.serve.store.function import make_function
-from tb_pastnet.serve.store.source import Message
+from tb_pastnet.format.function_change import LAYER, Place, encode_function_change
+from tb_pastnet.reader.store.function import make_function
+from tb_pastnet.reader.store.source import Message
 from tests import probed
-from tests.unit.serve.test_runs import lineage
+from tests.unit.reader.store.test_runs import lineage
 
 PLACES = [Place(LAYER, name, 1) for name in "abcd"]
 

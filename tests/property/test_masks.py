@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import limits
-from tb_pastnet.core.envelope import Kind, seal
-from tb_pastnet.core.json_payload import pack
-from tb_pastnet.core.mask_bits import MaskBits, decode_mask, encode_mask
-from tb_pastnet.core.mask_log import MaskChange, decode_mask_log, encode_mask_log
-from tb_pastnet.core.violation import Violation, decode_violations, encode_violations
+from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format import limits
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.json_payload import pack
+from tb_pastnet.format.mask_bits import MaskBits, decode_mask, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, decode_mask_log, encode_mask_log
+from tb_pastnet.format.violations import decode_violations, encode_violations
 
 PLACE = {"tag": "t", "step": 1 << 40, "lineage": 1}
 KINDS = {

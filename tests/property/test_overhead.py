@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_pastnet.core import limits, varint
-from tb_pastnet.core.envelope import Kind, seal
-from tb_pastnet.core.overhead import Overhead, decode_overhead, encode_overhead
 from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format import limits, varint
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.overhead import Overhead, decode_overhead, encode_overhead
 
 PLACE = {"tag": "overhead", "step": 1 << 40, "lineage": 1}
 

@@ -11,10 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.core import json_payload, limits, varint
-from tb_pastnet.core.block import Block, encode_block
-from tb_pastnet.core.envelope import Kind, seal
-from tb_pastnet.core.function_change import FunctionChange, Place
 from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
@@ -26,9 +22,13 @@ from tb_pastnet.core.names import (
     mask_tag,
 )
 from tb_pastnet.core.states import VIOLATED
-from tb_pastnet.serve.store import audit, mask_log
-from tb_pastnet.serve.store import notes as said
-from tb_pastnet.serve.store.store import Store
+from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.function_change import FunctionChange, Place
+from tb_pastnet.reader.store import audit, mask_log
+from tb_pastnet.reader.store import notes as said
+from tb_pastnet.reader.store.store import Store
 from tests import event_files as files
 from tests import probed
 from tests.providers import CALLER, MemoryProvider, memory_run

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tb_pastnet.serve.http.strict_json import dumps
-
-SCHEMA = 2
-"""Version of all answers; it grows when one changes so that an older page can't read it."""
+from tb_pastnet.reader.container import SCHEMA
+from tb_pastnet.reader.strict_json import dumps
 
 _LONGEST = 80
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from tb_pastnet.serve.threads import in_threads
+from tb_pastnet.reader.threads import in_threads
 
 _LEVEL = 1
 _PIECE = 1 << 20

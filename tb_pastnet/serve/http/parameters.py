@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import states
-from tb_pastnet.core.description import Layer, Variable
+from tb_pastnet.format.description import Layer, Variable
+from tb_pastnet.reader.store.catalog import Catalog
+from tb_pastnet.reader.store.runs import Run
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
-from tb_pastnet.serve.store.catalog import Catalog
-from tb_pastnet.serve.store.runs import Run
 
 Arguments = MultiDict[str, str]
 

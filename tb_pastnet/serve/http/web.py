@@ -16,6 +16,7 @@ from tensorboard import errors
 from tensorboard.backend import http_util
 from werkzeug import wrappers
 
+from tb_pastnet.reader.store.vanished import Vanished
 from tb_pastnet.serve.http.failures import (
     Failure,
     from_tensorboard,
@@ -24,7 +25,6 @@ from tb_pastnet.serve.http.failures import (
     vanished,
 )
 from tb_pastnet.serve.http.packing import gzipped
-from tb_pastnet.serve.store.vanished import Vanished
 
 JSON = "application/json"
 BINARY = "application/octet-stream"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from tb_pastnet.reader.store.movement import make_movement
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.views import csv_export
+from tb_pastnet.reader.views.figures import figures_of
+from tb_pastnet.reader.views.function import COLUMNS, function_rows
+from tb_pastnet.reader.views.violations import mark
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import bad_request
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import CSV, Answer, answer
 from tb_pastnet.serve.routes.kept import chosen, first_after
-from tb_pastnet.serve.store.movement import make_movement
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views import csv_export
-from tb_pastnet.serve.views.figures import figures_of
-from tb_pastnet.serve.views.function import COLUMNS, function_rows
-from tb_pastnet.serve.views.violations import mark
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""

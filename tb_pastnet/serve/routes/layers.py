@@ -11,20 +11,21 @@ import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import PRECISION
-from tb_pastnet.serve.http import container, parameters
-from tb_pastnet.serve.http.failures import SCHEMA
+from tb_pastnet.reader import container
+from tb_pastnet.reader.container import SCHEMA
+from tb_pastnet.reader.store import notes
+from tb_pastnet.reader.store.movement import Movement, make_movement, measured_in
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.strict_json import dumps
+from tb_pastnet.reader.views import cells
+from tb_pastnet.reader.views.channel import channel_of
+from tb_pastnet.reader.views.events import merge_events
+from tb_pastnet.reader.views.violations import entries, mark
+from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.parameters import Arguments
-from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import chosen, first_after, kept
-from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.movement import Movement, make_movement, measured_in
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views import cells
-from tb_pastnet.serve.views.channel import channel_of
-from tb_pastnet.serve.views.events import merge_events
-from tb_pastnet.serve.views.violations import entries, mark
 
 
 def layer_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:

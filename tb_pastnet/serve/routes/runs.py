@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from tb_pastnet.reader.container import SCHEMA
+from tb_pastnet.reader.store import notes
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.strict_json import dumps
+from tb_pastnet.reader.views.figures import BLOCK, Part, figures_of
+from tb_pastnet.reader.views.findings import findings_of, told
+from tb_pastnet.reader.views.function import function_container
+from tb_pastnet.reader.views.index import index_of
+from tb_pastnet.reader.views.marked import marks_of
+from tb_pastnet.reader.views.overview import overview_container
+from tb_pastnet.reader.views.violations import listed
 from tb_pastnet.serve.http import parameters
-from tb_pastnet.serve.http.failures import SCHEMA
 from tb_pastnet.serve.http.parameters import Arguments
-from tb_pastnet.serve.http.strict_json import dumps
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import kept
-from tb_pastnet.serve.store import notes
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
-from tb_pastnet.serve.views.figures import BLOCK, Part, figures_of
-from tb_pastnet.serve.views.findings import findings_of, told
-from tb_pastnet.serve.views.function import function_container
-from tb_pastnet.serve.views.index import index_of
-from tb_pastnet.serve.views.marked import marks_of
-from tb_pastnet.serve.views.overview import overview_container
-from tb_pastnet.serve.views.violations import listed
 
 
 def index_impl(store: Store, caller: Caller, arguments: Arguments) -> Answer | Known:

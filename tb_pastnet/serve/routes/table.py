@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.store.store import Store
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import Answer, Known
 from tb_pastnet.serve.routes.export import export_impl
@@ -17,8 +19,6 @@ from tb_pastnet.serve.routes.runs import (
     records_impl,
     violations_impl,
 )
-from tb_pastnet.serve.store.source import Caller
-from tb_pastnet.serve.store.store import Store
 
 ROUTES: dict[str, Callable[[Store, Caller, Arguments], Answer | Known]] = {
     "/index": index_impl,

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.model.variables import AxisOverrides, Network, network_of
-from tb_pastnet.train.model.walk import Found
+from tb_pastnet.keras.model.variables import AxisOverrides, Network, network_of
+from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.v1.graph.checks import one_graph
 from tb_pastnet.v1.graph.keys import MASK_VARIABLES
 from tb_pastnet.v1.graph.session import Site

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.measure.rates import Rate
+from tb_pastnet.keras.measure.rates import Rate
 from tb_pastnet.v1.graph.session import Site
 
 

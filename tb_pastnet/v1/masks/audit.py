@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.train.audit.watch import Channels, Watch, compared, which_moved
-from tb_pastnet.train.model.variables import Recorded
+from tb_pastnet.keras.audit.watch import Channels, Watch, compared, which_moved
+from tb_pastnet.keras.model.variables import Recorded
 from tb_pastnet.v1.graph.session import Site
 from tb_pastnet.v1.masks.table import SessionTable
 

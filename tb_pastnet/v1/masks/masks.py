@@ -10,10 +10,10 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.audit.audit import Audit
-from tb_pastnet.train.masks.commands import MaskCommands
-from tb_pastnet.train.masks.view import MaskView
-from tb_pastnet.train.model.variables import AxisOverrides
+from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.masks.commands import MaskCommands
+from tb_pastnet.keras.masks.view import MaskView
+from tb_pastnet.keras.model.variables import AxisOverrides
 from tb_pastnet.v1.graph.checks import open_graph
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.session import Site

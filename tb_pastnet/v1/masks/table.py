@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tb_pastnet.core.names import resolve
-from tb_pastnet.train.masks.desk import Desk, Enforcing
-from tb_pastnet.train.masks.hold import Hold, Mask
-from tb_pastnet.train.masks.table import MaskTable
-from tb_pastnet.train.model.variables import Recorded
+from tb_pastnet.keras.masks.desk import Desk, Enforcing
+from tb_pastnet.keras.masks.hold import Hold, Mask
+from tb_pastnet.keras.masks.table import MaskTable
+from tb_pastnet.keras.model.variables import Recorded
 from tb_pastnet.v1.graph.session import Site
 from tb_pastnet.v1.masks.holds import SessionHold
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tb_pastnet.reader.store.store import Store
 from tb_pastnet.serve.http.web import JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import kept
-from tb_pastnet.serve.store.store import Store
 from tests.providers import MemoryProvider
 
 KEY = ("a", "b")

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.description import Layer, Variable
+from tb_pastnet.format.description import Layer, Variable
+from tb_pastnet.reader.store.catalog import Catalog
+from tb_pastnet.reader.store.notes import Notes
+from tb_pastnet.reader.store.runs import SINK, Axis, Run
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import Failure
-from tb_pastnet.serve.store.catalog import Catalog
-from tb_pastnet.serve.store.notes import Notes
-from tb_pastnet.serve.store.runs import SINK, Axis, Run
 
 KERNEL = Variable("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
 BIAS = Variable("c/bias", "c", "bias", "bias", (4,), "float32", "0", True, 4, 1)

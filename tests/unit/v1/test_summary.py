@@ -8,11 +8,11 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet import v1
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.core.block import decode_block
-from tb_pastnet.core.description import Series, decode_series
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import KEPT, TRAINABLE, channel_statistics
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.block import decode_block
+from tb_pastnet.format.description import Series, decode_series
 
 pytestmark = pytest.mark.usefixtures("graph")
 CURRENT = np.arange(12, dtype=np.float32).reshape(3, 4)

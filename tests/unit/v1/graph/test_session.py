@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import channel_statistics
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.train.measure.channel_pass import ChannelPass
+from tb_pastnet.keras.measure.channel_pass import ChannelPass
 from tb_pastnet.v1.graph.session import Site
 from tb_pastnet.v1.graph.variables import graph_variables
 

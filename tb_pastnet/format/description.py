@@ -1,0 +1,223 @@
+"""What a log says of the network that it records: layers in forward order, shapes, axes.
+
+Stored as deflated JSON at the head of every segment of a lineage, so that each file of a run
+explains itself. Unknown keys are ignored, so that a later version may add some.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.json_payload import text as _text
+from tb_pastnet.format.json_payload import whole as _whole
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A recorded variable.
+
+    Attributes:
+        id: its path below the model, such as "block1/conv1/kernel".
+        layer: the id of its layer.
+        name: its own name.
+        role: "kernel", "bias", "scale", "statistic" or "other".
+        shape: its shape.
+        dtype: its dtype's name.
+        axis: the channel axis in words, see `axes.ChannelAxis.text`.
+        verified: whether that axis is known to fit.
+        channels: number of channels.
+        elements: elements of each channel.
+    """
+
+    id: str
+    layer: str
+    name: str
+    role: str
+    shape: tuple[int, ...]
+    dtype: str
+    axis: str
+    verified: bool
+    channels: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer with at least one recorded variable.
+
+    Attributes:
+        id: its path below the model, such as "block1/conv1".
+        group: the path of its parent, "" at the top.
+        name: its own name.
+        type: its class.
+        variables: ids of its variables.
+        main: the id of the one that it is drawn by.
+    """
+
+    id: str
+    group: str
+    name: str
+    type: str
+    variables: tuple[str, ...]
+    main: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """A lineage's account of itself.
+
+    Attributes:
+        lineage: the writer's 32-bit id.
+        ordinal: its place among the lineages of the run.
+        origin: equal in runs whose weights come from the same initial values.
+        every: records are due when step // every grows.
+        past: what "past" means: "previous", "record", "epoch", "initial" or a number of steps.
+        first_step: the step of the first record, or of a change of a mask before it.
+        created: seconds since 1970.
+        versions: of tb_pastnet, keras, tensorflow.
+        layers: in forward order.
+        variables: in the order of their layers.
+        skipped: name and reason of each variable that can't be recorded.
+        audited: whether the writer compared held weights bitwise at each record: then what moved
+            is in its violations, and needn't be told from the records.
+    """
+
+    lineage: int
+    ordinal: int
+    origin: str
+    every: int
+    past: str
+    first_step: int
+    created: float
+    versions: Mapping[str, str] = field(default_factory=dict)
+    layers: tuple[Layer, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    audited: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a summary call into a user's own writer says of its variable.
+
+    Attributes:
+        shape: the variable's shape.
+        axis: the channel axis in words.
+        channels: number of channels.
+    """
+
+    shape: tuple[int, ...]
+    axis: str
+    channels: int
+
+
+def encode_description(description: Description, *, tag: str, step: int) -> bytes:
+    """Packs and seals a description.
+
+    Args:
+        description: what to store; its lineage seals it.
+        tag: the tag that it will be stored under.
+        step: the step of its event.
+
+    Returns:
+        The sealed message.
+
+    Example:
+        >>> description = Description(7, 1, "o", 10, "previous", 0, 0.0)
+        >>> message = encode_description(description, tag="description", step=0)
+        >>> decode_description(message, tag="description", step=0, lineage=7).every
+        10
+    """
+    payload = json_payload.pack(asdict(description))
+    return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
+
+
+def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> Description:
+    """Opens a message and restores its description.
+
+    Args:
+        message: stored bytes, untrusted.
+        tag: the tag that it was found under.
+        step: the step of its event.
+        lineage: the lineage whose directory it was found in.
+
+    Returns:
+        The description.
+
+    Raises:
+        UnreadableRecord: foreign, of a newer version, or damaged.
+    """
+    payload = unseal(message, Kind.DESCRIPTION, tag=tag, step=step, lineage=lineage)
+    data = json_payload.unpack(payload)
+    try:
+        return Description(
+            lineage=_whole(data["lineage"]),
+            ordinal=_whole(data["ordinal"]),
+            origin=_text(data["origin"]),
+            every=_whole(data["every"]),
+            past=_text(data["past"]),
+            first_step=_whole(data["first_step"]),
+            created=_seconds(data["created"]),
+            versions={_text(k): _text(v) for k, v in data["versions"].items()},
+            layers=tuple(_layer(entry) for entry in data["layers"]),
+            variables=tuple(_variable(entry) for entry in data["variables"]),
+            skipped=tuple((_text(name), _text(why)) for name, why in data["skipped"]),
+            audited=data.get("audited") is True,
+        )
+    except json_payload.WRONG as error:
+        raise varint.damaged("a complete description", repr(error)[:200]) from None
+
+
+def encode_series(series: Series) -> bytes:
+    """Writes the plugin content of a user's own series: tiny, as TensorFlow repeats it.
+
+    Example:
+        >>> decode_series(encode_series(Series((3, 8), "-1", 8))).channels
+        8
+    """
+    return json.dumps({"v": 1, **asdict(series)}, separators=(",", ":")).encode()
+
+
+def decode_series(content: bytes) -> Series:
+    """Reads the plugin content of a user's own series.
+
+    Raises:
+        DamagedRecord: it isn't what `encode_series` wrote.
+    """
+    data = json_payload.parse(content[: limits.MAX_NAME])
+    try:
+        shape = tuple(_whole(n) for n in data["shape"])
+        return Series(shape, _text(data["axis"]), _whole(data["channels"]))
+    except json_payload.WRONG as error:
+        raise varint.damaged("shape, axis and channels", repr(error)[:200]) from None
+
+
+def _layer(data: Mapping[str, Any]) -> Layer:
+    names = {key: _text(data[key]) for key in ("id", "group", "name", "type", "main")}
+    return Layer(**names, variables=tuple(_text(v) for v in data["variables"]))
+
+
+def _variable(data: Mapping[str, Any]) -> Variable:
+    names = {key: _text(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
+    channels = _whole(data["channels"])
+    if channels > limits.MAX_CHANNELS:
+        raise ValueError(f"{channels} channels")
+    return Variable(
+        **names,
+        shape=tuple(_whole(n) for n in data["shape"]),
+        verified=data["verified"] is True,
+        channels=channels,
+        elements=_whole(data["elements"]),
+    )
+
+
+def _seconds(value: Any) -> float:
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("a finite number of seconds is missing")
+    return float(value)

@@ -1,0 +1,121 @@
+"""The envelope around every record: what it is, which version, and a checksum of our own.
+
+TensorBoard's fast loader skips the checksum of the event file, so a flipped bit would be drawn as
+true. Ours covers the place of a record as well (tag, step, lineage), so that a record that was
+moved or renamed is as unreadable as one that was altered.
+
+Layout, little-endian::
+
+    0  4  magic "PAST"
+    4  1  version of the format, now 1
+    5  1  kind: 1 channels, 2 timeline, 3 description, 4 masks, 5 mask, 6 violations,
+          7 function, 8 overhead
+    6  2  reserved, 0
+    8  4  CRC-32 (zlib) over version, kind, reserved, step (i64), lineage (u32), tag (UTF-8), a
+          zero byte, payload
+    12    payload
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+import zlib
+
+from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
+from tb_pastnet.format import limits
+
+MAGIC = b"PAST"
+VERSION = 1
+_HEAD = struct.Struct("<4sBBHI")
+_PLACE = struct.Struct("<BBHqI")
+
+
+class Kind(enum.IntEnum):
+    """What the payload of a message holds."""
+
+    CHANNELS = 1
+    TIMELINE = 2
+    DESCRIPTION = 3
+    MASKS = 4
+    MASK = 5
+    VIOLATIONS = 6
+    FUNCTION = 7
+    OVERHEAD = 8
+
+
+def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
+    """Puts a payload into its envelope.
+
+    Args:
+        payload: the encoded record.
+        kind: what the payload holds.
+        tag: the summary tag that it will be stored under.
+        step: the step of the event that it will be stored in.
+        lineage: the writer's 32-bit id, 0 in a user's own writer.
+
+    Returns:
+        The sealed message.
+
+    Example:
+        >>> message = seal(b"abc", Kind.TIMELINE, tag="timeline", step=7, lineage=1)
+        >>> unseal(message, Kind.TIMELINE, tag="timeline", step=7, lineage=1)
+        b'abc'
+    """
+    crc = _checksum(payload, VERSION, kind, 0, tag, step, lineage)
+    return _HEAD.pack(MAGIC, VERSION, kind, 0, crc) + payload
+
+
+def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
+    """Opens an envelope and proves that its content is what was written there.
+
+    Args:
+        message: the stored bytes, untrusted.
+        kind: the kind that this tag should hold.
+        tag: the tag that the message was found under.
+        step: the step of the event that it was found in.
+        lineage: the lineage whose directory it was found in, 0 for a user's own writer.
+
+    Returns:
+        The payload.
+
+    Raises:
+        ForeignRecord: the bytes are not of tb_pastnet.
+        UnknownVersion: a newer tb_pastnet wrote them.
+        DamagedRecord: the checksum, the kind or the place doesn't match.
+    """
+    if len(message) < _HEAD.size or message[:4] != MAGIC:
+        raise ForeignRecord(
+            f"Could not read a record of {_shown(tag)}: expected bytes that begin with {MAGIC!r}, "
+            f"got {bytes(message[:4])!r}. Something else wrote under the name of tb_pastnet."
+        )
+    if len(message) > limits.MAX_MESSAGE:
+        raise DamagedRecord(
+            f"Could not read a record of {_shown(tag)}: expected at most {limits.MAX_MESSAGE} "
+            f"bytes, got {len(message)}. The record is skipped."
+        )
+    _, version, found, reserved, crc = _HEAD.unpack_from(message)
+    if version != VERSION:
+        raise UnknownVersion(
+            f"Could not read a record of {_shown(tag)}: expected format version {VERSION}, "
+            f"got {version}. Update tb-pastnet where TensorBoard runs."
+        )
+    payload = bytes(message[_HEAD.size :])
+    if crc != _checksum(payload, version, found, reserved, tag, step, lineage) or found != kind:
+        raise DamagedRecord(
+            f"Could not read a record of {_shown(tag)}: expected its checksum to match at step "
+            f"{step}, got another one. The bytes were changed after they were written."
+        )
+    return payload
+
+
+def _checksum(
+    payload: bytes, version: int, kind: int, reserved: int, tag: str, step: int, lineage: int
+) -> int:
+    place = _PLACE.pack(version, kind, reserved, step, lineage)
+    place += tag.encode("utf-8", "surrogatepass") + b"\0"
+    return zlib.crc32(payload, zlib.crc32(place))
+
+
+def _shown(tag: str) -> str:
+    return repr(tag if len(tag) <= 80 else tag[:77] + "...")

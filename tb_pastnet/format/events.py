@@ -1,0 +1,161 @@
+"""Events of an event file, down to the values of ours that they carry.
+
+What ends a file here ends it for TensorBoard's fast loader, too: a frame without a sound length, a
+payload that is no event, an event whose wall time is NaN. A payload that fails its checksum and is
+an event all the same is taken: our messages carry a checksum of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from google.protobuf.message import DecodeError, Message
+from tensorboard.compat.proto import event_pb2
+
+from tb_pastnet.format.frames import AROUND, Frame, Rest, Why, read_frames
+
+_DT_UINT8 = 4
+
+
+class Metadata(NamedTuple):
+    """What a value says of its series; TensorBoard takes that of the first value.
+
+    Attributes:
+        plugin: whose data it is.
+        data_class: TensorBoard's number of the kind of data: 2 is a tensor.
+        content: what the plugin itself noted.
+    """
+
+    plugin: str
+    data_class: int
+    content: bytes
+
+
+class Value(NamedTuple):
+    """One value of one event.
+
+    Attributes:
+        tag: its series.
+        proto: the `Summary.Value` of TensorBoard.
+    """
+
+    tag: str
+    proto: Any
+
+    @property
+    def metadata(self) -> Metadata:
+        """What it says of its series; empty where it says nothing."""
+        found = self.proto.metadata
+        plugin = found.plugin_data
+        return Metadata(plugin.plugin_name, found.data_class, plugin.content)
+
+    @property
+    def data(self) -> bytes | None:
+        """Its bytes; None where it holds something else than bytes in one dimension."""
+        tensor = self.proto.tensor
+        content: bytes = tensor.tensor_content
+        shape = [dimension.size for dimension in tensor.tensor_shape.dim]
+        return content if tensor.dtype == _DT_UINT8 and shape == [len(content)] else None
+
+
+class Event(NamedTuple):
+    """One event.
+
+    Attributes:
+        frame: what it was read from.
+        step: its step.
+        wall_time: seconds since 1970.
+        values: its values, none in an event of another kind than a summary.
+    """
+
+    frame: Frame
+    step: int
+    wall_time: float
+    values: tuple[Value, ...]
+
+    @property
+    def offset(self) -> int:
+        """Where its frame begins in the file."""
+        return self.frame.offset
+
+    @property
+    def size(self) -> int:
+        """Bytes of its frame."""
+        return AROUND + len(self.frame.payload)
+
+    @property
+    def intact(self) -> bool:
+        """Whether its payload has the checksum of the frame."""
+        return self.frame.intact
+
+
+def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
+    """Reads the events of a file; its bytes are untrusted.
+
+    Args:
+        stream: of a file, or of bytes in memory.
+        start: where a frame begins.
+
+    Yields:
+        Each event in order, and at last the rest of the file where that can't be read.
+
+    Example:
+        >>> import io
+        >>> from tensorboard.compat.proto.event_pb2 import Event as Proto
+        >>> from tb_pastnet.format.frames import frame
+        >>> data = frame(Proto(step=7).SerializeToString()) + frame(b"no event") + frame(b"")
+        >>> event, rest = read_events(io.BytesIO(data))
+        >>> event.step, rest.why.name, rest.offset
+        (7, 'EVENT', 18)
+    """
+    for frame in read_frames(stream, start):
+        found = frame if isinstance(frame, Rest) else decode_event(frame)
+        yield found
+        if isinstance(found, Rest):
+            return
+
+
+def decode_event(frame: Frame) -> Event | Rest:
+    """What a frame holds.
+
+    Args:
+        frame: of an event file.
+    """
+    try:
+        event = event_pb2.Event.FromString(frame.payload)
+    except DecodeError:
+        return Rest(frame.offset, Why.EVENT)
+    if not frame.intact and _holds_misfits(event):
+        return Rest(frame.offset, Why.EVENT)
+    if math.isnan(event.wall_time):
+        return Rest(frame.offset, Why.WALL_TIME)
+    values = [Value(value.tag, value) for value in event.summary.value]
+    return Event(frame, event.step, event.wall_time, tuple(values))
+
+
+def _holds_misfits(message: Message) -> bool:
+    """Whether a field has bytes of another type than its own.
+
+    Python takes these for a field that it doesn't know, TensorBoard's data server for an error. A
+    flipped bit makes them; what a writer meant has none.
+    """
+    known = message.DESCRIPTOR.fields_by_number
+    if any(one.field_number in known for one in _unknown(message)):
+        return True
+    return any(
+        _holds_misfits(inner)
+        for field, value in message.ListFields()
+        if field.message_type is not None
+        for inner in ([value] if isinstance(value, Message) else value)
+    )
+
+
+def _unknown(message: Message) -> Iterable[Any]:
+    try:
+        from google.protobuf.unknown_fields import UnknownFieldSet
+    except ImportError:  # of protobuf 4.22 or before
+        found: Iterable[Any] = message.UnknownFields()
+        return found
+    return list(UnknownFieldSet(message))

@@ -1,0 +1,278 @@
+"""How far a network's outputs moved on a probe batch: past against current network.
+
+Some consecutive records are stored in one message, which decodes alone. Payload (numbers are
+LEB128)::
+
+    bytes of the head
+    head                                 deflated JSON, see `json_payload`: the measures, the probe,
+                                         the places, and of each record its sequence number, step
+                                         and past step
+    values                               deflated float32, little-endian (measures, records, places)
+
+Keys of the head and measures that aren't known are ignored; a measure that isn't there is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format import json_payload, limits, planes, varint
+from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.json_payload import text, whole
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+MEASURES = ("relative", "cosine", "divergence", "decisions")
+"""What is measured of each place, between current outputs y and past ones y', over all samples:
+
+- relative: ‖y − y'‖₂ / ‖y'‖₂; 0/0 is 0, x/0 infinite.
+- cosine: y·y' / (‖y‖₂ ‖y'‖₂); 1 where both are zero, 0 where one is.
+- divergence: mean Kullback-Leibler divergence KL(p' ‖ p) of a sample's classes, in nats.
+- decisions: share of the samples whose decided class differs.
+
+The last two are NaN where a place doesn't decide between classes. All are NaN where an output isn't
+finite.
+"""
+RELATIVE, COSINE, DIVERGENCE, DECISIONS = range(len(MEASURES))
+
+LAYER, OUTPUT = "layer", "output"
+"""Kinds of places."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where outputs are compared.
+
+    Attributes:
+        kind: `LAYER`, with the id of a layer as name, or `OUTPUT`, with the output's own name.
+        name: which one.
+        elements: numbers of one sample there.
+    """
+
+    kind: str
+    name: str
+    elements: int
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of the probe batch.
+
+    Attributes:
+        name: of the input; empty where it has none.
+        shape: with the samples.
+        dtype: its name.
+        digest: equal where the values are; empty where it isn't known.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionChange:
+    """Records of how far outputs moved, oldest first.
+
+    Attributes:
+        inputs: the probe batch.
+        places: what was compared, layers in forward order, then outputs.
+        sequence: int64 (records,), the numbers of the records that these belong to, increasing.
+        steps: int64 (records,), strictly increasing.
+        past_steps: int64 (records,), the step of the past values.
+        values: float32 (4, records, places), see `MEASURES`.
+    """
+
+    inputs: tuple[Input, ...]
+    places: tuple[Place, ...]
+    sequence: Integers
+    steps: Integers
+    past_steps: Integers
+    values: Floats
+
+
+def encode_function_change(change: FunctionChange, *, tag: str, step: int, lineage: int) -> bytes:
+    """Packs and seals some records.
+
+    Args:
+        change: at least one record of at least one place, at most `limits.MAX_VALUES` values.
+        tag: the tag that they will be stored under.
+        step: the event's step, at least the last record's.
+        lineage: the writer's id.
+
+    Returns:
+        The sealed message.
+
+    Raises:
+        InvalidArgument: the arrays don't fit together, or a reader would refuse them.
+
+    Example:
+        >>> one = np.array([3])
+        >>> places = (Place("layer", "dense", 8),)
+        >>> change = FunctionChange((), places, one, one, one - 1, np.ones((4, 1, 1), np.float32))
+        >>> message = encode_function_change(change, tag="function", step=3, lineage=1)
+        >>> decode_function_change(message, tag="function", step=3, lineage=1).places == places
+        True
+    """
+    _check(change)
+    head = json_payload.pack(
+        {
+            "measures": MEASURES,
+            "inputs": [asdict(one) for one in change.inputs],
+            "places": [asdict(one) for one in change.places],
+            "sequence": change.sequence.tolist(),
+            "steps": change.steps.tolist(),
+            "past_steps": change.past_steps.tolist(),
+        }
+    )
+    values = zlib.compress(change.values.astype("<f4").tobytes(), 6)
+    payload = varint.encode([len(head)]) + head + values
+    return seal(payload, Kind.FUNCTION, tag=tag, step=step, lineage=lineage)
+
+
+def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int) -> FunctionChange:
+    """Opens a message and restores its records.
+
+    Args:
+        message: stored bytes, untrusted.
+        tag: the tag that it was found under.
+        step: the step of its event.
+        lineage: the lineage it belongs to.
+
+    Returns:
+        The records, exactly as they were encoded.
+
+    Raises:
+        UnreadableRecord: foreign, of a newer version, or damaged.
+    """
+    reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
+    data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
+    try:
+        head = _head(data)
+    except json_payload.WRONG as error:
+        raise varint.damaged("a complete probe", repr(error)[:200]) from None
+    shape = len(head.measures), len(head.steps), len(head.places)
+    if not 0 < math.prod(shape) <= limits.MAX_VALUES:
+        raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
+    if not len(head.sequence) == len(head.steps) == len(head.past_steps):
+        raise varint.damaged("a step of each record", "more of one than of another")
+    if not (_increase(head.sequence) and _increase(head.steps)):
+        raise varint.damaged("increasing steps", "steps that go back")
+    raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
+    values = _known(head.measures, np.frombuffer(raw, "<f4").reshape(shape))
+    return FunctionChange(
+        head.inputs, head.places, head.sequence, head.steps, head.past_steps, values
+    )
+
+
+class _Head(NamedTuple):
+    measures: list[str]
+    inputs: tuple[Input, ...]
+    places: tuple[Place, ...]
+    sequence: Integers
+    steps: Integers
+    past_steps: Integers
+
+
+def _head(data: Mapping[str, Any]) -> _Head:
+    measures = [text(one) for one in _items(data["measures"], limits.MAX_INPUTS)]
+    inputs = tuple(_input(one) for one in _items(data["inputs"], limits.MAX_INPUTS))
+    places = tuple(_place(one) for one in _items(data["places"], limits.MAX_PLACES))
+    if len(set(measures)) < len(measures) or _twice(places):
+        raise ValueError("a measure or a place is there twice")
+    sequence, steps, past_steps = (
+        _items(data[key], limits.MAX_RECORDS) for key in ("sequence", "steps", "past_steps")
+    )
+    return _Head(
+        measures,
+        inputs,
+        places,
+        np.array([whole(one) for one in sequence], np.int64),
+        np.array([_step(one) for one in steps], np.int64),
+        np.array([_step(one) for one in past_steps], np.int64),
+    )
+
+
+def _items(value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError(f"a list of at most {most} is missing")
+    return value
+
+
+def _step(value: Any) -> int:
+    # The first record may be of step 0, its past of step -1.
+    whole(-value if type(value) is int and value < 0 else value)
+    return int(value)
+
+
+def _input(data: Mapping[str, Any]) -> Input:
+    shape = tuple(whole(one) for one in _items(data["shape"], limits.MAX_INPUTS))
+    return Input(text(data["name"]), shape, text(data["dtype"]), text(data.get("digest", "")))
+
+
+def _place(data: Mapping[str, Any]) -> Place:
+    return Place(text(data["kind"]), text(data["name"]), whole(data["elements"]))
+
+
+def _twice(places: Sequence[Place]) -> bool:
+    return len({(one.kind, one.name) for one in places}) < len(places)
+
+
+def _increase(numbers: Integers) -> bool:
+    return bool((np.diff(numbers) > 0).all())
+
+
+def _known(measures: Sequence[str], stored: npt.NDArray[np.floating]) -> Floats:
+    values = np.full((len(MEASURES), *stored.shape[1:]), np.nan, np.float32)
+    for row, name in enumerate(MEASURES):
+        if name in measures:
+            values[row] = stored[measures.index(name)]
+    return values
+
+
+def _check(change: FunctionChange) -> None:
+    records = len(change.steps)
+    shape = (len(MEASURES), records, len(change.places))
+    if change.values.shape != shape or not change.values.size:
+        raise InvalidArgument(
+            f"Could not encode changes of a function: expected values of shape {shape} with at "
+            f"least one record and place, got {change.values.shape}. Pass all measures of each."
+        )
+    for what, size, most in (
+        ("inputs", len(change.inputs), limits.MAX_INPUTS),
+        ("places", len(change.places), limits.MAX_PLACES),
+        ("records", records, limits.MAX_RECORDS),
+        ("values", change.values.size, limits.MAX_VALUES),
+    ):
+        if size > most:
+            raise InvalidArgument(
+                f"Could not encode changes of a function: expected at most {most} {what}, got "
+                f"{size}. Compare fewer places, or store the records in several messages."
+            )
+    if _twice(change.places):
+        raise InvalidArgument(
+            "Could not encode changes of a function: expected one place of each kind and name, got "
+            "two. Give each a name of its own."
+        )
+    if len(change.sequence) != records or len(change.past_steps) != records:
+        raise InvalidArgument(
+            f"Could not encode changes of a function: expected {records} sequence numbers and past "
+            f"steps, got {len(change.sequence)} and {len(change.past_steps)}. Pass one of each a "
+            f"record."
+        )
+    if not (_increase(change.sequence) and _increase(change.steps)):
+        raise InvalidArgument(
+            f"Could not encode changes of a function: expected increasing steps, got "
+            f"{change.steps.tolist()} of records {change.sequence.tolist()}. Start a new lineage "
+            f"when training goes back."
+        )

@@ -1,0 +1,181 @@
+"""One mask of one variable after one change: complete, at most a bit an element.
+
+Each message decodes alone, so a damaged one costs one change and no other.
+
+Payload (numbers are LEB128, signed ones zigzag)::
+
+    number                               of the change, as in the log of changes
+    step                                 signed: distance to the event's step
+    elements                             of the variable
+    coding                               1 byte: 0 all zeros, 1 all ones, 2 packed, 3 deflated
+    data                                 packed: a bit an element in row-major order, the highest
+                                         bit of a byte first, the rest of the last byte 0;
+                                         deflated: the same by zlib, where that is smaller
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format import limits, planes, varint
+from tb_pastnet.format.envelope import Kind, seal, unseal
+
+Bits = npt.NDArray[np.uint8]
+
+_ZEROS, _ONES, _PACKED, _DEFLATED = range(4)
+_LEVEL = 6
+
+
+@dataclass(frozen=True, eq=False)
+class MaskBits:
+    """A mask as it was from a step on.
+
+    Attributes:
+        number: which of the lineage's changes made it.
+        step: the first step whose record it is in force in.
+        elements: of the variable.
+        bits: uint8 (ceil(elements / 8),), as `numpy.packbits` makes them of the flattened mask:
+            1 = through, 0 = held.
+    """
+
+    number: int
+    step: int
+    elements: int
+    bits: Bits
+
+    @property
+    def flags(self) -> npt.NDArray[np.bool_]:
+        """The mask, bool (elements,), True = through."""
+        return np.unpackbits(self.bits, count=self.elements).view(np.bool_)
+
+
+def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
+    """Packs and seals a mask.
+
+    Args:
+        mask: what to store.
+        tag: the tag that it will be stored under.
+        step: the event's step, larger than that of the tag's event before.
+        lineage: the writer's id.
+
+    Returns:
+        The sealed message.
+
+    Raises:
+        InvalidArgument: the bits don't fit the number of elements, or are too many to store.
+
+    Example:
+        >>> mask = MaskBits(0, 5, 4, np.packbits([True, False, True, True]))
+        >>> message = encode_mask(mask, tag="kept/w", step=5, lineage=1)
+        >>> decode_mask(message, tag="kept/w", step=5, lineage=1).flags.tolist()
+        [True, False, True, True]
+    """
+    _check(mask)
+    coding, data = _pack(mask)
+    payload = varint.encode([mask.number]) + varint.encode_signed([step - mask.step])
+    payload += varint.encode([mask.elements, coding]) + data
+    message = seal(payload, Kind.MASK, tag=tag, step=step, lineage=lineage)
+    if len(message) > limits.MAX_MESSAGE:
+        raise InvalidArgument(
+            f"Could not encode a mask: expected at most {limits.MAX_MESSAGE} bytes, got "
+            f"{len(message)} for {mask.elements} elements. Split the variable."
+        )
+    return message
+
+
+def decode_mask(
+    message: bytes, *, tag: str, step: int, lineage: int, most: int = limits.MAX_MASK
+) -> MaskBits:
+    """Opens a message and restores its mask.
+
+    Args:
+        message: stored bytes, untrusted.
+        tag: the tag that it was found under.
+        step: the step of its event.
+        lineage: the lineage it belongs to.
+        most: elements that are accepted, such as those of the variable: no more is allocated.
+
+    Returns:
+        The mask, exactly as it was encoded.
+
+    Raises:
+        UnreadableRecord: foreign, of a newer version, or damaged.
+    """
+    payload = unseal(message, Kind.MASK, tag=tag, step=step, lineage=lineage)
+    reader = varint.Reader(payload)
+    number = reader.number(limits.MAX_STEP)
+    own_step = step - reader.signed()
+    if not 0 <= own_step <= limits.MAX_STEP:
+        raise varint.damaged(f"a step from 0 to {limits.MAX_STEP}", str(own_step))
+    elements = reader.number(min(most, limits.MAX_MASK))
+    bits = _unpack(reader, elements)
+    if _padding(bits, elements):
+        raise varint.damaged("zeros behind the last element", "ones")
+    return MaskBits(number, own_step, elements, bits)
+
+
+def _pack(mask: MaskBits) -> tuple[int, bytes]:
+    if not mask.bits.any():
+        return _ZEROS, b""
+    if np.array_equal(mask.bits, _ones(mask.elements)):
+        return _ONES, b""
+    packed = mask.bits.tobytes()
+    deflated = zlib.compress(packed, _LEVEL)
+    return (_DEFLATED, deflated) if len(deflated) < len(packed) else (_PACKED, packed)
+
+
+def _unpack(reader: varint.Reader, elements: int) -> Bits:
+    size = _size(elements)
+    coding = reader.number()
+    data = reader.take(reader.left)
+    if coding in (_ZEROS, _ONES):
+        if data:
+            raise varint.damaged("the end of the record", f"{len(data)} more bytes")
+        return _ones(elements) if coding == _ONES else np.zeros(size, np.uint8)
+    if coding == _DEFLATED:
+        data = planes.inflate(data, size)
+    elif coding != _PACKED:
+        raise varint.damaged("a mask of a coding from 0 to 3", str(coding))
+    if len(data) != size:
+        raise varint.damaged(f"{size} bytes of a mask", str(len(data)))
+    return np.frombuffer(data, np.uint8)
+
+
+def _ones(elements: int) -> Bits:
+    bits = np.full(_size(elements), 0xFF, np.uint8)
+    if elements % 8:
+        bits[-1] = 0xFF << (8 - elements % 8) & 0xFF
+    return bits
+
+
+def _size(elements: int) -> int:
+    return (elements + 7) // 8
+
+
+def _padding(bits: Bits, elements: int) -> int:
+    return int(bits[-1]) & (0xFF >> elements % 8) if elements % 8 else 0
+
+
+def _check(mask: MaskBits) -> None:
+    size = _size(mask.elements)
+    if mask.bits.dtype != np.uint8 or mask.bits.shape != (size,):
+        raise InvalidArgument(
+            f"Could not encode a mask: expected uint8 bits of shape ({size},) for "
+            f"{mask.elements} elements, got {mask.bits.dtype} {mask.bits.shape}. "
+            f"Pass numpy.packbits of the flattened mask."
+        )
+    if not 0 <= mask.elements <= limits.MAX_MASK:
+        raise InvalidArgument(
+            f"Could not encode a mask: expected at most {limits.MAX_MASK} elements, got "
+            f"{mask.elements}. Split the variable."
+        )
+    if _padding(mask.bits, mask.elements):
+        raise InvalidArgument(
+            f"Could not encode a mask: expected zeros behind element {mask.elements}, got ones. "
+            f"Pass numpy.packbits of the flattened mask."
+        )

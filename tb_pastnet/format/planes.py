@@ -1,0 +1,196 @@
+"""One statistic of several records, packed: differences, then deflate.
+
+Values move little from record to record and sit on one global grid, so a cell is stored as its
+difference to the record before; the first record as the difference to its left neighbour. Signs go
+to the lowest bit (zigzag) and the low and the high bytes are stored apart: the high ones are nearly
+all zero and cost nothing. All sums wrap at 16 bits, so that every input is restored exactly.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.quantize import NAN, Codes
+from tb_pastnet.format import varint
+
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint16]
+Opened = int | bytes | None
+
+_CONSTANT, _DEFLATED = 0, 1
+
+
+def pack(plane: Codes) -> bytes:
+    """Packs the codes of one statistic.
+
+    Args:
+        plane: int16 of shape (records, channels), any values.
+
+    Returns:
+        The packed bytes; 3 where all cells are equal.
+
+    Example:
+        >>> len(pack(np.full((16, 512), 7, np.int16)))
+        3
+    """
+    return pack_apart(plane[None], [(0, plane.shape[1])])[0]
+
+
+def pack_apart(planes: Codes, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Packs ranges of channels one by one, as their planes alone would be packed.
+
+    Args:
+        planes: int16 of shape (planes, records, channels), any values.
+        cuts: first channel of each range, and one after its last; they lie side by side.
+
+    Returns:
+        Of each range its packed planes, one behind the other.
+    """
+    words = np.ascontiguousarray(planes).view(np.uint16)
+    if not words.size:
+        return [bytes([_CONSTANT, 0, 0]) * len(planes) for _ in cuts]
+    starts = [start for start, _ in cuts]
+    by_record = words.reshape(-1, words.shape[2])
+    least = np.minimum.reduceat(by_record, starts, 1).reshape(*words.shape[:2], -1).min(1)
+    most = np.maximum.reduceat(by_record, starts, 1).reshape(*words.shape[:2], -1).max(1)
+    low, high = _differences(words, starts)
+    packed = []
+    for number, (start, stop) in enumerate(cuts):
+        own = bytearray()
+        for plane, value in enumerate(least[:, number].tolist()):
+            if value == most[plane, number]:
+                own += bytes([_CONSTANT]) + value.to_bytes(2, "little")
+            else:
+                cells = low[plane, :, start:stop].tobytes() + high[plane, :, start:stop].tobytes()
+                deflated = _deflated(cells)
+                own += bytes([_DEFLATED]) + varint.encode([len(deflated)]) + deflated
+        packed.append(bytes(own))
+    return packed
+
+
+def _differences(words: Words, starts: Sequence[int]) -> tuple[Bytes, Bytes]:
+    """The low and high bytes of zigzagged differences."""
+    difference = words.copy()
+    difference[:, 1:] -= words[:, :-1]
+    difference[:, 0, 1:] -= words[:, 0, :-1]
+    difference[:, 0, starts] = words[:, 0, starts]
+    zigzag = (difference << 1) ^ (0 - (difference >> 15)).astype(np.uint16)
+    return zigzag.astype(np.uint8), (zigzag >> 8).astype(np.uint8)
+
+
+def _deflated(cells: bytes) -> bytes:
+    # Differences repeat nothing but runs of zeros: to look for more takes longer, for nothing.
+    stream = zlib.compressobj(strategy=zlib.Z_RLE)
+    return stream.compress(cells) + stream.flush()
+
+
+def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:
+    """Restores what `pack` was given.
+
+    Args:
+        reader: stands at the packed bytes, and behind them afterwards.
+        records: number of records, already checked against `limits`.
+        channels: number of channels, likewise.
+
+    Returns:
+        int16 of shape (records, channels).
+
+    Raises:
+        DamagedRecord: the bytes don't inflate to exactly that shape.
+    """
+    words = np.empty((1, records, channels), np.uint16)
+    restore(open_planes(reader, [True], records, channels), words)
+    plane: Codes = words[0].view(np.int16)
+    return plane
+
+
+def open_planes(
+    reader: varint.Reader, wanted: Sequence[bool], records: int, channels: int
+) -> tuple[Opened, ...]:
+    """Reads planes up to the point where those of many blocks can be restored together.
+
+    Args:
+        reader: stands at the packed bytes, and behind them afterwards.
+        wanted: of each plane, whether it is needed; else it is passed over.
+        records: number of records, already checked against `limits`.
+        channels: number of channels, likewise.
+
+    Returns:
+        Of each plane its one value, or its inflated bytes, or None where it isn't wanted.
+
+    Raises:
+        DamagedRecord: the bytes don't inflate to exactly that shape.
+    """
+    opened: list[Opened] = []
+    for needed in wanted:
+        mode = reader.number()
+        if mode == _CONSTANT:
+            plane: Opened = int.from_bytes(reader.take(2), "little")
+        elif mode == _DEFLATED:
+            data = reader.take(reader.number())
+            plane = inflate(data, 2 * records * channels) if needed else None
+        else:
+            raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
+        opened.append(plane if needed else None)
+    return tuple(opened)
+
+
+def restore(planes: Sequence[Opened], out: Words) -> None:
+    """Restores planes of one shape, of consecutive blocks for example.
+
+    Args:
+        planes: what `open_planes` returned, at least one.
+        out: uint16 (planes, records, channels), filled; unwanted planes become `NAN`.
+    """
+    first = planes[0]
+    if not isinstance(first, bytes) and all(plane == first for plane in planes):
+        out[...] = NAN if first is None else first
+        return
+    deflated: dict[int, bytes] = {}
+    for at, plane in enumerate(planes):
+        if isinstance(plane, bytes):
+            deflated[at] = plane
+        else:
+            out[at] = NAN if plane is None else plane
+    if len(deflated) == len(planes):
+        _undo(deflated.values(), out)
+    elif deflated:
+        words = np.empty((len(deflated), *out.shape[1:]), np.uint16)
+        _undo(deflated.values(), words)
+        out[list(deflated)] = words
+
+
+def _undo(planes: Iterable[bytes], words: Words) -> None:
+    """Joins the low and high bytes of inflated planes and undoes the differences."""
+    raw = np.frombuffer(b"".join(planes), np.uint8)
+    low, high = np.moveaxis(raw.reshape(len(words), 2, *words.shape[1:]), 1, 0)
+    words[...] = low
+    if high.any():
+        words |= high.astype(np.uint16) << 8
+    sign = words & 1
+    words >>= 1
+    words ^= np.negative(sign, out=sign)
+    words[:, 0] = np.cumsum(words[:, 0], axis=1, dtype=np.uint16)
+    # Row by row: numpy's cumsum along another axis takes ten times as long where rows are wide.
+    for at in range(1, words.shape[1]):
+        words[:, at] += words[:, at - 1]
+
+
+def inflate(data: bytes, size: int) -> bytes:
+    """Inflates to exactly `size` bytes and never allocates more.
+
+    Raises:
+        DamagedRecord: the data is broken, or of another size.
+    """
+    stream = zlib.decompressobj()
+    try:
+        raw = stream.decompress(data, size + 1)
+    except zlib.error as error:
+        raise varint.damaged("deflated bytes", str(error)) from None
+    if len(raw) != size or not stream.eof or stream.unused_data:
+        raise varint.damaged(f"{size} bytes once inflated", f"at least {len(raw)}")
+    return raw

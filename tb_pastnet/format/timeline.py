@@ -1,0 +1,155 @@
+"""When records were made, at which learning rate, and what became of those that aren't there.
+
+One timeline a lineage serves all variables: the index of the tab reads it alone. It also carries
+the writer's account: `offered` counts the sequence numbers given out so far, so whatever is neither
+readable nor thinned nor dropped is unreadable.
+
+Payload (numbers are LEB128, signed ones zigzag)::
+
+    records                              may be 0 in a closing timeline
+    offered, thinned, dropped, closed    as of the end of this block
+    sequence                             signed: the first, then differences
+    steps                                signed: distance of the last step to the event's step,
+                                         then backwards the differences
+    wall times                           signed microseconds: the first, then differences
+    learning rates                       8 bytes each, float64 little-endian, NaN where unknown
+    notes                                count, then a note: bytes of the text, UTF-8, its count
+
+Every event of a tag needs a larger step than the one before, or TensorBoard's fast loader drops
+events: a closing timeline without records is stored one step after the timeline before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format import limits, varint
+from tb_pastnet.format.envelope import Kind, seal, unseal
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def _no_integers() -> Integers:
+    return np.zeros(0, np.int64)
+
+
+def _no_floats() -> Floats:
+    return np.zeros(0, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """The time axis of some consecutive records, and the account up to there.
+
+    Attributes:
+        sequence: int64 (records,), strictly increasing.
+        steps: int64 (records,), strictly increasing.
+        wall_times: float64 (records,), seconds since 1970, stored to the microsecond.
+        learning_rates: float64 (records,), NaN where it isn't known.
+        offered: sequence numbers given out so far in this lineage.
+        thinned: of these, left out by the thinning rule.
+        dropped: of these, given up under pressure.
+        closed: whether training ended here in order, as far as the writer knew.
+        notes: what went wrong and how often, since the lineage began.
+    """
+
+    sequence: Integers = field(default_factory=_no_integers)
+    steps: Integers = field(default_factory=_no_integers)
+    wall_times: Floats = field(default_factory=_no_floats)
+    learning_rates: Floats = field(default_factory=_no_floats)
+    offered: int = 0
+    thinned: int = 0
+    dropped: int = 0
+    closed: bool = False
+    notes: dict[str, int] = field(default_factory=dict)
+
+
+def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) -> bytes:
+    """Packs and seals a timeline.
+
+    Args:
+        timeline: its arrays have one length, possibly 0.
+        tag: the tag that it will be stored under.
+        step: the event's step, at least the last step and larger than that of the event before.
+        lineage: the writer's id.
+
+    Returns:
+        The sealed message.
+
+    Raises:
+        InvalidArgument: the arrays differ in length, or the steps don't increase.
+
+    Example:
+        >>> end = Timeline(offered=10, thinned=2, closed=True)
+        >>> message = encode_timeline(end, tag="timeline", step=101, lineage=1)
+        >>> decode_timeline(message, tag="timeline", step=101, lineage=1).thinned
+        2
+    """
+    records = len(timeline.steps)
+    _check(timeline, records)
+    head = [records, timeline.offered, timeline.thinned, timeline.dropped, timeline.closed]
+    payload = bytearray(varint.encode(head))
+    payload += varint.encode_signed(np.diff(timeline.sequence, prepend=0).tolist())
+    backwards = [step, *timeline.steps[::-1].tolist()]
+    payload += varint.encode_signed((-np.diff(backwards)).tolist())
+    micros = np.rint(timeline.wall_times * 1e6).astype(np.int64)
+    payload += varint.encode_signed(np.diff(micros, prepend=0).tolist())
+    payload += timeline.learning_rates.astype("<f8").tobytes()
+    payload += varint.encode([len(timeline.notes)])
+    for text, count in timeline.notes.items():
+        raw = text[: limits.MAX_NAME].encode("utf-8", "replace")
+        payload += varint.encode([len(raw)]) + raw + varint.encode([count])
+    return seal(bytes(payload), Kind.TIMELINE, tag=tag, step=step, lineage=lineage)
+
+
+def decode_timeline(message: bytes, *, tag: str, step: int, lineage: int) -> Timeline:
+    """Opens a message and restores its timeline.
+
+    Args:
+        message: stored bytes, untrusted.
+        tag: the tag that it was found under.
+        step: the step of its event.
+        lineage: the lineage it belongs to.
+
+    Returns:
+        The timeline.
+
+    Raises:
+        UnreadableRecord: foreign, of a newer version, or damaged.
+    """
+    payload = unseal(message, Kind.TIMELINE, tag=tag, step=step, lineage=lineage)
+    reader = varint.Reader(payload)
+    records = reader.number(limits.MAX_RECORDS)
+    offered, thinned, dropped = (reader.number(limits.MAX_STEP) for _ in range(3))
+    closed = reader.number(1) == 1
+    sequence = np.cumsum(reader.signed_array(records))
+    steps = (step - np.cumsum(reader.signed_array(records)))[::-1].copy()
+    wall_times = np.cumsum(reader.signed_array(records)) / 1e6
+    rates = np.frombuffer(reader.take(8 * records), "<f8").astype(np.float64)
+    notes: dict[str, int] = {}
+    for _ in range(reader.number(limits.MAX_RECORDS)):
+        text = reader.take(reader.number(4 * limits.MAX_NAME)).decode("utf-8", "replace")
+        notes[text] = reader.number(limits.MAX_STEP)
+    reader.end()
+    if records > 1 and (np.diff(sequence).min() < 1 or np.diff(steps).min() < 1):
+        raise varint.damaged("increasing steps", "steps that go back")
+    return Timeline(sequence, steps, wall_times, rates, offered, thinned, dropped, closed, notes)
+
+
+def _check(timeline: Timeline, records: int) -> None:
+    arrays = (timeline.sequence, timeline.wall_times, timeline.learning_rates)
+    if any(len(array) != records for array in arrays):
+        raise InvalidArgument(
+            f"Could not encode a timeline: expected {records} entries in each array, got "
+            f"{[len(array) for array in arrays]}. Pass one of each a record."
+        )
+    if records > 1 and (np.diff(timeline.steps).min() < 1 or np.diff(timeline.sequence).min() < 1):
+        raise InvalidArgument(
+            f"Could not encode a timeline: expected strictly increasing steps, got "
+            f"{timeline.steps.tolist()}. Start a new lineage when training goes back."
+        )

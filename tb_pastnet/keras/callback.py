@@ -1,0 +1,174 @@
+"""Records a model while Keras's `fit` trains it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+
+from tb_pastnet.errors import PastNetError
+from tb_pastnet.keras.cost import budget as budgets
+from tb_pastnet.keras.cost.meter import Meter, metered
+from tb_pastnet.keras.log.notes import Notes, noted
+from tb_pastnet.keras.measure import schedule
+from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.recorder import Recorder
+from tb_pastnet.keras.steps import BatchCount
+
+
+class PastNetCallback(keras.callbacks.Callback):
+    """Records per channel how far the model is from its past values, for the PastNet tab.
+
+    Losses and weights are bit-identical with and without it, also with `steps_per_execution`,
+    `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees
+    every k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes
+    on where it stopped. One callback may serve several calls of `fit`; steps also go on after a new
+    `compile` in between, as after changing what is trainable.
+
+    Args:
+        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        every: a record is due where `step // every` grows.
+        past: what it is compared with: "previous" (one step, or execution, before), "record" (the
+            last record), "epoch" (the last epoch's end), "initial" (the beginning of `fit`), or k
+            (k steps before).
+        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
+        learning_rate: what to record as such; None: the optimizer's.
+        audit: whether each record compares held weights bitwise with what they were when they were
+            held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
+        probe: a fixed batch to call the model with: each record also says how far its outputs, and
+            those of its layers, are from those with the past values. See `Recorder`.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more; they count as thinned. None: all are made. Changes of
+            masks and the audit are never left out. See `docs/overhead.md`.
+
+    Raises:
+        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
+            checked, and raises as in `Recorder`, when `fit` begins.
+
+    Example:
+        >>> import tempfile, numpy as np
+        >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> callback = PastNetCallback(tempfile.mkdtemp(), every=1)
+        >>> history = model.fit(np.ones((4, 2)), np.ones(4), verbose=0, callbacks=[callback])
+        >>> callback.recorder.last_step
+        1
+        >>> callback.close()
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[Any] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Any = None,
+        audit: bool = True,
+        probe: Any = None,
+        budget: float | None = None,
+    ) -> None:
+        super().__init__()
+        schedule.check(every, past)
+        budgets.check(budget)
+        self.recorder: Recorder | None = None
+        self._settings = {
+            "logdir": logdir,
+            "every": every,
+            "past": past,
+            "variables": variables,
+            "channel_axis": channel_axis,
+            "learning_rate": learning_rate,
+            "audit": audit,
+            "probe": probe,
+            "budget": budget,
+        }
+        self._recorded: Any = None
+        self._count = BatchCount()
+        self._begin = 0
+        self._uncounted = 0
+        self._early = Notes()
+        self._meter: Meter | None = None
+
+    @noted("Could not begin to record")
+    def _begin_fit(self) -> PastNetError | None:
+        """Begins; what is wrong with the settings is for the user."""
+        if self.recorder is not None and self._recorded is not self.model:
+            self.close()
+        moved = self._count.begin(self.model, going_on=self.recorder is not None)
+        if self.recorder is not None:
+            if moved:
+                self.recorder.restart(self._count.step)
+        # A subclassed model may only be built by its first batch.
+        elif self.model.built and self.model.weights:
+            try:
+                self._start()
+            except PastNetError as error:
+                return error
+        return None
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begins a log, or goes on with that of the `fit` before."""
+        wrong = self._begin_fit()
+        if wrong is not None:
+            raise wrong
+
+    @metered("Could not see what is held")
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Sees what is held before the next step; within an epoch each record call does."""
+        if self.recorder is not None:
+            self.recorder.observe()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Remembers where an execution of several steps begins."""
+        self._begin = batch
+
+    @metered("Could not make a record")
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Counts the steps made, and records where that is due."""
+        # Those that couldn't be counted are counted with the next ones.
+        self._uncounted += batch - self._begin + 1
+        step = self._count.advance(self.model, self._uncounted)
+        self._uncounted = 0
+        if self.recorder is None:
+            self._start_late()
+        else:
+            self.recorder.follow(step)
+
+    @metered("Could not copy the past values")
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Copies the past values where they are those of an epoch."""
+        if self.recorder is not None and self._settings["past"] == "epoch":
+            self.recorder.sync()
+
+    @metered("Could not write records")
+    def on_train_end(self, logs: Any = None) -> None:
+        """Writes what waits; another `fit` may go on."""
+        if self.recorder is not None:
+            self.recorder.flush(timeout=2.0, closed=True)
+
+    @noted("Could not close the log")
+    def close(self) -> None:
+        """Closes the log. It also closes when the program ends."""
+        recorder, self.recorder, self._meter = self.recorder, None, None
+        if recorder is not None:
+            recorder.close()
+
+    @property
+    def _notes(self) -> Notes:
+        """What went wrong is shown in the tab, where there is a log."""
+        return self._early if self.recorder is None else self.recorder.notes
+
+    def _start(self) -> None:
+        self._recorded = self.model
+        self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
+        self._meter = self.recorder.meter
+
+    @noted("Could not record the model")
+    def _start_late(self) -> None:
+        # Training runs, so that nothing may raise any more.
+        if self._recorded is not self.model:
+            self._start()

@@ -1,0 +1,268 @@
+"""Traces a network, and calls the trace with other state in the place of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument, PastNetError
+from tb_pastnet.keras.graphs.reason import reason
+from tb_pastnet.keras.graphs.signature import Signature, take_apart
+from tb_pastnet.keras.graphs.uses import READS, uses
+
+STATE = (tf.resource,)
+"""The dtype of variables, lookup tables and iterators."""
+
+
+def _as_written() -> bytes:
+    config = tf.compat.v1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    text: bytes = config.SerializeToString()
+    return text
+
+
+_AS_WRITTEN = _as_written()
+"""Eager operations aren't rewritten either: the results of both are equal to the last bit."""
+
+_KINDS = {
+    "LookupTable": "a lookup table",
+    "InitializeTable": "a lookup table",
+    "Iterator": "an iterator",
+    "Queue": "a queue",
+    "Write": "a summary writer",
+}
+"""What other state is, by how the operations begin that take it."""
+
+_LIMIT = 64
+"""Traces that are kept for one signature, and signatures."""
+
+
+class Capture(NamedTuple):
+    """A tensor that a trace took from outside.
+
+    Attributes:
+        tensor: what was taken: of a variable its handle.
+        variable: the tf.Variable, or None.
+        name: of the variable; what other state is, and the operation that takes it.
+        uses: the types of operations that take it.
+    """
+
+    tensor: Any
+    variable: Any
+    name: str
+    uses: frozenset[str]
+
+    @property
+    def written(self) -> bool:
+        """Whether calling the trace may change it."""
+        return not self.uses <= READS
+
+
+class Trace:
+    """A network as a graph, for inputs of one signature.
+
+    Args:
+        concrete: the ConcreteFunction, whose inputs are flat.
+
+    Attributes:
+        captures: what it takes from outside, in its own order.
+
+    Raises:
+        InvalidArgument: one of its variables was deleted.
+    """
+
+    def __init__(self, concrete: Any) -> None:
+        self._concrete = concrete
+        try:
+            variables = {id(variable.handle): variable for variable in concrete.graph.variables}
+        except AssertionError:
+            # What TensorFlow raises where a variable is gone.
+            raise _deleted() from None
+        captured = list(zip(concrete.captured_inputs, uses(concrete), strict=True))
+        self.captures = tuple(
+            Capture(
+                tensor,
+                variables.get(id(tensor)),
+                _name_of(variables.get(id(tensor)), found),
+                frozenset(found),
+            )
+            for tensor, found in captured
+        )
+
+    @property
+    def written(self) -> list[str]:
+        """The names of the variables that calling it may change."""
+        return [capture.name for capture in self.captures if capture.written]
+
+    def call(self, inputs: Sequence[Any], state: Mapping[int, Any]) -> Any:
+        """Calls it without gradients.
+
+        Args:
+            inputs: the tensors of the signature, flat.
+            state: by `id` of what was captured, what takes its place; a capture that isn't in here
+                stays as it is.
+
+        Returns:
+            What the network returns.
+        """
+        own = [state.get(id(capture.tensor), capture.tensor) for capture in self.captures]
+        # Gradients would ask for the function's backward pass, which it doesn't have.
+        arguments = [tf.stop_gradient(tensor) for tensor in inputs] + own
+        expected = self._concrete.outputs
+        found = tf.raw_ops.StatefulPartitionedCall(
+            args=arguments,
+            Tout=[tensor.dtype for tensor in expected],
+            f=self._concrete,
+            config_proto=_AS_WRITTEN if tf.executing_eagerly() else "",
+        )
+        results = iter([_shaped(a, b) for a, b in zip(found, expected, strict=True)])
+        structure = self._concrete.structured_outputs
+        flat = tf.nest.flatten(structure, expand_composites=True)
+        values = [next(results) if isinstance(leaf, tf.Tensor) else leaf for leaf in flat]
+        return tf.nest.pack_sequence_as(structure, values, expand_composites=True)
+
+
+class Tracer:
+    """Traces a network anew where no trace that it has fits the inputs.
+
+    A trace is made for the shapes that are first seen, as many layers need to know them. Where only
+    the sizes of batches differ, the next one is for any size, if the network can be traced so.
+    Specs with None in their shapes are traced as they are.
+
+    Args:
+        function: the network, called with the arguments of `trace`.
+        name: of the network in errors.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self._function = function
+        self._name = name
+        self._kept: dict[Any, _Traces] = {}
+        self._lock = RLock()
+
+    def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Trace, list[Any]]:
+        """The trace for some arguments, and their tensors.
+
+        Args:
+            args: as of `take_apart`.
+            kwargs: likewise.
+
+        Raises:
+            InvalidArgument: the network doesn't take these, or a variable of it was deleted.
+        """
+        signature, tensors = take_apart(args, kwargs)
+        with self._lock:
+            traces = self._kept.pop(signature.key, None) or _Traces()
+            self._kept[signature.key] = traces  # last, as the latest that was used
+            if len(self._kept) > _LIMIT:
+                del self._kept[next(iter(self._kept))]
+            shapes = tuple(tensor.shape for tensor in tensors)
+            trace = traces.serving(shapes) or self._added(signature, tensors, traces)
+        return trace, tensors
+
+    def _added(self, signature: Signature, tensors: Sequence[Any], traces: _Traces) -> Trace:
+        shapes = tuple(tensor.shape for tensor in tensors)
+        any_batch = traces.any_batch(shapes)
+        made = None
+        if any_batch is not None:
+            try:
+                made = self._made(signature, tensors, any_batch), any_batch
+            except InvalidArgument:
+                made = None  # it needs to know the size, or doesn't take these inputs at all
+        if made is None:
+            made = self._made(signature, tensors, shapes), shapes
+            traces.relaxes = traces.relaxes and any_batch is None
+        traces.found.insert(0, made)
+        del traces.found[_LIMIT:]
+        return made[0]
+
+    def _made(self, signature: Signature, tensors: Sequence[Any], shapes: _Shapes) -> Trace:
+        specs = [tf.TensorSpec(s, one.dtype) for s, one in zip(shapes, tensors, strict=True)]
+
+        def flat(*inputs: Any) -> Any:
+            args, kwargs = signature.arguments(inputs)
+            return self._function(*args, **kwargs)
+
+        try:
+            with tf.init_scope():
+                function = tf.function(flat, input_signature=specs, autograph=False)
+                return Trace(function.get_concrete_function())
+        except PastNetError:
+            raise
+        except Exception as error:
+            if isinstance(error, AssertionError) and "deleted" in str(error):
+                raise _deleted() from None
+            shown = ", ".join(f"{one.dtype.name} {one.shape}" for one in specs) or "no tensors"
+            raise InvalidArgument(
+                f"Could not trace {self._name}: expected inputs that it takes, got {shown}. "
+                f"{reason(error)}"
+            ) from error
+
+
+_Shapes = tuple[Any, ...]
+
+
+class _Traces:
+    """What was traced for one signature."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Trace, _Shapes]] = []
+        self.relaxes = True
+
+    def serving(self, shapes: _Shapes) -> Trace | None:
+        """A trace that takes these shapes."""
+        for trace, known in self.found:
+            if all(map(_serves, known, shapes)):
+                return trace
+        return None
+
+    def any_batch(self, shapes: _Shapes) -> _Shapes | None:
+        """The shapes for batches of any size, where batches of other sizes were traced before."""
+        for _, known in self.found if self.relaxes else ():
+            if all(map(_alike, known, shapes)):
+                return tuple(map(_opened, known, shapes))
+        return None
+
+
+def _serves(known: Any, shape: Any) -> bool:
+    if known.rank is None or shape.rank is None:
+        return known.rank is None
+    pairs = zip(known.as_list(), shape.as_list(), strict=False)
+    return known.rank == shape.rank and all(a is None or a == b for a, b in pairs)
+
+
+def _alike(known: Any, shape: Any) -> bool:
+    if known.rank is None or known.rank != shape.rank:
+        return False
+    return bool(known.as_list()[1:] == shape.as_list()[1:])
+
+
+def _opened(known: Any, shape: Any) -> Any:
+    if known.as_list() == shape.as_list():
+        return shape
+    return tf.TensorShape([None, *shape.as_list()[1:]])
+
+
+def _name_of(variable: Any, found: Mapping[str, str]) -> str:
+    if variable is not None:
+        return str(variable.name).partition(":")[0]
+    kinds = [kind for kind in _KINDS if any(kind in operation for operation in found)]
+    kind = _KINDS[kinds[0]] if kinds else "state"
+    return f"{kind}, used by {next(iter(found.values()))!r}" if found else kind
+
+
+def _shaped(result: Any, expected: Any) -> Any:
+    # In a graph the operation doesn't know the shapes of what the function returns.
+    if not tf.executing_eagerly():
+        result.set_shape(expected.shape)
+    return tf.stop_gradient(result) if result.dtype not in STATE else result
+
+
+def _deleted() -> InvalidArgument:
+    return InvalidArgument(
+        "Could not trace a network: expected its variables to exist, got one that was deleted. "
+        "Keep the object that owns the variables for as long as the network is used."
+    )

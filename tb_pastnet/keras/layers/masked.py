@@ -1,0 +1,281 @@
+"""Layers that own their masks: a wrapper for any layer of Keras, and a Dense."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tb_pastnet.core.names import resolve
+from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+from tb_pastnet.keras.layers.effective import EffectiveScope, refuse
+from tb_pastnet.keras.layers.packing import pack, unpack
+from tb_pastnet.keras.layers.weight import MaskedWeight
+from tb_pastnet.keras.model.walk import find_weights
+
+Packed = Mapping[str, Mapping[str, str]]
+
+
+@keras.saving.register_keras_serializable(package="tb_pastnet")
+class Masked(keras.layers.Wrapper):
+    """A layer whose single weights can be pruned and frozen.
+
+    Its masks are a part of it, other than those of `Masks`, which stand beside a model that is
+    built already: they need no optimizer, go into SavedModel exports, and `clone_model` takes them
+    along. The layer inside computes with where(T, K1, K2): K1 is trained, K2 is held (zero where
+    pruned, the value of then where frozen), T says which. What is held stays bit-identical under
+    every optimizer, its momentum, weight decay and moving averages. Regularizers and constraints
+    see the effective weights too.
+
+    A change takes effect at once, also in a `fit` or `predict` that is compiled already. After
+    each change K1 equals the effective weights; between, the optimizer may move it where the
+    weights are held. So read `masked_weight(name).numpy()`, not `get_weights()`, which lists K1.
+
+    `clone_model` gives the trained variables new values, as ever. In the clone what was pruned is
+    pruned, and what was frozen is frozen at the value that it has here: the masks and the frozen
+    values are in the config, compressed. Copy the rest with `clone.set_weights(m.get_weights())`.
+
+    Args:
+        layer: any layer of Keras with one input, or any one that is built. Refused are layers that
+            write their weights in call (SpectralNormalization), stateful RNNs, layers with LoRA or
+            quantized, and those whose call is a tf.function.
+        masks: masks to begin with, as `get_config` gives them. None: all goes through.
+        **settings: of every Keras layer: name, dtype, trainable.
+
+    Raises:
+        InvalidArgument: the layer is one of those.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = Masked(keras.layers.Conv1D(2, 1, kernel_initializer="ones"))
+        >>> layer(np.ones((1, 1, 2), "f")).numpy().tolist()
+        [[[2.0, 2.0]]]
+        >>> layer.prune_kernel([[[0, 1], [1, 1]]])
+        >>> layer(np.ones((1, 1, 2), "f")).numpy().tolist()
+        [[[1.0, 2.0]]]
+    """
+
+    def __init__(self, layer: Any, masks: Packed | None = None, **settings: Any) -> None:
+        if keras.backend.backend() != "tensorflow":
+            raise UnsupportedBackend(
+                f"Could not make a masked layer: expected the TensorFlow backend, got "
+                f"{keras.backend.backend()!r}. Set KERAS_BACKEND=tensorflow before Keras is "
+                f"imported."
+            )
+        refuse(layer)
+        settings.setdefault("dtype", layer.dtype_policy)
+        super().__init__(layer, **settings)
+        self.supports_masking = layer.supports_masking
+        self._masks = _Masks(dict(masks or {}))
+
+    def build(self, input_shape: Any = None) -> None:
+        """Builds the layer inside, and masks for each of its weights.
+
+        Raises:
+            InvalidArgument: the layer has several inputs and isn't built, or the masks given are
+                of other weights.
+        """
+        if not self.layer.built:
+            needed = inspect.signature(self.layer.build).parameters.values()
+            if sum(each.default is each.empty for each in needed) > 1:
+                raise InvalidArgument(
+                    f"Could not build {self.name!r}: expected a layer with one input, or one that "
+                    f"is built, got {self.layer.name!r} with several. Call its build() first."
+                )
+            super().build(input_shape)
+        given = self._masks.given
+        for name, weight in find_weights(self.layer):
+            stored = None
+            if name in given:
+                dtype = tf.as_dtype(weight.dtype).as_numpy_dtype
+                packed = given.pop(name)
+                stored = unpack(packed, weight.shape, dtype, f"{self.name}/{name}")
+            self._masks.weights[name] = MaskedWeight(self, name, weight, stored)
+        if given:
+            raise InvalidArgument(
+                f"Could not build {self.name!r}: expected masks of {sorted(self._masks.weights)}, "
+                f"got some of {sorted(given)}. Pass masks= of a layer of the same kind."
+            )
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, training: Any = None, **kwargs: Any) -> Any:
+        """Calls the layer inside with its effective weights.
+
+        Raises:
+            InvalidArgument: since it was wrapped it was changed into a layer that can't be masked.
+        """
+        refuse(self.layer)
+        values = [(each.weight, each.effective()) for each in self.masked_weights()]
+        scope = EffectiveScope(values, self.name)
+        if training is not None:  # Keras drops it where the layer inside has no use for it
+            kwargs["training"] = training
+        with scope:
+            outputs = self.layer(inputs, *args, **kwargs)
+        for loss in scope.own_losses():
+            self.add_loss(loss)
+        return outputs
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """The mask over time steps that the layer inside gives."""
+        return self.layer.compute_mask(inputs, previous_mask)
+
+    def masked_weights(self) -> list[MaskedWeight]:
+        """All weights that can be masked, with their masks; none before the layer is built."""
+        return list(self._masks.weights.values())
+
+    def masked_weight(self, name: str) -> MaskedWeight:
+        """One weight with its masks: `.kept`, `.trainable`, `.numpy()`, `.effective()`.
+
+        Args:
+            name: such as "kernel", in a layer of layers "query/kernel", or the end of it.
+
+        Raises:
+            InvalidArgument: the layer isn't built.
+            UnknownName: no weight, or several, have that name.
+        """
+        if not self.built:
+            raise InvalidArgument(
+                f"Could not find {name!r} of {self.name!r}: expected a built layer, got one "
+                f"without weights. Call it, or its build(input_shape), first."
+            )
+        return self._masks.weights[resolve(name, self._masks.weights)]
+
+    def prune(self, name: str, kept: Any) -> None:
+        """Prunes weights; see `MaskedWeight.prune` for what is raised.
+
+        Args:
+            name: as in `masked_weight`.
+            kept: 1 stays, 0 is pruned; of the weight's shape. What is pruned already stays so.
+        """
+        self.masked_weight(name).prune(kept)
+
+    def regrow(self, name: str, kept: Any = None) -> None:
+        """Lets pruned weights train again, from zero, where `kept` is 1; None: all."""
+        self.masked_weight(name).regrow(kept)
+
+    def freeze(self, name: str, trainable: Any = None) -> None:
+        """Freezes weights at their values of now; see `MaskedWeight.freeze` for what is raised.
+
+        Args:
+            name: as in `masked_weight`.
+            trainable: 1 trains on, 0 is frozen; of the weight's shape. None: all are frozen.
+        """
+        self.masked_weight(name).freeze(trainable)
+
+    def thaw(self, name: str, trainable: Any = None) -> None:
+        """Lets frozen weights train again, from their values, where `trainable` is 1; None: all."""
+        self.masked_weight(name).thaw(trainable)
+
+    def prune_kernel(self, kept: Any) -> None:
+        """Prunes weights of the kernel, as `prune`."""
+        self.prune("kernel", kept)
+
+    def prune_bias(self, kept: Any) -> None:
+        """Prunes weights of the bias, as `prune`. All of a bias may be pruned."""
+        self.prune("bias", kept)
+
+    def prune_kernel_below_threshold(self, threshold: float) -> None:
+        """Prunes what is small in the kernel, by magnitude: large negative weights stay."""
+        self.masked_weight("kernel").prune_below(threshold)
+
+    def prune_bias_below_threshold(self, threshold: float) -> None:
+        """Prunes what is small in the bias, by magnitude."""
+        self.masked_weight("bias").prune_below(threshold)
+
+    def freeze_kernel(self, trainable: Any = None) -> None:
+        """Freezes weights of the kernel, as `freeze`."""
+        self.freeze("kernel", trainable)
+
+    def freeze_bias(self, trainable: Any = None) -> None:
+        """Freezes weights of the bias, as `freeze`."""
+        self.freeze("bias", trainable)
+
+    def get_config(self) -> dict[str, Any]:
+        """The layer inside, and the masks with the frozen values, None where nothing is held."""
+        return {**super().get_config(), "masks": self._masks.packed()}
+
+
+@keras.saving.register_keras_serializable(package="tb_pastnet")
+class MaskedDense(Masked):
+    """A Dense layer whose single weights can be pruned and frozen.
+
+    All that `Masked` says holds here.
+
+    Args:
+        units: outputs.
+        activation: as of keras.layers.Dense.
+        use_bias: likewise.
+        masks: masks to begin with, as `get_config` gives them. None: all goes through.
+        name: of the layer.
+        trainable: whether the optimizer may train what isn't held.
+        dtype: its dtype or policy.
+        **dense: everything else of keras.layers.Dense, but LoRA and quantization.
+
+    Raises:
+        InvalidArgument: LoRA or quantization is asked for.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+
+    Example:
+        >>> import numpy as np
+        >>> model = keras.Sequential([keras.Input((12,))])
+        >>> for units in (16, 12, 10, 8, 3):
+        ...     model.add(MaskedDense(units, "relu"))
+        >>> model.compile("adam", "mse")
+        >>> first = model.layers[0]
+        >>> first.prune_kernel_below_threshold(0.2)
+        >>> first.freeze_bias()
+        >>> history = model.fit(np.ones((4, 12)), np.ones((4, 3)), verbose=0)
+        >>> kernel = first.masked_weight("kernel")
+        >>> bool((kernel.numpy()[~kernel.kept] == 0).all())
+        True
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        *,
+        masks: Packed | None = None,
+        name: str | None = None,
+        trainable: bool = True,
+        dtype: Any = None,
+        **dense: Any,
+    ) -> None:
+        inner = keras.layers.Dense(units, activation, use_bias, dtype=dtype, **dense, name="dense")
+        super().__init__(inner, masks=masks, name=name, trainable=trainable)
+
+    @property
+    def units(self) -> int:
+        """Outputs."""
+        return int(self.layer.units)
+
+    def get_config(self) -> dict[str, Any]:
+        """That of the Dense, and the masks with the frozen values."""
+        own = super().get_config()
+        inner = self.layer.get_config()
+        own.pop("layer")
+        # What is refused, and unknown to older versions of Keras.
+        inner.pop("quantization_config", None)
+        return {**inner, **own}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> MaskedDense:
+        """Makes a layer as `get_config` described it."""
+        return cls(**config)
+
+
+class _Masks:
+    """What trackers of Keras and TensorFlow shall not look into."""
+
+    def __init__(self, given: dict[str, Mapping[str, str]]) -> None:
+        self.given = given
+        self.weights: dict[str, MaskedWeight] = {}
+
+    def packed(self) -> Packed | None:
+        packed = {name: pack(weight.stored()) for name, weight in self.weights.items()}
+        return {name: text for name, text in packed.items() if text} or self.given or None

@@ -1,0 +1,120 @@
+"""Masks and held values as text in a layer's config, so that `clone_model` takes them along."""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.hold import Mask
+
+
+class Stored(NamedTuple):
+    """What a layer keeps of one weight beside the trained variable.
+
+    Attributes:
+        kept: bool, 0 = pruned.
+        through: bool, 1 where the trained variable is taken.
+        held: what is taken elsewhere; anything where `through` is 1.
+    """
+
+    kept: Mask
+    through: Mask
+    held: npt.NDArray[Any]
+
+
+def pack(stored: Stored) -> dict[str, str] | None:
+    """Packs the masks of a weight: bits, and the frozen values alone.
+
+    Args:
+        stored: masks and held values, all of one shape.
+
+    Returns:
+        Text by name; None where all goes through.
+
+    Example:
+        >>> ones = np.ones(3, bool)
+        >>> pack(Stored(ones, ones, np.zeros(3))) is None
+        True
+    """
+    if stored.through.all():
+        return None
+    frozen = stored.held[stored.kept & ~stored.through]
+    return {
+        "kept": _text(np.packbits(stored.kept).tobytes()),
+        "through": _text(np.packbits(stored.through).tobytes()),
+        "frozen": _text(frozen.tobytes()),
+    }
+
+
+def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> Stored:
+    """Unpacks what `pack` packed.
+
+    Args:
+        packed: text by name.
+        shape: the weight's.
+        dtype: the weight's, of NumPy or of one of its extensions.
+        name: the weight, for the error.
+
+    Returns:
+        The masks, and held values that are zero except where frozen.
+
+    Raises:
+        InvalidArgument: it was packed for another shape or dtype, or is damaged.
+
+    Example:
+        >>> kept, through = np.array([True, False]), np.array([False, False])
+        >>> packed = pack(Stored(kept, through, np.array([1.5, 0.0], "f")))
+        >>> unpack(packed, (2,), np.float32, "w").held.tolist()
+        [1.5, 0.0]
+    """
+    kept, through = (_bits(packed.get(word), shape, name) for word in ("kept", "through"))
+    frozen = kept & ~through
+    count = int(np.count_nonzero(frozen))
+    held = np.zeros(tuple(shape), dtype)
+    data = _bytes(packed.get("frozen"), count * held.dtype.itemsize, name)
+    held[frozen] = np.frombuffer(data, held.dtype)
+    return Stored(kept, through & kept, held)
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+def _bits(text: Any, shape: Sequence[int], name: str) -> Mask:
+    size = math.prod(shape)
+    data = _bytes(text, -(-size // 8), name)
+    bits = np.unpackbits(np.frombuffer(data, np.uint8), count=size)
+    return bits.astype(bool).reshape(tuple(shape))
+
+
+def _bytes(text: Any, size: int, name: str) -> bytes:
+    data, got = _inflate(text, size)
+    if got is not None:
+        raise InvalidArgument(
+            f"Could not read the masks of {name!r} from its config: expected {size} bytes, got "
+            f"{got}. Build the layer with the shape and dtype that the masks were made for, or "
+            f"pass masks=None."
+        )
+    return data
+
+
+def _inflate(text: Any, size: int) -> tuple[bytes, str | None]:
+    """The bytes, and what is wrong with them: a file is untrusted."""
+    decoder = zlib.decompressobj()
+    try:
+        # No more than what is expected is ever inflated.
+        data = decoder.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (TypeError, ValueError, zlib.error) as error:
+        return b"", f"damaged text ({type(error).__name__})"
+    if len(data) > size:
+        return b"", "more"
+    if len(data) < size or not decoder.eof:
+        return b"", f"{len(data)}" + ("" if decoder.eof else " of damaged text")
+    return data, None

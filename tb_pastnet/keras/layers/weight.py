@@ -1,0 +1,235 @@
+"""A weight of a layer that owns its masks: K = where(T, K1, K2).
+
+K1 is the variable that the optimizer trains, K2 what is held: zero where it is pruned, the value of
+then where it is frozen. T lets K1 through. The layer computes with K, so that whatever moves K1
+(momentum, weight decay, moving averages) never moves what is held. Masks and K2 are variables: a
+step that is traced already sees each change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.src.backend import AutocastScope
+
+from tb_pastnet.core.axes import variable_role
+from tb_pastnet.core.selection import above, as_mask
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.layers.packing import Stored
+from tb_pastnet.keras.masks.hold import Mask
+from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.workers import check_agreed
+
+
+class MaskedWeight:
+    """One weight of a layer, with its masks.
+
+    TensorFlow takes it as its effective value: `tf.convert_to_tensor(weight)`.
+
+    Args:
+        layer: that owns the masks, being built.
+        name: of the weight in that layer.
+        weight: the keras.Variable that is trained.
+        stored: masks and held values to begin with; None: all goes through.
+
+    Attributes:
+        name: of the weight in its layer, such as "kernel".
+        weight: the keras.Variable that is trained. Where elements are held, it may hold anything.
+        version: grows with every command; loading weights changes masks without it.
+    """
+
+    def __init__(self, layer: Any, name: str, weight: Any, stored: Stored | None = None) -> None:
+        self.name = name
+        self.weight = weight
+        self.version = 0
+        self._shown = f"{layer.name}/{name}"
+        shape = tuple(weight.shape)
+        stored = stored or Stored(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
+
+        def add(word: str, dtype: str, value: Any) -> Any:
+            variable = layer.add_weight(
+                name=f"{name.replace('/', '_')}_{word}",
+                shape=shape,
+                dtype=dtype,
+                initializer=_constant(value),
+                trainable=False,
+                autocast=False,
+                aggregation="only_first_replica",
+            )
+            # Checkpoints of TensorFlow go by attributes.
+            setattr(layer, f"_{variable.name}", variable)
+            return variable
+
+        self._kept = add("kept", "bool", stored.kept)
+        self._through = add("through", "bool", stored.through)
+        self._held = add("held", weight.dtype, stored.held)
+        if weight.regularizer is not None:
+            weight.regularizer = _Regularizer(weight.regularizer, self)
+        if weight.constraint is not None:
+            weight.constraint = _Constraint(weight.constraint, self)
+
+    @property
+    def variable(self) -> Any:
+        """The tf.Variable that is trained."""
+        return tf_variable(self.weight)
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """The tf.Variables that each element is one of: with one value in all, it is that value."""
+        return tf_variable(self.weight), tf_variable(self._held)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The weight's shape."""
+        return tf.TensorShape(self.weight.shape)
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The weight's dtype."""
+        return tf.as_dtype(self.weight.dtype)
+
+    @property
+    def kept(self) -> Mask:
+        """The kept mask, 0 = pruned: bool array, a copy."""
+        return np.array(self._kept.numpy())
+
+    @property
+    def trainable(self) -> Mask:
+        """The trainable mask, 0 = frozen: bool array, a copy. Pruned weights aren't frozen."""
+        return np.array(self._through.numpy() | ~self._kept.numpy())
+
+    def effective(self, trained: Any = None) -> Any:
+        """What the layer computes with: a tensor in full precision.
+
+        Args:
+            trained: in the place of the trained variable.
+        """
+        with AutocastScope(None):
+            value = tf.convert_to_tensor(self.weight if trained is None else trained)
+            held = tf.cast(tf.convert_to_tensor(self._held), value.dtype)
+            return tf.where(tf.convert_to_tensor(self._through), value, held)
+
+    def open(self, free: Any, held: Any) -> Any:
+        """Takes `free` where the weight is free, `held` elsewhere."""
+        return tf.where(tf.convert_to_tensor(self._through), free, held)
+
+    def numpy(self) -> Any:
+        """The effective value as an array."""
+        return self.effective().numpy()
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return tf.convert_to_tensor(self.effective(), dtype, name=name)
+
+    def stored(self) -> Stored:
+        """Masks and held values as arrays."""
+        return Stored(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
+
+    def prune(self, kept: Any) -> None:
+        """Prunes where `kept` is 0; what is pruned already stays so.
+
+        Raises:
+            InvalidArgument: another shape, other values than 0 and 1, or nothing of a kernel would
+                stay.
+        """
+        self._prune(as_mask(kept, self.shape, self._shown, "kept"))
+
+    def prune_below(self, threshold: float) -> None:
+        """Prunes weights of a magnitude below a threshold; large negative ones stay.
+
+        Raises:
+            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
+        """
+        self._prune(above(self.numpy(), threshold, self._shown))
+
+    def regrow(self, kept: Any = None) -> None:
+        """Lets pruned weights train again, from zero, where `kept` is 1; None: all.
+
+        Raises:
+            InvalidArgument: another shape, or other values than 0 and 1.
+        """
+        grown = self._mask(kept, "kept")
+        self._write(self.kept | grown, self.trainable)
+
+    def freeze(self, trainable: Any = None) -> None:
+        """Holds the values of now where `trainable` is 0; None: all.
+
+        What is frozen already stays so, what is pruned stays pruned.
+
+        Raises:
+            InvalidArgument: another shape, other values than 0 and 1, or all that would be frozen
+                is pruned.
+        """
+        mask = self._mask(np.zeros(self.shape) if trainable is None else trainable, "trainable")
+        kept = self.kept
+        if not mask.all() and not (~mask & kept).any():
+            raise InvalidArgument(
+                f"Could not freeze {self._shown!r}: expected weights that are kept, got "
+                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
+            )
+        self._write(kept, self.trainable & (mask | ~kept))
+
+    def thaw(self, trainable: Any = None) -> None:
+        """Lets frozen weights train again, from their held values, where `trainable` is 1.
+
+        Raises:
+            InvalidArgument: another shape, or other values than 0 and 1.
+        """
+        thawed = self._mask(trainable, "trainable")
+        self._write(self.kept, self.trainable | thawed)
+
+    def _mask(self, mask: Any, word: str) -> Mask:
+        if mask is None:
+            return np.ones(self.shape, bool)
+        return as_mask(mask, self.shape, self._shown, word)
+
+    def _prune(self, mask: Mask) -> None:
+        kept = self.kept & mask
+        if variable_role(self.name, self.shape) == "kernel" and not kept.any():
+            raise InvalidArgument(
+                f"Could not prune {self._shown!r}: expected that some of its {kept.size} weights "
+                f"stay, got none, which cuts the network there. Take the layer out, or leave at "
+                f"least one weight."
+            )
+        self._write(kept, self.trainable)
+
+    def _write(self, kept: Mask, trainable: Mask) -> None:
+        what = f"the masks of {self._shown!r}"
+        check_agreed(tf_variable(self.weight), what, kept, trainable)
+        value = self.numpy()
+        value = np.where(kept, value, np.zeros((), value.dtype))
+        # What is let through goes on from here, whatever the optimizer did to it meanwhile.
+        self.weight.assign(value)
+        self._held.assign(value)
+        self._kept.assign(kept)
+        self._through.assign(kept & trainable)
+        self.version += 1
+
+
+class _Regularizer(keras.regularizers.Regularizer):
+    """Penalises the effective weight."""
+
+    def __init__(self, regularizer: Any, masked: MaskedWeight) -> None:
+        self._regularizer = regularizer
+        self._masked = masked
+
+    def __call__(self, x: Any) -> Any:
+        return self._regularizer(self._masked.effective(x))
+
+
+class _Constraint(keras.constraints.Constraint):
+    """Constrains the effective weight."""
+
+    def __init__(self, constraint: Any, masked: MaskedWeight) -> None:
+        self._constraint = constraint
+        self._masked = masked
+
+    def __call__(self, w: Any) -> Any:
+        value = tf.convert_to_tensor(w)
+        return self._masked.open(self._constraint(self._masked.effective(value)), value)
+
+
+def _constant(value: Any) -> Any:
+    return lambda shape, dtype=None: tf.reshape(tf.constant(value, tf.as_dtype(dtype)), shape)

@@ -1,0 +1,133 @@
+"""The hook on an optimizer: around each update it takes what is held, and puts it back.
+
+It stands on the innermost optimizer's `apply`, so that loss scaling, gradient accumulation,
+clipping, weight decay, constraints and moving averages all lie inside. Held gradients are zeroed
+before they are clipped. That is exact for every optimizer of Keras, where masking gradients alone
+lets momentum, weight decay and averages through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from tb_pastnet.keras.masks.hold import Hold
+from tb_pastnet.keras.masks.slots import averages_of
+from tb_pastnet.keras.model.walk import tf_variable
+
+_MARK = "_pastnet_hook"
+
+
+class Holder(Protocol):
+    """What the hook asks at trace time."""
+
+    generation: int
+
+    def hold_of(self, variable: Any) -> Hold | None:
+        """The masks of a tf.Variable, None where it has none."""
+
+
+class Hook:
+    """Holds what a holder's masks hold, on one optimizer.
+
+    Args:
+        optimizer: of Keras, innermost.
+        holder: knows the masks.
+
+    Attributes:
+        optimizer: the same.
+        holder: the same.
+        applied: tf.Variable, int64: updates that went through the hook.
+        generation: tf.Variable, int64: that of the holder when the last step was traced.
+    """
+
+    def __init__(self, optimizer: Any, holder: Holder) -> None:
+        self.optimizer = optimizer
+        self.holder = holder
+        with tf.init_scope(), optimizer._distribution_strategy.scope():
+            self.applied = self._counter("applied")
+            self.generation = self._counter("generation")
+        original = optimizer.apply
+        setattr(optimizer, _MARK, _Untracked(self))
+        optimizer.apply = self._around(original)
+
+    @staticmethod
+    def _counter(name: str) -> Any:
+        first = tf.VariableAggregation.ONLY_FIRST_REPLICA
+        return tf.Variable(0, dtype=tf.int64, trainable=False, name=name, aggregation=first)
+
+    def _around(self, original: Callable[..., None]) -> Callable[..., None]:
+        def apply(grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
+            grads, known = list(grads), self._known()
+            if trainable_variables is not None:
+                known = trainable_variables = list(trainable_variables)
+            # An overwriting average writes all variables, also those without a gradient.
+            moved = {id(hold): hold for hold in self._holds([*known, *self._known()]) if hold}
+            through = {at: tf.convert_to_tensor(hold.through) for at, hold in moved.items()}
+            # Not strict: Keras has an error of its own for too few gradients.
+            for at, (gradient, hold) in enumerate(zip(grads, self._holds(known), strict=False)):
+                if hold is not None and gradient is not None:
+                    grads[at] = hold.mask_gradient(gradient, through[id(hold)])
+            before = [(through[at], hold.before()) for at, hold in moved.items()]
+            original(grads, trainable_variables)
+            self._restore(list(moved.values()), before)
+            self.applied.assign_add(1, read_value=False)
+            self.generation.assign(self.holder.generation, read_value=False)
+
+        apart: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
+        return apart
+
+    def _known(self) -> list[Any]:
+        return list(getattr(self.optimizer, "_trainable_variables", ()))
+
+    def _holds(self, variables: Sequence[Any]) -> list[Hold | None]:
+        return [self.holder.hold_of(tf_variable(variable)) for variable in variables]
+
+    def _restore(self, holds: Sequence[Hold], before: Sequence[tuple[Any, Any]]) -> None:
+        averages = averages_of(self.optimizer)
+
+        def put_back(strategy: Any, values: Sequence[Any]) -> None:
+            for hold, value in zip(holds, values, strict=True):
+                for variable in (hold.variable, averages.get(id(hold.variable))):
+                    if variable is not None:
+                        strategy.extended.update(variable, hold.restore, args=value, group=False)
+
+        if holds:
+            merged(put_back, self.optimizer, before)
+
+
+def merged(action: Callable[..., None], optimizer: Any, *arguments: Any) -> None:
+    """Does what can't be done in a replica of a distribution strategy, such as making variables.
+
+    Args:
+        action: takes the strategy and `arguments`.
+        optimizer: made under the strategy.
+        arguments: values of this replica.
+    """
+    strategy = optimizer._distribution_strategy
+    if tf.distribute.in_cross_replica_context():
+        action(strategy, *arguments)
+    else:
+        tf.__internal__.distribute.interim.maybe_merge_call(action, strategy, *arguments)
+
+
+class _Untracked:
+    """Hides what it holds from Keras, which would save the hook with the optimizer."""
+
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+
+
+def innermost(optimizer: Any) -> Any:
+    """The optimizer that updates the weights, inside of those that scale its loss."""
+    while hasattr(optimizer, "inner_optimizer"):
+        optimizer = optimizer.inner_optimizer
+    return optimizer
+
+
+def hook_of(optimizer: Any) -> Hook | None:
+    """The hook on an optimizer, None where there is none."""
+    mark = getattr(innermost(optimizer), _MARK, None)
+    return None if mark is None else mark.hook

@@ -1,0 +1,143 @@
+"""Masks on the single weights of a model that is built already."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import tensorflow as tf
+
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.log.lineage import origin
+from tb_pastnet.keras.masks import rewind
+from tb_pastnet.keras.masks.commands import MaskCommands
+from tb_pastnet.keras.masks.desk import Desk
+from tb_pastnet.keras.masks.keeper import Keeper, attach, attached
+from tb_pastnet.keras.masks.resumed import Resumed
+from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
+from tb_pastnet.keras.masks.state import MaskState
+from tb_pastnet.keras.masks.view import MaskView
+from tb_pastnet.keras.model.variables import network
+
+
+class Masks(MaskCommands):
+    """Prunes and freezes single weights, or whole channels, of a model.
+
+    Every element of a variable is free, frozen (held at its value) or pruned (held at zero), by two
+    masks, in which 1 lets through: `kept` (0 = pruned) and `trainable` (0 = frozen). What is held
+    stays bit-identical under every optimizer of Keras, its weight decay, momentum, clipping, moving
+    averages, gradient accumulation and loss scaling. Held gradients are zeroed before clipping.
+
+    A change takes effect at once, also in steps that are traced; after a variable's first mask a
+    step of your own has to be traced again, which `fit` does by itself. The masks are saved with
+    the model (.keras, .weights.h5, tf.train.Checkpoint); `pastnet.load_model` brings them back.
+
+    Under a MultiWorkerMirroredStrategy make them, and call what changes them, in every worker: what
+    would set other masks than another worker is an error, in all of them.
+
+    Args:
+        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables. The
+            masks that it carries already are taken up.
+        optimizer: the Keras optimizer that trains it. None: the one that it was compiled with.
+        enforce: False only declares the masks, to be watched by a Recorder and by `audit`: nothing
+            is written and no optimizer is needed.
+
+    Attributes:
+        kept: the kept mask of each variable by name, bool arrays; a copy at each access.
+        trainable: the trainable mask likewise. Pruned elements count as trainable.
+        state: what a Recorder reads, and what is saved with the model.
+
+    Raises:
+        InvalidArgument: the model isn't built, or there is no optimizer.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+
+    Example:
+        >>> import keras
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        >>> model.compile("adam", "mse")
+        >>> masks = Masks(model)
+        >>> masks.prune("dense/kernel", channels=[1])
+        >>> masks.sparsity()
+        0.5
+        >>> model.get_weights()[0][:, 1].tolist()
+        [0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
+        state = attached(model)
+        if state is None:
+            found = network(model)
+            state = MaskState(found.everything)
+            state.origin = origin(found)
+        self.state = state
+        keeper = state.keeper or Keeper(model, state)
+        if enforce:
+            keeper.enforce(optimizer)
+        state.keeper = keeper
+        attach(model, state)
+        self._model, self._optimizer, self._keeper = model, optimizer, keeper
+        super().__init__(Desk(state, keeper), keeper)
+        self.kept = MaskView(self.state, 0)
+        self.trainable = MaskView(self.state, 1)
+
+    def snapshot(self) -> Snapshot:
+        """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
+        return rewind.take(self.state, self._keeper.optimizer())
+
+    def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
+        """Goes back to a snapshot, with the masks of now.
+
+        "weights" (Frankle et al., 1903.01611): surviving weights are bit-identical to those of the
+        snapshot; pruned ones stay zero and frozen ones at their values. Statistics such as those of
+        BatchNormalization go back as well, and so do the optimizer's slots, iterations and learning
+        rate; slots of pruned weights are zero, and all are where the optimizer is another one.
+
+        "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so
+        that a schedule replays; weights, statistics and slots stay.
+
+        Seeds of random layers stay in both.
+
+        Args:
+            snapshot: as from `snapshot()`, of a model of the same structure.
+            what: "weights" or "learning_rate".
+
+        Returns:
+            What was set back.
+
+        Raises:
+            InvalidArgument: the snapshot is of another model, or `what` is another word.
+        """
+        done = rewind.rewind(self.state, self._keeper.optimizer(), snapshot, what)
+        for hold in self.state.holds.values():
+            self._keeper.enforce_now(hold, first=False)
+        return done
+
+    def audit(self, step: int | None = None) -> list[Violation]:
+        """Compares what is held bitwise with what it was when it was held, and tells what moved.
+
+        A Recorder does so at each record; this is for training without one. The first call, best
+        before training, begins to gather what later ones know of causes.
+
+        Args:
+            step: of the training, for the report. None: the optimizer's `iterations`.
+
+        Returns:
+            All violations so far, by their first step: variable, channel, how many elements, how
+            far, and the likely cause.
+        """
+        optimizer = self._keeper.optimizer()
+        if step is None and optimizer is not None:
+            step = int(tf.convert_to_tensor(optimizer.iterations))
+        self._audit.check(step or 0)
+        return self._audit.violations
+
+    @cached_property
+    def _audit(self) -> Audit:
+        records = list(self.state.variables.values())
+        return Audit.of(self._model, records, self.state, self._optimizer)
+
+    @property
+    def resumed(self) -> Resumed | None:
+        """What of masks and held values is as it was saved; None where nothing was loaded."""
+        return self.state.resumed

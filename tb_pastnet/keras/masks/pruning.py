@@ -1,0 +1,135 @@
+"""Prunes while Keras's `fit` trains, as a schedule says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import keras
+
+from tb_pastnet.core.checks import is_whole
+from tb_pastnet.core.decay import OneShot, PolynomialDecay
+from tb_pastnet.core.selection import SCOPES
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.steps import BatchCount
+
+
+class Prunes(Protocol):
+    """What the callback asks of the masks."""
+
+    def prune_smallest(
+        self, sparsity: float, *, scope: str, structured: bool, variables: Any
+    ) -> Any:
+        """Prunes the smallest weights until that fraction of all is pruned."""
+
+
+class PruningCallback(keras.callbacks.Callback):
+    """Prunes the smallest weights step by step.
+
+    Place it before `PastNetCallback` in `callbacks=[…]`: Keras calls them in order, so that a
+    record shows the masks of its own step.
+
+    It prunes after the batches whose number is a multiple of `every`, and after that of the
+    schedule's end; at step 0 before the first batch. Under `steps_per_execution=k` it prunes at the
+    end of the execution in which such a step lies. Steps are the optimizer's, counted in batches,
+    so that a resumed training goes on where it stopped, and prunes at once where its end has
+    passed.
+
+    Args:
+        masks: `pastnet.Masks` of the model.
+        schedule: `PolynomialDecay` or `OneShot`.
+        every: batches from pruning to pruning.
+        scope: "global" or "layer", as in `Masks.prune_smallest`.
+        structured: whether whole channels are pruned, likewise.
+        variables: which, likewise.
+
+    Raises:
+        InvalidArgument: an argument can't be used. Pruning itself raises in `fit` what
+            `Masks.prune_smallest` raises.
+
+    Example:
+        >>> import numpy as np
+        >>> class Masks:
+        ...     def prune_smallest(self, sparsity, **how):
+        ...         print(f"{sparsity:.2f}", how)
+        >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> pruning = PruningCallback(Masks(), PolynomialDecay(0, 0.8, 0, 4, power=1), every=2)
+        >>> _ = model.fit(np.ones((4, 2)), np.ones(4), 1, verbose=0, callbacks=[pruning])
+        0.40 {'scope': 'global', 'structured': False, 'variables': None}
+        0.80 {'scope': 'global', 'structured': False, 'variables': None}
+    """
+
+    def __init__(
+        self,
+        masks: Prunes,
+        schedule: PolynomialDecay | OneShot,
+        every: int = 100,
+        scope: str = "global",
+        structured: bool = False,
+        variables: Iterable[Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self._check(masks, schedule, every, scope, structured)
+        # A generator would be empty the second time.
+        chosen = variables if variables is None or isinstance(variables, str) else list(variables)
+        self._masks = masks
+        self._schedule = schedule
+        self._every = int(every)
+        self._how: dict[str, Any] = {"scope": scope, "structured": structured, "variables": chosen}
+        self._sparsity = 0.0
+        self._count = BatchCount()
+        self._counted: Any = None
+        self._begin = 0
+        self._started = False
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Waits for the first batch: a callback after this one may still restore a backup."""
+        self._started = False
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Remembers where an execution begins; before the first, prunes what is due."""
+        self._begin = batch
+        if not self._started:
+            self._started = True
+            self._start()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Prunes where that is due."""
+        before = self._count.step
+        self._count.advance(self.model, batch - self._begin + 1)
+        self._prune(before)
+
+    def _start(self) -> None:
+        if self._count.begin(self.model, going_on=self._counted is self.model):
+            # Other weights, or older ones: their masks may lack what was pruned.
+            self._sparsity = 0.0
+        self._counted = self.model
+        self._prune(self._count.step - 1)
+
+    def _prune(self, before: int) -> None:
+        step = self._count.step
+        sparsity = self._schedule(step)
+        due = step // self._every > before // self._every or step >= self._schedule.end_step
+        if due and sparsity is not None and sparsity > self._sparsity:
+            self._masks.prune_smallest(sparsity, **self._how)
+            self._sparsity = sparsity
+
+    @staticmethod
+    def _check(masks: Any, schedule: Any, every: Any, scope: Any, structured: Any) -> None:
+        for fits, expected, got in (
+            (callable(getattr(masks, "prune_smallest", None)), "masks=pastnet.Masks(model)", masks),
+            (
+                isinstance(schedule, PolynomialDecay | OneShot),
+                "a PolynomialDecay or a OneShot",
+                schedule,
+            ),
+            (is_whole(every) and every >= 1, "every= as a whole number from 1 on", every),
+            (scope in SCOPES, "scope='global' or 'layer'", scope),
+            (isinstance(structured, bool), "structured=True or False", structured),
+        ):
+            if not fits:
+                raise InvalidArgument(
+                    f"Could not make a PruningCallback: expected {expected}, got {got!r:.60}. "
+                    f"Correct the argument."
+                )

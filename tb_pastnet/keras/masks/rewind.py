@@ -1,0 +1,195 @@
+"""Snapshots of a training, and rewinding to one: weights, or the learning rate alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.slots import slots_of
+from tb_pastnet.keras.masks.state import MaskState
+from tb_pastnet.keras.model.walk import tf_variable
+
+Array = npt.NDArray[Any]
+
+WEIGHTS, LEARNING_RATE = "weights", "learning_rate"
+_HEAD = "head"
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A state of a training to come back to, in the memory of the host.
+
+    Attributes:
+        weights: the values of all floating variables by id, statistics too.
+        optimizer: the values of the optimizer's variables in their order; none where it wasn't
+            built, so that its slots were all zero.
+        step: the optimizer's `iterations`.
+        origin: equal in runs whose weights come from the same initial values.
+    """
+
+    weights: Mapping[str, Array]
+    optimizer: tuple[Array, ...]
+    step: int
+    origin: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it into a file, as arrays of NumPy.
+
+        Args:
+            path: by custom ends with `.npz`.
+        """
+        head = json.dumps({"weights": list(self.weights), "step": self.step, "origin": self.origin})
+        arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
+        arrays |= {f"weight_{at}": value for at, value in enumerate(self.weights.values())}
+        arrays |= {f"optimizer_{at}": value for at, value in enumerate(self.optimizer)}
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+        Path(path).write_bytes(stream.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Snapshot:
+        """Reads what `save` wrote.
+
+        Raises:
+            InvalidArgument: the file holds something else.
+        """
+        try:
+            with np.load(Path(path), allow_pickle=False) as stored:
+                arrays = dict(stored)
+            head = json.loads(arrays.pop(_HEAD).tobytes())
+        except (ValueError, KeyError, EOFError) as error:
+            raise InvalidArgument(
+                f"Could not load a snapshot from {os.fspath(path)!r}: expected a file that "
+                f"Snapshot.save wrote, got something else ({error}). Check the path."
+            ) from error
+        weights = {name: arrays[f"weight_{at}"] for at, name in enumerate(head["weights"])}
+        count = len(arrays) - len(weights)
+        optimizer = tuple(arrays[f"optimizer_{at}"] for at in range(count))
+        return cls(weights, optimizer, head["step"], head["origin"])
+
+
+class Rewound(NamedTuple):
+    """What `Masks.rewind` did.
+
+    Attributes:
+        weights: how many weights were set back; 0 for the learning rate alone.
+        held: how many stayed as they were, pruned or frozen.
+        statistics: how many variables of statistics were set back.
+        slots: "snapshot" where the optimizer's slots were set back, "zero" where they were set to
+            zero, as the snapshot has none of this optimizer, "kept" where they stayed.
+        step: from and to which of the optimizer's `iterations`.
+    """
+
+    weights: int
+    held: int
+    statistics: int
+    slots: str
+    step: tuple[int, int]
+
+
+def take(state: MaskState, optimizer: Any) -> Snapshot:
+    """Copies weights and optimizer to the host."""
+    variables = [] if optimizer is None else optimizer.variables
+    built = optimizer is not None and optimizer.built
+    return Snapshot(
+        {name: one.found.variable.numpy().copy() for name, one in state.variables.items()},
+        tuple(np.array(tf_variable(one).numpy()) for one in variables) if built else (),
+        _step(optimizer),
+        state.origin,
+    )
+
+
+def rewind(state: MaskState, optimizer: Any, snapshot: Snapshot, what: str) -> Rewound:
+    """Goes back to a snapshot, as `Masks.rewind` says.
+
+    Raises:
+        InvalidArgument: the snapshot is of another model, or `what` is another word.
+    """
+    _check(state, snapshot, what)
+    before = _step(optimizer)
+    if what == LEARNING_RATE:
+        _rewind_clock(optimizer, snapshot)
+        return Rewound(0, 0, 0, "kept", (before, _step(optimizer)))
+    weights = held = statistics = 0
+    for name, record in state.variables.items():
+        variable, value = record.found.variable, snapshot.weights[name]
+        kept, trainable = state.read(name)
+        through = kept & trainable
+        variable.assign(np.where(through, value, variable.numpy()))
+        weights += int(through.sum()) * (not record.found.statistic)
+        held += int((~through).sum())
+        statistics += record.found.statistic
+    slots = _rewind_slots(state, optimizer, snapshot)
+    state.origin = snapshot.origin
+    return Rewound(weights, held, statistics, slots, (before, _step(optimizer)))
+
+
+def _rewind_slots(state: MaskState, optimizer: Any, snapshot: Snapshot) -> str:
+    if optimizer is None or not optimizer.built:
+        return "zero"
+    variables = [tf_variable(one) for one in optimizer.variables]
+    shapes = [tuple(one.shape) for one in variables]
+    if [value.shape for value in snapshot.optimizer] == shapes:
+        for variable, value in zip(variables, snapshot.optimizer, strict=True):
+            variable.assign(value)
+        _clear_pruned(state, optimizer)
+        return "snapshot"
+    for record in state.variables.values():
+        for slot in slots_of(optimizer, record.found.variable).values():
+            slot.assign(tf.zeros_like(slot))
+    _rewind_clock(optimizer, snapshot)
+    return "zero"
+
+
+def _clear_pruned(state: MaskState, optimizer: Any) -> None:
+    for hold in state.holds.values():
+        for slot in slots_of(optimizer, hold.variable).values():
+            value = slot.numpy()
+            slot.assign(np.where(hold.kept.numpy(), value, np.zeros((), value.dtype)))
+
+
+def _rewind_clock(optimizer: Any, snapshot: Snapshot) -> None:
+    """Sets back the steps, so that a schedule replays, and a learning rate that is a variable."""
+    if optimizer is None:
+        return
+    optimizer.iterations.assign(snapshot.step)
+    rate = optimizer._learning_rate
+    found = [tf_variable(one) is tf_variable(rate) for one in optimizer.variables]
+    if isinstance(rate, keras.Variable) and True in found and len(snapshot.optimizer) > 1:
+        rate.assign(snapshot.optimizer[found.index(True)])
+
+
+def _step(optimizer: Any) -> int:
+    return 0 if optimizer is None else int(tf.convert_to_tensor(optimizer.iterations))
+
+
+def _check(state: MaskState, snapshot: Snapshot, what: str) -> None:
+    if what not in (WEIGHTS, LEARNING_RATE):
+        raise InvalidArgument(
+            f"Could not rewind: expected what= {WEIGHTS!r} or {LEARNING_RATE!r}, got {what!r}. "
+            f"'weights' sets back surviving weights, 'learning_rate' the schedule alone."
+        )
+    if not isinstance(snapshot, Snapshot):
+        raise InvalidArgument(
+            f"Could not rewind: expected a Snapshot, got {type(snapshot).__name__}. Take one with "
+            f"masks.snapshot(), or read one with Snapshot.load(path)."
+        )
+    shapes = {name: one.text.shape for name, one in state.variables.items()}
+    given = {name: value.shape for name, value in snapshot.weights.items()}
+    for name in {**shapes, **given}:
+        if shapes.get(name) != given.get(name):
+            raise InvalidArgument(
+                f"Could not rewind {name!r}: expected shape {shapes.get(name)} as in the model, "
+                f"got {given.get(name)} in the snapshot. Take the snapshot from the same model."
+            )

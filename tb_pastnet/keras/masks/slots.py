@@ -1,0 +1,63 @@
+"""What an optimizer keeps of a variable: momentums and the like, and its moving average.
+
+Keras has no public way from a variable to its slots. They are the optimizer's lists with one entry
+for each variable, found by their length and shapes, so that a new optimizer's are found as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tb_pastnet.keras.model.walk import tf_variable
+
+_AVERAGES = "_model_variables_moving_average"
+_WEIGHTS = "_trainable_variables"
+
+
+def slots_of(optimizer: Any, variable: Any) -> dict[str, Any]:
+    """The slots of a variable that have its shape, without its moving average.
+
+    Args:
+        optimizer: innermost, of Keras.
+        variable: a tf.Variable.
+
+    Returns:
+        tf.Variables by the name of the optimizer's list, such as "_momentums"; none where the
+        optimizer isn't built or doesn't train the variable.
+    """
+    return {
+        name: slot
+        for name, known, slot in _entries(optimizer)
+        if known is variable and name != _AVERAGES and slot.shape == variable.shape
+    }
+
+
+def fresh_value(optimizer: Any, name: str) -> float:
+    """What a new optimizer has in a slot.
+
+    Args:
+        optimizer: innermost, of Keras.
+        name: as from `slots_of`.
+    """
+    # Of Adagrad and Ftrl, which divide by it.
+    start = getattr(optimizer, "initial_accumulator_value", 0.0)
+    return float(start) if name == "_accumulators" else 0.0
+
+
+def averages_of(optimizer: Any) -> dict[int, Any]:
+    """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
+    return {id(known): slot for name, known, slot in _entries(optimizer) if name == _AVERAGES}
+
+
+def _entries(optimizer: Any) -> Iterator[tuple[str, Any, Any]]:
+    # A MultiOptimizer leaves its variables to others.
+    for member in (optimizer, *getattr(optimizer, "optimizers", ())):
+        weights = [tf_variable(weight) for weight in getattr(member, _WEIGHTS, ())]
+        for name, entries in vars(member).items():
+            if name == _WEIGHTS or not isinstance(entries, list) or len(entries) != len(weights):
+                continue
+            for weight, entry in zip(weights, entries, strict=True):
+                slot = tf_variable(entry)
+                if slot is not None:
+                    yield name, weight, slot

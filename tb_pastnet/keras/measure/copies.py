@@ -1,0 +1,273 @@
+"""Past copies as TensorFlow variables, and a TensorFlow function that compares with them.
+
+Weights stay on their device. It computes what `core.statistics.channel_statistics` defines. float32
+squares vanish below 1e-19 and overflow above 1e19, so the function also says for which channels its
+result can't be trusted: those few, and all with NaN or infinity, are computed again by the
+definition itself.
+
+Of sums of squares, matrix products, float64, XLA and `EuclideanNorm`, measured on 2 cores, the last
+was the fastest that doesn't first compile for seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    DELTA_NORM,
+    NONFINITE,
+    channel_statistics,
+)
+from tb_pastnet.keras.measure.beside import Beside
+from tb_pastnet.keras.measure.place import Place
+from tb_pastnet.keras.measure.stacks import Stack
+
+_TINY_NORM = 1e-14
+"""Below it, squares may have vanished from a sum."""
+
+Floats = npt.NDArray[np.floating]
+
+
+class Copies(Protocol):
+    """Past values of some stacks, and what compares the current ones with them."""
+
+    def take(self) -> None:
+        """Makes the current values the past ones."""
+
+    def compare(self, *, replace: bool) -> Floats:
+        """Compares the current values with the past ones.
+
+        Args:
+            replace: whether the current values then take their place, cheaper than by `take`.
+
+        Returns:
+            Floats (6, channels of all stacks): those rows of `core.statistics.STATISTICS` that
+            values alone give.
+        """
+
+    def past(self) -> list[Any]:
+        """The past values: a tensor of its shape for each variable of each stack.
+
+        Later copies leave them as they are.
+        """
+
+
+class TensorCopies:
+    """Past copies where the variables are; see `Copies`.
+
+    Args:
+        stacks: what is compared.
+        place: where it is computed. Eagerly the past values are those of now; in a graph they have
+            to be taken.
+        beside: is read where they are compared.
+    """
+
+    def __init__(self, stacks: Sequence[Stack], place: Place, beside: Beside) -> None:
+        self._stacks = tuple(stacks)
+        self._place = place
+        self._beside = beside
+        self._copies = [
+            place.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
+        ]
+        # Found where they are current: of past values they are the same each time.
+        self._norms = [
+            place.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
+        ]
+        self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
+        self._take = place.function(self._assign_all)
+        self._compare = place.fetch(lambda: [*self._rows(self._read())[:2], *beside.tensors()])
+        self._replace = place.fetch(self._compare_and_assign)
+        self._give: Callable[[], Any] | None = None
+
+    def take(self) -> None:
+        """See `Copies`."""
+        self._take()
+
+    def compare(self, *, replace: bool) -> Floats:
+        """See `Copies`."""
+        rows, suspect, *numbers = (self._replace if replace else self._compare)()
+        self._beside.hear(numbers)
+        result: Floats = np.zeros((NONFINITE + 1, rows.shape[1]), np.float32)
+        result[: CHANGED + 1] = rows
+        suspects = np.flatnonzero(suspect)
+        if suspects.size:
+            result = self._exact(result, suspects)
+            if replace:
+                self.take()
+        return result
+
+    def past(self) -> list[Any]:
+        """See `Copies`."""
+        if self._give is None:
+            self._give = self._place.function(self._apart)
+        return list(self._give())
+
+    def _read(self) -> list[Any]:
+        return [stack.read() for stack in self._stacks]
+
+    def _apart(self) -> list[Any]:
+        return [
+            tf.reshape(one, stack.axis.shape)
+            for stack, copy in zip(self._stacks, self._copies, strict=True)
+            for one in tf.unstack(copy.read_value())
+        ]
+
+    def _assign_all(self) -> Any:
+        values = self._read()
+        both = zip(self._stacks, values, strict=True)
+        return self._assign(values, [_norm(_known(value), stack.axis) for stack, value in both])
+
+    def _assign(self, values: Sequence[Any], norms: Sequence[Any]) -> Any:
+        pairs = zip((*self._copies, *self._norms), (*values, *norms), strict=True)
+        with tf.control_dependencies([c.assign(value, read_value=False) for c, value in pairs]):
+            return tf.constant(True)
+
+    def _rows(self, values: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
+        """The rows of all stacks, which channels are suspect, and each one's current norms."""
+        past = zip(self._copies, self._norms, strict=True)
+        sides = [
+            _Sides(_known(value), _known(copy.read_value()), known.read_value(), stack.axis)
+            for stack, value, (copy, known) in zip(self._stacks, values, past, strict=True)
+        ]
+        # All channels at once from here on: what counts is how many operations there are.
+        wide = tf.float64 if any(one.norm.dtype == tf.float64 for one in sides) else tf.float32
+        rows = tf.concat([tf.cast(one.rows(), wide) for one in sides], axis=1)
+        hidden = tf.concat([one.hidden() for one in sides], 0)
+        suspect = hidden | _suspect(rows, self._tiny.astype(wide.as_numpy_dtype))
+        return tf.cast(rows, tf.float32), suspect, [one.norm for one in sides]
+
+    def _compare_and_assign(self) -> list[Any]:
+        values = self._read()
+        rows, suspect, norms = self._rows(values)
+        # Where some channels have to be computed again, the past values are still needed.
+        done = tf.cond(
+            tf.reduce_any(suspect),
+            lambda: tf.constant(True),
+            lambda: self._assign(values, norms),
+        )
+        with tf.control_dependencies([done]):
+            return [tf.identity(rows), tf.identity(suspect), *self._beside.tensors()]
+
+    def _exact(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
+        # Norms of float64 and of the largest float32 values don't fit in float32.
+        exact = result.astype(np.float64)
+        start = 0
+        for stack, copy in zip(self._stacks, self._copies, strict=True):
+            width = stack.axis.channels
+            for row, variable in enumerate(stack.variables):
+                channels = suspects[(start <= suspects) & (suspects < start + width)]
+                if channels.size:
+                    values = channel_statistics(variable.numpy(), copy.numpy()[row], stack.axis)
+                    exact[:, channels] = values[: NONFINITE + 1, channels - start]
+                start += width
+        return exact
+
+
+class _Sides:
+    """Current and past values of a stack, (members, *view).
+
+    Args:
+        current: in a dtype that has all operations.
+        past: likewise.
+        past_norm: of each channel.
+        axis: how each splits into channels.
+
+    Attributes:
+        norm: of each channel of the current ones.
+    """
+
+    def __init__(self, current: Any, past: Any, past_norm: Any, axis: ChannelAxis) -> None:
+        self._current = current
+        self._past = past
+        self._past_norm = past_norm
+        self._axis = axis
+        self.norm = _norm(current, axis)
+
+    def rows(self) -> Any:
+        """Norm, past_norm, delta_norm, delta_max and changed: (5, channels)."""
+        current, axis = self._current, self._axis
+        delta = current - self._past
+        differs = tf.cast(tf.not_equal(current, self._past), current.dtype)
+        norms = [self.norm, self._past_norm, _norm(delta, axis)]
+        largest = _reduced(tf.reduce_max, tf.abs(delta), axis)
+        changed = _reduced(tf.reduce_sum, differs, axis) / axis.elements
+        return _in_order(tf.stack([*norms, largest, changed]), axis)
+
+    def hidden(self) -> Any:
+        """Which channels have a norm of 0, and an element that isn't 0: bool (channels,)."""
+        zero = tf.equal(tf.minimum(self.norm, self._past_norm), 0)
+
+        def look() -> Any:
+            now = _hidden(self._current, self.norm, self._axis)
+            return now | _hidden(self._past, self._past_norm, self._axis)
+
+        # Of each stack alone: one channel of zeros shouldn't let all weights be looked at.
+        found = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
+        return _in_order(found[tf.newaxis], self._axis)[0]
+
+
+def _norm_now(stack: Stack) -> Any:
+    return _norm(_known(stack.read()), stack.axis)
+
+
+def _known(values: Any) -> Any:
+    """In a dtype that is exact enough, and has all operations."""
+    return values if values.dtype in (tf.float32, tf.float64) else tf.cast(values, tf.float32)
+
+
+def _norm(values: Any, axis: ChannelAxis) -> Any:
+    # Of a single element it is its magnitude.
+    return tf.abs(_reduced(tf.math.reduce_euclidean_norm, values, axis))
+
+
+def _reduced(function: Any, values: Any, axis: ChannelAxis) -> Any:
+    """(members, *view) to (members, *channel axes)."""
+    if axis.elements > 1:
+        return function(values, _over(axis))
+    sizes = (n for at, n in enumerate(axis.view) if at in axis.axes)
+    return tf.reshape(values, [values.shape.as_list()[0], *sizes])
+
+
+def _over(axis: ChannelAxis) -> list[int]:
+    return [number + 1 for number in range(len(axis.view)) if number not in axis.axes]
+
+
+def _tiny(stack: Stack) -> float:
+    """The norm below which squares may have vanished."""
+    # A single float32 isn't squared; a float64 has to fit in the float32 of the result.
+    squared = stack.axis.elements > 1 or stack.variables[0].dtype == tf.float64
+    return _TINY_NORM if squared else 0.0
+
+
+def _suspect(rows: Any, tiny: Floats) -> Any:
+    """Channels whose squares may have overflown or vanished, or that hold NaN or infinity."""
+    *norms, _, changed = tf.unstack(rows)
+    # Not by comparing: TensorFlow's optimizer turns not (x < y) into x >= y, wrong for NaN.
+    suspect = ~tf.math.is_finite(tf.cast(tf.add_n(norms), tf.float32))
+    for norm in norms:
+        suspect |= (norm > 0) & (norm < tiny)
+    return suspect | ((norms[DELTA_NORM] == 0) & (changed > 0))
+
+
+def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
+    """Channels of norm 0 with an element that isn't: by its bits, as subnormals compare as 0."""
+    bits = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
+    magnitude = tf.bitwise.left_shift(bits, tf.ones_like(bits))
+    found = tf.reduce_any(tf.not_equal(magnitude, 0), _over(axis))
+    return tf.equal(norm, 0) & tf.reshape(found, tf.shape(norm))
+
+
+def _in_order(rows: Any, axis: ChannelAxis) -> Any:
+    """(rows, members, *channel axes) to (rows, channels)."""
+    ranks = np.argsort(np.argsort(axis.axes)).tolist()
+    if ranks != sorted(ranks):
+        rows = tf.transpose(rows, [0, 1, *(rank + 2 for rank in ranks)])
+    return tf.reshape(rows, [rows.shape[0], -1])

@@ -1,0 +1,118 @@
+"""Records a model while a loop of the user's own trains it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.cost.budget import Budget
+from tb_pastnet.keras.cost.meter import Meter
+from tb_pastnet.keras.feed import Feed
+from tb_pastnet.keras.log.functions import Functions
+from tb_pastnet.keras.log.lineage import origin
+from tb_pastnet.keras.log.notes import Notes
+from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.masks import Masks
+from tb_pastnet.keras.measure.beside import Beside
+from tb_pastnet.keras.measure.channel_pass import ChannelPass
+from tb_pastnet.keras.measure.rates import optimizer_of, rate_of, variables_of
+from tb_pastnet.keras.measure.schedule import Schedule
+from tb_pastnet.keras.model.variables import AxisOverrides, network
+from tb_pastnet.keras.offers import Offers
+from tb_pastnet.keras.probe.probe import Probe
+from tb_pastnet.keras.recording import Recording
+
+
+class Recorder(Recording):
+    """Records per channel how far a model is from its past values, into a log for the PastNet tab.
+
+    After construction nothing here raises into training, waits for the disk, or changes a value:
+    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
+
+    A record at step s shows the state in which `record(s)` found the model. Steps that go back, as
+    after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
+    on.
+
+    Under a MultiWorkerMirroredStrategy the chief writes. In other workers a Recorder only checks
+    its arguments: it makes no directory and measures nothing. None ever waits for another worker.
+
+    Args:
+        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
+        every: a record is due where `step // every` grows.
+        past: what it is compared with: "previous" (one step before), "record" (the last record),
+            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
+        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
+        learning_rate: a number, a variable, an optimizer, a Keras schedule or a function. None:
+            the optimizer that the model was compiled with.
+        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
+            None: one less than the first step that is recorded.
+        masks: of a mapping of variables; a Keras model or a tf.Module carries its own, which are
+            found. Each change of them is recorded when it happens.
+        audit: whether each record compares held weights bitwise with what they were when they were
+            held, by masks or by `trainable=False`. That takes one more copy of these weights.
+        probe: a fixed batch, or a tuple of arguments, to call the model with: each record also
+            says how far its outputs, and those of its layers, are from those with the past values.
+            See `docs/past_networks.md`. While a record is made this takes up to one more copy of
+            the weights, and the time of two evaluations.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more; they count as thinned. None: all are made. Changes of
+            masks and the audit are never left out. See `docs/overhead.md`.
+
+    Raises:
+        InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
+            axis, the probe or `budget` can't be used.
+        UnknownName: a name fits no variable, or several.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+        UnwritableLog: the log directory can't be made or written.
+
+    Example:
+        >>> import tempfile, tensorflow as tf
+        >>> weight = tf.Variable([[1.0, 2.0]])
+        >>> with Recorder(tempfile.mkdtemp(), {"dense/kernel": weight}, every=1) as recorder:
+        ...     for step in range(3):
+        ...         _ = weight.assign_add([[0.1, 0.0]])
+        ...         recorder.record(step)
+        ...     recorder.flush()
+        True
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        model: Any,
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[Any] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Any = None,
+        initial_step: int | None = None,
+        masks: Masks | None = None,
+        audit: bool = True,
+        probe: Any = None,
+        budget: float | None = None,
+    ) -> None:
+        meter = Meter()
+        limit = None if budget is None else Budget(budget, meter)
+        schedule = Schedule(every, past, initial_step, limit)
+        found = network(model, variables, channel_axis)
+        self._probe = None if probe is None else Probe(model, found, probe)
+        functions = None
+        if self._probe is not None:
+            functions = Functions(self._probe.inputs, self._probe.places)
+        given = None if masks is None else masks.state
+        audited: Audit | None = None
+        if audit:
+            audited = Audit.of(model, found.variables, given, optimizer_of(learning_rate))
+        start, notes = origin(found), Notes()
+        feed = Feed(
+            found.variables, lambda: given or attached(model), audited, lambda: start, notes
+        )
+        beside = Beside(variables_of(learning_rate, model))
+        statistics = ChannelPass.of(found.variables, schedule.copies, beside=beside)
+        rate = rate_of(learning_rate, model, beside)
+        offers = Offers(found, statistics, rate, feed, self._probe, notes, meter)
+        super().__init__(logdir, schedule, found, offers, feed, notes, meter, functions)

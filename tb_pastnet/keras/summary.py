@@ -1,0 +1,182 @@
+"""Summary calls into a user's own tf.summary writer, beside `tf.summary.scalar`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tb_pastnet.core.axes import ChannelAxis, explicit_axis
+from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Series, encode_series
+from tb_pastnet.keras.model.walk import tf_variable
+
+
+def channels(
+    name: str,
+    current: Any,
+    past: Any,
+    *,
+    trainable: Any = None,
+    kept: Any = None,
+    channel_axis: int | tuple[int, ...] = -1,
+    step: Any = None,
+) -> Any:
+    """Writes how far each channel of a variable is from its past value.
+
+    Works eagerly and in a tf.function, under name scopes and `tf.summary.record_if`, as other
+    summary calls do. It can't be compiled by XLA: under `jit_compile=True` TensorFlow raises, so
+    call it beside the compiled step. A writer of TensorFlow neither reports what it loses nor
+    survives kill -9; use `Recorder` where that matters.
+
+    Args:
+        name: of the summary; active name scopes come before it.
+        current: the value now: a variable, a tensor or an array of floating dtype.
+        past: the value that it is compared with, of the same shape; see `PastVariables`. The tab
+            shows it as that of the step before.
+        trainable: trainable mask, 1 lets the update through and 0 = frozen: of the same shape, or
+            one number for all. None: all trainable.
+        kept: kept mask, 1 lets the weight through and 0 = pruned; likewise.
+        channel_axis: the axis that numbers the channels, or several to be numbered together.
+        step: the step; None takes `tf.summary.experimental.get_step()`.
+
+    Returns:
+        True where it was written, False where there is no default writer or recording is off; a
+        tensor inside a tf.function.
+
+    Raises:
+        InvalidArgument: shapes don't match, the dtype isn't a floating one, or the axis is out of
+            range.
+        ValueError: there is a writer, but no step.
+
+    Example:
+        >>> bool(channels("dense0/kernel", [[1.0, 2.0]], [[1.0, 1.0]], step=1))  # without a writer
+        False
+    """
+    compared = Compared(name, current, past, trainable, kept, channel_axis)
+    if step is None:
+        step = tf.summary.experimental.get_step()
+    scope = tf.summary.experimental.summary_scope
+    with scope(name, "channels_summary", values=[*compared.values, step]) as (tag, _):
+
+        def message() -> Any:
+            return compared.message(tag, step)
+
+        return tf.summary.write(tag, message, step=step, metadata=compared.metadata)
+
+
+class Compared:
+    """A current and a past value, for one record of a user's own writer.
+
+    Args:
+        name: of the summary, for errors.
+        current: see `channels`.
+        past: see `channels`.
+        trainable: see `channels`.
+        kept: see `channels`.
+        channel_axis: see `channels`.
+
+    Attributes:
+        values: tensors of both, and of the masks kept and trainable.
+        metadata: what says that a summary has such records.
+
+    Raises:
+        InvalidArgument: see `channels`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        current: Any,
+        past: Any,
+        trainable: Any,
+        kept: Any,
+        channel_axis: int | tuple[int, ...],
+    ) -> None:
+        now, before = _value(current), _value(past)
+        _check(name, now, before)
+        self._axis = explicit_axis(channel_axis, now.shape.as_list(), name)
+        masks = [_mask(name, "kept", kept, now), _mask(name, "trainable", trainable, now)]
+        self.values = [now, before, *masks]
+        self.metadata = _metadata(self._axis, now)
+
+    def message(self, tag: str, step: Any) -> Any:
+        """Builds the record, a tensor of bytes.
+
+        Args:
+            tag: that it is written under.
+            step: that it is written under.
+        """
+        now, before, *masks = self.values
+        # Halves are exact in float32, which numpy_function takes everywhere.
+        wide = now.dtype if now.dtype == tf.float64 else tf.float32
+        values = [tf.cast(step, tf.int64), tf.cast(now, wide), tf.cast(before, wide), *masks]
+        encoded = tf.numpy_function(_Encoder(tag, self._axis), values, tf.uint8)
+        encoded.set_shape([None])
+        return encoded
+
+
+def _check(name: str, now: Any, before: Any) -> None:
+    if not now.dtype.is_floating:
+        raise InvalidArgument(
+            f"Could not write the channels of {name!r}: expected a value of floating dtype, got "
+            f"{now.dtype.name}. Cast it first."
+        )
+    if now.shape != before.shape or not now.shape.is_fully_defined():
+        raise InvalidArgument(
+            f"Could not compare {name!r} with its past copy: expected shape {_shape(now)}, got "
+            f"{_shape(before)}. Make a new PastVariables after changing a layer's width."
+        )
+
+
+class _Encoder:
+    """Makes the message from what numpy_function passes."""
+
+    __name__ = "pastnet_channels"
+
+    def __init__(self, tag: str, axis: ChannelAxis) -> None:
+        self._tag = tag
+        self._axis = axis
+
+    def __call__(
+        self, step: Any, now: Any, before: Any, kept: Any, trainable: Any
+    ) -> npt.NDArray[np.uint8]:
+        statistics = channel_statistics(now, before, self._axis, kept, trainable)
+        at = np.array([step], np.int64)
+        block = Block(at, at, at - 1, quantize_statistics(statistics)[:, None])
+        return np.frombuffer(encode_block(block, tag=self._tag, lineage=0), np.uint8)
+
+
+def _value(value: Any) -> Any:
+    variable = tf_variable(value)
+    return tf.convert_to_tensor(value if variable is None else variable)
+
+
+def _mask(name: str, kind: str, mask: Any, like: Any) -> Any:
+    if mask is None:
+        return tf.ones(like.shape, tf.bool)
+    value = tf.cast(_value(mask), tf.bool)
+    if value.shape.rank != 0 and value.shape != like.shape:
+        raise InvalidArgument(
+            f"Could not write the channels of {name!r}: expected a {kind} mask of shape "
+            f"{_shape(like)}, got {_shape(value)}. Pass one element a weight, or one for all."
+        )
+    return tf.broadcast_to(value, like.shape)
+
+
+def _shape(value: Any) -> str:
+    return str(tuple(value.shape.as_list()) if value.shape.rank is not None else None)
+
+
+def _metadata(axis: ChannelAxis, like: Any) -> Any:
+    metadata = tf.compat.v1.SummaryMetadata()
+    metadata.plugin_data.plugin_name = PLUGIN
+    shape = tuple(like.shape.as_list())
+    metadata.plugin_data.content = encode_series(Series(shape, axis.text, axis.channels))
+    metadata.data_class = 2  # DATA_CLASS_TENSOR, without which TensorBoard doesn't show it
+    return metadata

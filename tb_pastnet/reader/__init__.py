@@ -1,0 +1,1 @@
+"""Reads logs: from files or TensorBoard to records, figures and answers."""

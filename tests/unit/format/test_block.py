@@ -1,0 +1,172 @@
+"""Blocks come back exactly, decode alone, and are refused when they don't hold together."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from tb_pastnet.errors import DamagedRecord, InvalidArgument
+from tb_pastnet.format import envelope, limits, varint
+from tb_pastnet.format.block import (
+    ROWS,
+    Block,
+    decode_block,
+    encode_block,
+    encode_blocks,
+    open_block,
+    restore,
+)
+
+TAG = "channels/w"
+
+
+def random_block(records=5, channels=7, seed=0) -> Block:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(-32768, 32768, (8, records, channels), dtype=np.int16)
+    steps = np.cumsum(rng.integers(1, 1000, records))
+    return Block(np.cumsum(rng.integers(1, 4, records)), steps, steps - 1, codes)
+
+
+def roundtrip(block: Block) -> Block:
+    message = encode_block(block, tag=TAG, lineage=3)
+    return decode_block(message, tag=TAG, step=int(block.steps[-1]), lineage=3)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (16, 1), (5, 7)])
+def test_any_block_comes_back_exactly(shape):
+    block = random_block(*shape)
+    back = roundtrip(block)
+    assert (back.codes == block.codes).all()
+    assert (back.steps == block.steps).all()
+    assert (back.past_steps == block.past_steps).all()
+    assert (back.sequence == block.sequence).all()
+    assert back.channels == shape[1]
+
+
+def test_variables_that_are_packed_together_are_as_if_each_were_alone():
+    block = random_block(5, 9)
+    block.codes[:, :, 4:] = 7
+    ranges = [("a", 0, 4), ("b", 4, 5), ("c", 5, 9)]
+    for (tag, start, stop), message in zip(
+        ranges, encode_blocks(block, ranges, lineage=3), strict=True
+    ):
+        own = Block(block.sequence, block.steps, block.past_steps, block.codes[:, :, start:stop])
+        assert message == encode_block(own, tag=tag, lineage=3)
+        back = decode_block(message, tag=tag, step=int(block.steps[-1]), lineage=3)
+        assert (back.codes == own.codes).all()
+
+
+def test_a_past_after_the_record_and_a_first_step_below_zero_are_kept():
+    block = random_block(2, 3)
+    odd = Block(block.sequence, np.array([0, 4]), np.array([-1, 9]), block.codes)
+    assert roundtrip(odd).past_steps.tolist() == [-1, 9]
+
+
+def test_still_channels_cost_almost_nothing():
+    codes = np.zeros((8, 16, 512), np.int16)
+    steps = np.arange(16)
+    assert len(encode_block(Block(steps, steps, steps, codes), tag=TAG, lineage=0)) < 100
+
+
+def payload_of(*parts: bytes) -> bytes:
+    return envelope.seal(b"".join(parts), envelope.Kind.CHANNELS, tag=TAG, step=9, lineage=3)
+
+
+def decode(message: bytes) -> Block:
+    return decode_block(message, tag=TAG, step=9, lineage=3)
+
+
+CONSTANT = b"\x00\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([varint.encode([0, 1])], "a block of reasonable size, got 1 x 0 cells"),
+        ([varint.encode([limits.MAX_CHANNELS + 1, 1])], "a number of at most"),
+        ([varint.encode([limits.MAX_CHANNELS, 2])], "a block of reasonable size"),
+        ([varint.encode([1, 2])], "1 more bytes, got 0"),
+        ([varint.encode([1, 1]), bytes(3), b"\x07"], "constant or deflated, got mode 7"),
+        ([varint.encode([1, 1]), bytes(3), 8 * CONSTANT, b"x"], "the end of the record, got 1"),
+        ([varint.encode([1, 2]), bytes(6), 8 * CONSTANT], "increasing steps, got steps that go"),
+        ([varint.encode([1, 1]), bytes(3), b"\x01\x02xx"], "deflated bytes, got Error -3"),
+        (
+            [
+                varint.encode([1, 2]),
+                varint.encode_signed([1 << 61, 1 << 61, 0, 1, 0, 0]),
+                8 * CONSTANT,
+            ],
+            "steps below 2\\*\\*62, got larger ones",
+        ),
+        (
+            [varint.encode([1, 1]), bytes(3), b"\x01", varint.encode([9]), zlib.compress(b"1")],
+            "2 bytes once inflated, got at least 1",
+        ),
+        ([b"\xff" * 11], "a number of at most 10 bytes"),
+        ([varint.encode([1, 1]), varint.encode([1 << 63])], "numbers below 2\\*\\*62"),
+    ],
+)
+def test_a_payload_that_does_not_hold_together_is_damaged(parts, text):
+    with pytest.raises(DamagedRecord, match=text):
+        decode(payload_of(*parts))
+
+
+def test_a_bomb_is_not_inflated():
+    bomb = zlib.compress(bytes(10_000_000))
+    parts = [varint.encode([1, 1]), bytes(3), b"\x01", varint.encode([len(bomb)]), bomb]
+    with pytest.raises(DamagedRecord, match="expected 2 bytes once inflated, got at least 3"):
+        decode(payload_of(*parts))
+
+
+def test_a_block_of_the_wrong_shape_is_refused():
+    good = random_block(2, 3)
+    with pytest.raises(InvalidArgument, match="expected int16 codes of shape"):
+        encode_block(
+            Block(good.sequence, good.steps, good.past_steps, good.codes[:5]), tag=TAG, lineage=0
+        )
+    with pytest.raises(InvalidArgument, match="expected int16 codes of shape"):
+        encode_block(
+            Block(good.sequence, good.steps, good.past_steps, good.codes[:, :, :0]),
+            tag=TAG,
+            lineage=0,
+        )
+    with pytest.raises(InvalidArgument, match="expected 2 sequence numbers and past steps"):
+        encode_block(
+            Block(good.sequence[:1], good.steps, good.past_steps, good.codes), tag=TAG, lineage=0
+        )
+    with pytest.raises(InvalidArgument, match="expected strictly increasing steps"):
+        encode_block(
+            Block(good.sequence, good.steps[::-1], good.past_steps, good.codes), tag=TAG, lineage=0
+        )
+
+
+def test_many_blocks_are_restored_as_one():
+    blocks = [random_block(records, 7, seed) for seed, records in enumerate((16, 16, 3, 16))]
+    ends = np.cumsum([0] + [block.steps[-1] + 1 for block in blocks[:-1]])
+    counts = np.cumsum([0] + [block.sequence[-1] for block in blocks[:-1]])
+    blocks = [
+        Block(block.sequence + count, block.steps + end, block.past_steps + end, block.codes)
+        for block, end, count in zip(blocks, ends, counts, strict=True)
+    ]
+    # Of the second block one row is the same everywhere, of the last two all cells of a row are.
+    blocks[1].codes[5] = 77
+    blocks[2].codes[4], blocks[3].codes[4] = 1, 1
+
+    def opened(block: Block, rows=ROWS):
+        message = encode_block(block, tag=TAG, lineage=3)
+        return open_block(message, tag=TAG, step=int(block.steps[-1]), lineage=3, rows=rows)
+
+    whole = restore([opened(block) for block in blocks])
+    for name in ("sequence", "steps", "past_steps"):
+        expected = np.concatenate([getattr(block, name) for block in blocks])
+        np.testing.assert_array_equal(getattr(whole, name), expected)
+    codes = np.concatenate([block.codes for block in blocks], axis=1)
+    np.testing.assert_array_equal(whole.codes, codes)
+    for rows in [(), (1,), (3, 4), (0, 1, 2, 5, 6, 7)]:
+        some = restore([opened(block, rows) for block in blocks]).codes
+        np.testing.assert_array_equal(some[list(rows)], codes[list(rows)])
+    asked = [(6, 7), ROWS, (6, 7), (1, 6, 7)]
+    some = restore([opened(block, rows) for block, rows in zip(blocks, asked, strict=True)]).codes
+    np.testing.assert_array_equal(some[[6, 7]], codes[[6, 7]])
+    np.testing.assert_array_equal(some[:, 16:32], codes[:, 16:32])
+    np.testing.assert_array_equal(some[1, 35:], codes[1, 35:])

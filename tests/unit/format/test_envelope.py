@@ -1,0 +1,77 @@
+"""Every record proves what it is, where it belongs and that nothing was altered."""
+
+import pytest
+
+from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
+from tb_pastnet.format import limits
+from tb_pastnet.format.envelope import Kind, seal, unseal
+
+PLACE = {"tag": "channels/w", "step": 12, "lineage": 0xABCD}
+
+
+def sealed(payload: bytes = b"payload") -> bytes:
+    return seal(payload, Kind.CHANNELS, **PLACE)
+
+
+def test_a_sealed_payload_comes_back():
+    assert unseal(sealed(), Kind.CHANNELS, **PLACE) == b"payload"
+    assert unseal(sealed(b""), Kind.CHANNELS, **PLACE) == b""
+
+
+def test_the_layout_is_the_documented_one():
+    message = sealed(b"xyz")
+    assert message[:8] == b"PAST\x01\x01\x00\x00"
+    assert message[12:] == b"xyz"
+
+
+@pytest.mark.parametrize("other", [{"tag": "channels/v"}, {"step": 13}, {"lineage": 1}])
+def test_a_record_that_was_moved_is_damaged(other):
+    with pytest.raises(DamagedRecord, match="checksum to match at step"):
+        unseal(sealed(), Kind.CHANNELS, **{**PLACE, **other})
+
+
+def test_a_record_of_another_kind_is_damaged():
+    with pytest.raises(DamagedRecord, match="were changed after they were written"):
+        unseal(sealed(), Kind.TIMELINE, **PLACE)
+
+
+def test_each_flipped_bit_is_noticed():
+    message = sealed()
+    for at in range(8 * len(message)):
+        flipped = bytearray(message)
+        flipped[at // 8] ^= 1 << at % 8
+        with pytest.raises((ForeignRecord, UnknownVersion, DamagedRecord)):
+            unseal(bytes(flipped), Kind.CHANNELS, **PLACE)
+
+
+def test_each_cut_is_noticed():
+    message = sealed()
+    for end in range(len(message)):
+        with pytest.raises((ForeignRecord, DamagedRecord)):
+            unseal(message[:end], Kind.CHANNELS, **PLACE)
+
+
+def test_foreign_bytes_are_told_apart():
+    with pytest.raises(ForeignRecord, match=r"expected bytes that begin with b'PAST', got b'\\x00"):
+        unseal(bytes(64), Kind.CHANNELS, **PLACE)
+
+
+def test_a_newer_version_asks_for_an_update():
+    message = bytearray(sealed())
+    message[4] = 2
+    with pytest.raises(UnknownVersion, match=r"expected format version 1, got 2\. Update tb-past"):
+        unseal(bytes(message), Kind.CHANNELS, **PLACE)
+
+
+def test_an_oversized_message_is_refused_unread(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_MESSAGE", 15)
+    with pytest.raises(DamagedRecord, match="expected at most 15 bytes, got 19"):
+        unseal(sealed(), Kind.CHANNELS, **PLACE)
+    with pytest.raises(DamagedRecord, match=r"'x{77}\.\.\.'"):
+        unseal(sealed(), Kind.CHANNELS, **{**PLACE, "tag": "x" * 1000})
+
+
+def test_names_that_are_not_utf8_have_a_checksum_too():
+    tag = b"\xff".decode("utf-8", "surrogateescape")
+    message = seal(b"", Kind.CHANNELS, tag=tag, step=0, lineage=0)
+    assert unseal(message, Kind.CHANNELS, tag=tag, step=0, lineage=0) == b""

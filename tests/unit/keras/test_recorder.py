@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tb_pastnet import Recorder
+from tb_pastnet.core.statistics import DELTA_NORM, NORM, PAST_NORM, TRAINABLE
+from tb_pastnet.errors import InvalidArgument, UnwritableLog
+from tests.recorded import read_lineages, read_one
+
+
+@pytest.fixture
+def weight():
+    return tf.Variable([[0.0, 1.0]])
+
+
+@pytest.fixture
+def model(weight):
+    return {"dense/kernel": weight}
+
+
+def train(recorder, weight, steps):
+    for step in steps:
+        weight.assign_add([[1.0, 0.0]])
+        recorder.record(step)
+
+
+def test_what_is_stored(tmp_path, model, weight):
+    with Recorder(tmp_path, model, every=2, learning_rate=0.25, initial_step=0) as recorder:
+        train(recorder, weight, range(1, 7))
+        assert recorder.last_step == 6
+    log = read_one(tmp_path)
+    assert log.record_steps() == [2, 4, 6]
+    assert log.record_past_steps() == [1, 3, 5]
+    values = log.values("dense/kernel")
+    np.testing.assert_allclose(values[:, NORM], [[2, 1], [4, 1], [6, 1]], rtol=0.022)
+    np.testing.assert_allclose(values[:, PAST_NORM], [[1, 1], [3, 1], [5, 1]], rtol=0.022)
+    assert values[:, DELTA_NORM].tolist() == [[1, 0]] * 3
+    assert np.concatenate([t.learning_rates for t in log.timelines]).tolist() == [0.25] * 3
+    assert abs(np.concatenate([t.wall_times for t in log.timelines]) - time.time()).max() < 60
+    text = log.description
+    assert (text.every, text.past, text.first_step, text.ordinal) == (2, "previous", 2, 1)
+    assert [layer.id for layer in text.layers] == ["dense"]
+    assert text.versions["tb-pastnet"]
+    assert (log.last.offered, log.last.thinned, log.last.dropped, log.last.closed) == (
+        3,
+        0,
+        0,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("past", "past_steps", "deltas"),
+    [
+        ("previous", [1, 3, 5], [1, 1, 1]),
+        ("record", [0, 2, 4], [2, 2, 2]),
+        ("initial", [0, 0, 0], [2, 4, 6]),
+        ("epoch", [0, 3, 3], [2, 1, 3]),
+        (3, [0, 1, 3], [2, 3, 3]),
+    ],
+)
+def test_kinds_of_past(tmp_path, model, weight, past, past_steps, deltas):
+    with Recorder(tmp_path, model, every=2, past=past, initial_step=0) as recorder:
+        train(recorder, weight, range(1, 4))
+        recorder.sync() if past == "epoch" else None
+        train(recorder, weight, range(4, 7))
+    log = read_one(tmp_path)
+    assert log.record_past_steps() == past_steps
+    np.testing.assert_allclose(log.values("dense/kernel")[:, DELTA_NORM, 0], deltas, rtol=0.022)
+
+
+def test_a_loop_from_zero_records_its_first_step(tmp_path, model, weight):
+    with Recorder(tmp_path, model, every=10) as recorder:
+        train(recorder, weight, range(21))
+    log = read_one(tmp_path)
+    assert log.record_steps() == [0, 10, 20]
+    assert log.record_past_steps() == [-1, 9, 19]
+
+
+def test_steps_that_go_back_start_a_lineage(tmp_path, model, weight):
+    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
+        train(recorder, weight, range(1, 11))
+        train(recorder, weight, range(6, 9))
+    first, second = read_lineages(tmp_path)
+    assert first.record_steps() == list(range(1, 11))
+    assert first.last.closed
+    # What step 6 came from isn't known, so that 7 is the first with something to compare with.
+    assert second.record_steps() == [7, 8]
+    assert second.description.first_step == 7
+    assert second.values("dense/kernel")[:, DELTA_NORM].tolist() == [[1, 0]] * 2
+    assert second.ordinal == first.ordinal + 1
+    assert second.description.origin == first.description.origin
+
+
+def test_restart_tells_where_training_goes_on(tmp_path, model, weight):
+    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
+        train(recorder, weight, range(1, 4))
+        weight.assign([[0.0, 1.0]])
+        recorder.restart(0)
+        train(recorder, weight, range(1, 4))
+    first, second = read_lineages(tmp_path)
+    assert first.record_steps() == second.record_steps() == [1, 2, 3]
+    assert second.values("dense/kernel")[0, DELTA_NORM].tolist() == [1, 0]
+
+
+def test_trainable_flags_are_recorded_as_they_change(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(1)])
+    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
+        for step in range(1, 5):
+            model.layers[0].trainable = step not in (2, 3)
+            recorder.record(step)
+    log = read_one(tmp_path)
+    assert log.values("dense/kernel")[:, TRAINABLE].tolist() == [[1] * 3, [0] * 3, [0] * 3, [1] * 3]
+    assert log.values("dense_1/kernel")[:, TRAINABLE].tolist() == [[1]] * 4
+
+
+def test_a_flush_returns_when_the_record_can_be_read(tmp_path, model, weight):
+    recorder = Recorder(tmp_path, model, every=1)
+    assert recorder.flush()
+    for step in range(1, 4):
+        train(recorder, weight, [step])
+        assert recorder.flush()
+        assert read_one(tmp_path).record_steps() == list(range(1, step + 1))
+    recorder.close()
+    assert not recorder.flush()
+    recorder.record(9)
+    recorder.sync()
+    recorder.restart(0)
+    recorder.close()
+    assert read_one(tmp_path).record_steps() == [1, 2, 3]
+
+
+def test_closing_without_a_record(tmp_path, model):
+    Recorder(tmp_path, model).close()
+    assert read_one(tmp_path).descriptions == []
+
+
+def test_a_deleted_directory_costs_what_was_in_it(tmp_path, model, weight):
+    recorder = Recorder(tmp_path / "run", model, every=1, initial_step=0)
+    train(recorder, weight, [1, 2])
+    assert recorder.flush()
+    shutil.rmtree(tmp_path / "run")
+    train(recorder, weight, [3, 4])
+    assert recorder.flush()
+    log = read_one(tmp_path / "run")
+    assert log.record_steps() == [3, 4]
+    assert log.description.first_step == 1
+    recorder.close()
+
+
+@pytest.mark.promise("failing_internals")
+def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, caplog):
+    recorder = Recorder(tmp_path, model, every=1, initial_step=0, learning_rate=lambda: 1 / 0)
+    train(recorder, weight, [1])
+
+    def broken(*_, **__):
+        raise RuntimeError("device lost")
+
+    with caplog.at_level(logging.WARNING, "tb_pastnet"), monkeypatch.context() as patch:
+        for name in ("statistics", "copy"):
+            patch.setattr(recorder._offers._pass, name, broken)
+        train(recorder, weight, [2, 3])
+        recorder.sync()
+        recorder.restart(1)
+        recorder.record("a step")
+    train(recorder, weight, [4, 5])
+    recorder.close()
+    logs = read_lineages(tmp_path)
+    notes = logs[-1].last.notes
+    assert notes["Could not read the learning rate: ZeroDivisionError: division by zero"] >= 1
+    assert notes["Could not make a record: RuntimeError: device lost"] == 2
+    assert notes["Could not copy the past values: RuntimeError: device lost"] == 1
+    assert notes["Could not begin a new lineage: RuntimeError: device lost"] == 1
+    assert any(note.startswith("Could not make a record: ValueError: invalid") for note in notes)
+    assert len([r for r in caplog.records if "device lost" in r.message]) == 3
+    assert (logs[0].last.offered, logs[0].last.dropped) == (3, 2)
+
+
+def test_another_process_records_nothing(tmp_path, model, weight):
+    recorder = Recorder(tmp_path, model, every=1, initial_step=0)
+    recorder._pid = os.getpid() + 1
+    train(recorder, weight, [1])
+    recorder.sync()
+    recorder.restart(0)
+    recorder.close()
+    assert not recorder.flush()
+    assert recorder.last_step == 0
+    recorder._pid = os.getpid()
+    recorder.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"every": 0}, r"expected every= a whole number of at least 1, got 0"),
+        ({"past": "later"}, r"expected past= one of 'previous', 'record', 'epoch', 'initial'"),
+        ({"past": 1000}, r"expected past= from 1 to 160 steps"),
+        ({"variables": []}, r"expected at least one variable of floating dtype"),
+        ({"channel_axis": {"kernel": 2}}, r"Could not take axis 2 of 'dense/kernel'"),
+    ],
+)
+def test_wrong_settings_are_refused_and_leave_no_log(tmp_path, model, settings, text):
+    with pytest.raises(InvalidArgument, match=text):
+        Recorder(tmp_path / "run", model, **settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_log_directory_that_cannot_be_written(tmp_path, model):
+    (tmp_path / "file").write_text("in the way")
+    for logdir in (tmp_path / "file", "/proc/self/nowhere"):
+        with pytest.raises(
+            UnwritableLog, match=r"Could not write to log directory '.*Choose another"
+        ):
+            Recorder(logdir, model)
+
+
+def test_a_directory_that_takes_no_file(tmp_path, model, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device", path)
+
+    monkeypatch.setattr("tb_pastnet.keras.log.segments.open_file", full)
+    with pytest.raises(UnwritableLog, match=r"got 'No space left on device'"):
+        Recorder(tmp_path, model)
+
+
+def test_a_remote_log(model, weight):
+    with Recorder("ram://remote/run", model, every=1) as recorder:
+        train(recorder, weight, [1, 2, 3])
+    (directory,) = tf.io.gfile.listdir("ram://remote/run")
+    assert tf.io.gfile.glob(f"ram://remote/run/{directory.rstrip('/')}/*.pastnet")

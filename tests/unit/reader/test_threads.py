@@ -1,0 +1,49 @@
+"""Results come in order, whatever does the work."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tb_pastnet.reader import threads
+from tb_pastnet.reader.threads import Each, a_few_at_once, both, in_threads, in_turn
+
+
+@pytest.mark.parametrize("each", [in_threads, a_few_at_once, in_turn])
+def test_results_come_in_order_and_errors_reach_the_caller(each: Each) -> None:
+    assert list(each(lambda n: n * n, range(50))) == [n * n for n in range(50)]
+    assert list(each(str, [])) == []
+    with pytest.raises(ZeroDivisionError):
+        list(each(lambda n: 1 // n, [1, 0]))
+
+
+def test_only_a_few_are_made_ahead() -> None:
+    made: list[int] = []
+    results = a_few_at_once(made.append, range(1000))
+    next(results)
+    assert len(made) <= 2 * threads.THREADS
+
+
+def test_others_do_the_work() -> None:
+    names = set(in_threads(lambda _: threading.current_thread().name, range(8)))
+    assert all(name.startswith("pastnet") for name in names)
+
+
+def test_two_things_that_wait_for_each_other_are_done_at_once() -> None:
+    meeting = threading.Barrier(2, timeout=60)
+
+    def meet(name: str) -> str:
+        meeting.wait()
+        return name
+
+    assert both(lambda: meet("a"), lambda: meet("b")) == ("a", "b")
+
+
+def test_what_either_of_two_raises_reaches_the_caller() -> None:
+    def fail() -> None:
+        raise OSError("gone")
+
+    for pair in ((fail, int), (int, fail)):
+        with pytest.raises(OSError, match="gone"):
+            both(*pair)
