@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from itertools import chain, zip_longest
 
 import hypothesis
@@ -15,16 +16,21 @@ from tests.proving import figure, keep_results, name_promises  # noqa: F401 - a 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
+# Tests that need no framework have to show it, also where there is one: see `dev.py test --fast`.
+for name in os.environ.get("PASTNET_WITHOUT", "").split():
+    sys.modules[name] = None  # type: ignore[assignment]
+
 # Two cores, shared with other work: a slow example is no failure.
-# `--hypothesis-profile=thorough` digs deeper.
+# `--hypothesis-profile=thorough` digs deeper; `dev.py test --fast` takes "fast".
 hypothesis.settings.register_profile("change", deadline=None, max_examples=50, print_blob=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=10, print_blob=True)
 hypothesis.settings.load_profile("change")
 
 be_patient()
 
 WAITING = ("contract", "e2e", "fault")
-COMPUTING = ("security", "unit/demo", "unit/test_docs", "unit/test_readme", "unit/train")
+COMPUTING = ("security", "unit/demo", "unit/test_docs", "unit/test_readme", "unit/keras")
 
 
 def pytest_configure(config: pytest.Config) -> None:

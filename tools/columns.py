@@ -85,7 +85,7 @@ QUICK = (
     "tests/unit/keras/layers/test_masked_training.py",
     "tests/unit/keras/masks/test_masks_exact.py",
     "tests/unit/keras/masks/test_masks_saved.py",
-    "tests/unit/train/model",
+    "tests/unit/keras/model",
     "tests/unit/keras/past/test_network.py",
     "tests/unit/keras/test_callback.py",
     "tests/unit/keras/test_recorder.py",

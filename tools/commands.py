@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tools import bench, browser, bundle, columns, environment, matrix, promises
-from tools.steps import Failure, Steps, quiet, run, say
+from tools import bench, browser, bundle, columns, environment, matrix, promises, selection
+from tools.reach import NODE, Tree
+from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
 TEXT = """\
 demo       train the demo's runs and show them in TensorBoard (--once: only train)
-test       lint, then run every test; what follows -- goes to pytest, which then runs alone
+test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
+           --changed [REV]: those that reach what changed; PATHs: those there; what follows -- goes
+           to pytest, which then runs alone
 lint       ruff, mypy --strict, import-linter, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
@@ -30,15 +32,20 @@ class Session:
 
     Args:
         repeatable: as `environment.variables` has it.
+        small: whether an environment without TensorFlow is enough.
     """
 
-    def __init__(self, *, repeatable: bool = True) -> None:
-        self.python = environment.ensure()
+    def __init__(self, *, repeatable: bool = True, small: bool = False) -> None:
+        self.python = environment.ensure_small() if small else environment.ensure()
         self.env = environment.variables(self.python, repeatable=repeatable)
 
     def tool(self, *arguments: str) -> list[str]:
         """The command of a Python tool of the environment."""
         return [str(self.python), "-m", *arguments]
+
+    def pytest(self, *arguments: str) -> list[str]:
+        """The command of pytest."""
+        return self.tool("pytest", "--no-header", *arguments)
 
     def with_page(self) -> None:
         """Brings Node and the page's packages."""
@@ -73,27 +80,72 @@ def lint(_: argparse.Namespace) -> int:
     return steps.verdict()
 
 
-def parallel(cores: int) -> list[str]:
-    """Pytest's arguments for all tests: files go to processes in the order of tests/conftest.py.
-
-    Some wait for a browser, so that there is a process more than there are cores.
-    """
-    return ["-n", str(min(4, cores + 1)), "--dist", "loadfile", "--no-loadscope-reorder"]
-
-
 def test(arguments: argparse.Namespace) -> int:
-    """Runs every check and test; with arguments for pytest only pytest."""
+    """Runs every check and test, or some of them; with arguments for pytest only pytest."""
     start = time.monotonic()
+    if arguments.fast:
+        code = test_fast(arguments.pytest)
+    elif arguments.changed is not None:
+        code = test_changed(arguments.changed or None, arguments.pytest)
+    elif arguments.paths or arguments.pytest:
+        code = test_some(arguments.paths, arguments.pytest)
+    else:
+        code = test_all()
+    say(f"{time.monotonic() - start:.0f} s in all")
+    return code
+
+
+def test_all() -> int:
+    """Every check and test."""
     session, steps = Session(), Steps()
     session.with_browser()
-    if not arguments.pytest:
-        lint_steps(session, steps)
-        steps.step("tests of the page", lambda: bundle.npm("test", session.env))
-        steps.step("page is a fresh build", lambda: bundle.compare(session.env))
-    # A user's own choice of tests runs in one process.
-    chosen = arguments.pytest or parallel(os.cpu_count() or 1)
-    steps.loud("pytest", session.tool("pytest", "--no-header", *chosen), session.env)
-    say(f"{time.monotonic() - start:.0f} s in all")
+    lint_steps(session, steps)
+    page_steps(session, steps)
+    steps.loud("pytest", session.pytest(*selection.processes(["tests"])), session.env)
+    return steps.verdict()
+
+
+def page_steps(session: Session, steps: Steps) -> None:
+    """The tests of the page's own code, and whether the committed page is built from it."""
+    steps.step("tests of the page", lambda: bundle.npm("test", session.env))
+    steps.step("page is a fresh build", lambda: bundle.compare(session.env))
+
+
+def test_some(paths: Sequence[str], options: Sequence[str]) -> int:
+    """Some tests, by files and folders or as the user tells pytest; those in one process."""
+    session = Session()
+    session.with_browser()
+    crowd = selection.processes(paths) if paths else []
+    return run(session.pytest(*crowd, *paths, *options), session.env)
+
+
+def test_fast(options: Sequence[str]) -> int:
+    """The tests that need neither a framework nor a browser, and brings neither."""
+    session, chosen = Session(small=True), selection.fast(Tree())
+    say(f"{len(chosen.files)} files of tests need neither TensorFlow nor a browser.")
+    say(f"{chosen.left_out} that do are left out; `python3 dev.py test` runs all.")
+    env = session.env | {"PASTNET_WITHOUT": "tensorflow keras"}
+    crowd = selection.processes(chosen.files)
+    quick = "--hypothesis-profile=fast"
+    return run(session.pytest(quick, *crowd, *chosen.files, *options), env)
+
+
+def test_changed(revision: str | None, options: Sequence[str]) -> int:
+    """The tests that reach what changed since a commit."""
+    changed, tree = selection.changed_since(revision), Tree()
+    chosen = selection.reaching(tree, changed)
+    say(f"{len(changed)} files changed; {len(chosen.files)} files of tests reach them.")
+    say(f"{chosen.left_out} others are left out: they import and name nothing of what changed.")
+    if not chosen.page:
+        say("The page's own tests are left out: nothing below frontend/ changed.")
+    session, steps = Session(), Steps()
+    if chosen.page or any(NODE in tree.outside(ROOT / name) for name in chosen.files):
+        session.with_browser()
+    if chosen.page:
+        page_steps(session, steps)
+    if chosen.files:
+        crowd = selection.processes(chosen.files)
+        steps.loud("pytest", session.pytest(*crowd, *chosen.files, *options), session.env)
     return steps.verdict()
 
 
@@ -105,7 +157,7 @@ def prove(arguments: argparse.Namespace) -> int:
     session = Session()
     session.with_browser()
     environment.bring("prove", session.python)
-    crowd = parallel(os.cpu_count() or 1)
+    crowd = selection.processes(["tests"])
     runs = {
         "tests": ["-m", "(prove or promise) and not alone", *crowd],
         "alone": ["-m", "alone"],
@@ -117,7 +169,7 @@ def prove(arguments: argparse.Namespace) -> int:
     codes = []
     for name, chosen in runs.items():
         into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
-        codes.append(run(session.tool("pytest", "--no-header", *chosen), into))
+        codes.append(run(session.pytest(*chosen), into))
     results, commits = promises.load()
     table = promises.rows(results)
     say(promises.text(table))
@@ -128,7 +180,7 @@ def prove(arguments: argparse.Namespace) -> int:
 
 def try_versions(arguments: argparse.Namespace) -> int:
     """Runs the tests of the Python code in environments of other versions."""
-    crowd = parallel(os.cpu_count() or 1)
+    crowd = selection.processes(["tests"])
     quick = [*columns.QUICK, *crowd]
     pytest = arguments.pytest or (["--ignore=tests/e2e", *crowd] if arguments.whole else quick)
     chosen = matrix.choose(arguments.names)
@@ -179,6 +231,14 @@ def parser() -> argparse.ArgumentParser:
     for name, action in (("test", test), ("prove", prove), ("lint", lint)):
         commands.add_parser(name).set_defaults(action=action)
     commands.choices["prove"].add_argument("--write", action="store_true")
+    command = commands.choices["test"]
+    some = command.add_mutually_exclusive_group()
+    some.add_argument("--fast", action="store_true", help="without TensorFlow and browser")
+    some.add_argument(
+        "--changed", nargs="?", const="", metavar="REV",
+        help="what reaches files that changed since then; by default since the last commit",
+    )  # fmt: skip
+    some.add_argument("paths", nargs="*", default=[], metavar="PATH", help="files and folders")
     command = commands.add_parser("matrix")
     command.set_defaults(action=try_versions)
     command.add_argument("names", nargs="*", metavar="COLUMN", help="of tools/columns.py")

@@ -16,6 +16,8 @@ from pathlib import Path
 from tools.steps import ROOT, Failure, demand, say
 
 VENV = ROOT / ".venv"
+SMALL = ROOT / ".venv-fast"
+"""What `test --fast` needs, where there is no whole environment: seconds to make, not minutes."""
 STAMP = "pastnet-stamp"
 OLDEST_PIP = (22, 3)  # the first with `pip --python`
 
@@ -38,15 +40,18 @@ def requirements() -> list[str]:
     return ["--editable", f"{ROOT}[tensorflow,demo,dev]"]
 
 
-def stamp(python: str = sys.version, pins: Sequence[str] = ()) -> str:
+def stamp(
+    python: str = sys.version, pins: Sequence[str] = (), needs: Sequence[str] | None = None
+) -> str:
     """A fingerprint of all that decides what is installed.
 
     Args:
         python: Which Python it is for.
         pins: Versions that are held fast.
+        needs: What pip installs, by default `requirements`.
     """
     text = (ROOT / "pyproject.toml").read_text("utf-8")
-    parts = [python, str(ROOT), *requirements(), *pins, text]
+    parts = [python, str(ROOT), *(requirements() if needs is None else needs), *pins, text]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -107,7 +112,7 @@ def make(venv: Path) -> list[str]:
     """
     pip = installer(venv)
     without = [] if can_bring_pip() else ["--without-pip"]
-    demand("make .venv", [sys.executable, "-m", "venv", "--clear", *without, str(venv)])
+    demand(f"make {venv.name}", [sys.executable, "-m", "venv", "--clear", *without, str(venv)])
     return pip
 
 
@@ -125,13 +130,33 @@ def ensure() -> Path:
     chosen = os.environ.get("PASTNET_PYTHON")
     if chosen:
         return Path(chosen)
-    wanted, kept = stamp(), VENV / STAMP
-    if kept.is_file() and kept.read_text("utf-8") == wanted:
-        return venv_python()
-    say(f"Making the Python environment in {VENV.name} (once, some minutes)")
-    install([*make(VENV), "install", *requirements()], "install the requirements")
-    kept.write_text(wanted, "utf-8")
-    return venv_python()
+    return _ensured(VENV, requirements(), "some minutes")
+
+
+def ensure_small() -> Path:
+    """The Python of `ensure` where it is there already; else one that has no TensorFlow.
+
+    Raises:
+        Failure: The environment can't be made, or something can't be installed.
+    """
+    if os.environ.get("PASTNET_PYTHON") or _is_stamped(VENV, stamp()):
+        return ensure()
+    return _ensured(SMALL, ["--editable", f"{ROOT}[test]"], "a minute")
+
+
+def _ensured(venv: Path, needs: Sequence[str], takes: str) -> Path:
+    """The Python of an environment, which is made unless it is there and fits."""
+    wanted = stamp(needs=needs)
+    if not _is_stamped(venv, wanted):
+        say(f"Making the Python environment in {venv.name} (once, {takes})")
+        install([*make(venv), "install", *needs], "install the requirements")
+        (venv / STAMP).write_text(wanted, "utf-8")
+    return venv_python(venv)
+
+
+def _is_stamped(venv: Path, wanted: str) -> bool:
+    kept = venv / STAMP
+    return kept.is_file() and kept.read_text("utf-8") == wanted
 
 
 def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
@@ -148,8 +173,8 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
     Raises:
         Failure: The environment can't be made, or the versions don't go together.
     """
-    wanted, kept = stamp(python, pins), venv / STAMP
-    if kept.is_file() and kept.read_text("utf-8") == wanted:
+    wanted = stamp(python, pins)
+    if _is_stamped(venv, wanted):
         return venv_python(venv)
     say(f"Making the Python environment {venv.name} (some minutes)")
     demand(f"make {venv.name}", [python, "-m", "venv", "--clear", str(venv)])
@@ -157,7 +182,7 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
     bounds.write_text("\n".join(pins), "utf-8")
     pip = [str(venv_python(venv)), "-m", "pip", "install", "--constraint", str(bounds)]
     install([*pip, *requirements()], f"install the versions of {venv.name}")
-    kept.write_text(wanted, "utf-8")
+    (venv / STAMP).write_text(wanted, "utf-8")
     return venv_python(venv)
 
 

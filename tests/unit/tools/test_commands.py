@@ -54,12 +54,48 @@ def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
     assert re.search(r"Could not run nothing: expected one of \w", capsys.readouterr().err)
 
 
-def test_all_tests_run_in_a_process_more_than_there_are_cores():
-    assert [commands.parallel(cores)[:2] for cores in (1, 2, 16)] == [
-        ["-n", "2"],
-        ["-n", "3"],
-        ["-n", "4"],
-    ]
+@pytest.fixture
+def ran(monkeypatch):
+    """The commands that were called instead of being run, and what was brought."""
+    calls: list[list[str]] = []
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    monkeypatch.setattr(commands.Session, "with_browser", lambda _: calls.append(["a browser"]))
+    monkeypatch.setattr(commands, "run", lambda command, env: calls.append(command) or 0)
+    monkeypatch.setattr(commands.Steps, "loud", lambda _, name, command, env: calls.append(command))
+    monkeypatch.setattr(commands, "page_steps", lambda *_: calls.append(["page"]))
+    return calls
+
+
+def test_the_fast_tests_bring_no_browser(ran, capsys):
+    assert commands.main(["test", "--fast", "--", "-x"]) == 0
+    ((_, _, pytest_, *arguments, last),) = ran
+    assert (pytest_, last) == ("pytest", "-x")
+    assert "tb_pastnet/core/quantize.py" in arguments
+    assert re.search(
+        r"\d+ files of tests need neither TensorFlow nor a br", capsys.readouterr().out
+    )
+
+
+def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, capsys):
+    changed = ["tests/unit/tools/test_commands.py"]
+    monkeypatch.setattr(commands.selection, "changed_since", lambda _: changed)
+    assert commands.main(["test", "--changed", "HEAD~3"]) == 0
+    ((*_, file),) = ran
+    assert [file] == changed
+    said = capsys.readouterr().out
+    assert "1 files changed; 1 files of tests reach them.\n" in said
+    assert re.search(r"\d+ others are left out: .*\nThe page's own tests are left out", said)
+    changed[:] = ["frontend/src/none.ts"]
+    ran.clear()
+    assert commands.main(["test", "--changed"]) == 0
+    assert ran[:2] == [["a browser"], ["page"]]
+
+
+def test_paths_are_run_without_dashes(ran):
+    assert commands.main(["test", "tests/a.py", "tests/b.py", "--", "-x"]) == 0
+    assert ran[1][4:] == [*commands.selection.processes(["a.py", "b.py"]), "tests/a.py", "tests/b.py", "-x"]  # fmt: skip
+    with pytest.raises(SystemExit):
+        commands.main(["test", "--fast", "tests/a.py"])
 
 
 @pytest.mark.parametrize(("name", "wanted"), [("histograms", True), ("masks", False)])

@@ -92,3 +92,19 @@ def test_an_extra_is_brought_once(made, monkeypatch, tmp_path):
 def test_a_chosen_python_gets_no_extra(made, tmp_path):
     environment.bring("prove", tmp_path / "python")
     assert made == []
+
+
+def test_without_a_whole_environment_a_small_one_is_made_once(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(environment, "SMALL", tmp_path / ".venv-fast")
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    monkeypatch.delenv("PASTNET_PYTHON", raising=False)
+    for folder in (environment.VENV, environment.SMALL):
+        folder.mkdir()
+    small = environment.venv_python(environment.SMALL)
+    assert [environment.ensure_small(), environment.ensure_small()] == [small, small]
+    assert len(made) == 2
+    assert f"{environment.ROOT}[test]" in made[1]
+    assert not any("tensorflow" in word for word in made[1])
+    (environment.VENV / environment.STAMP).write_text(environment.stamp())
+    assert environment.ensure_small() == environment.venv_python(environment.VENV)

@@ -1,0 +1,325 @@
+"""Which files a file of Python reaches: by imports wherever they stand, and by what it names.
+
+Seen are imports inside functions, the lazy names of packages, modules that strings name (also those
+of programs in strings, and of Python in the documents that a test runs), modules that are run by
+`-m`, and fixtures. What a test puts together as it runs isn't seen: `dev.py test` runs everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+
+from tools.steps import ROOT
+
+PACKAGES = ("tb_pastnet", "tests", "tools", "demo", "benchmarks")
+FRAMEWORKS = {"tensorflow", "keras", "h5py", "sklearn"}
+"""Packages that `dev.py test --fast` does without; the demo's digits are for training alone."""
+NODE = "(for Node)"
+"""Stands for Node and the browser, where a file starts a program for them."""
+
+LAZY = "_HOMES"
+"""What a package calls its table of lazy names."""
+
+_DOTTED = re.compile(rf"\b(?:pastnet|{'|'.join(PACKAGES)})(?:\.\w+)+\.?")
+_IMPORTED = re.compile(
+    r"^[ \t]*(?:>>> )?(?:from[ \t]+([\w.]+)[ \t]+)?import[ \t]+([\w., \t]+)", re.M
+)
+_FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"^[\w./-]+\.\w+$")
+
+
+@dataclass
+class Mentions:
+    """What one file says.
+
+    Attributes:
+        dotted: full names of modules, or of things in them, of this repository.
+        outside: packages that it imports from elsewhere.
+        texts: its strings, but for docstrings without an example.
+        arguments: the names of arguments of its functions: fixtures are asked for by them.
+        functions: those that it defines at its top.
+        everywhere: whether it has hooks, or fixtures that nobody has to ask for.
+        given: of a conftest.py what it imports only to give it on, as fixtures: by name.
+    """
+
+    dotted: set[str] = field(default_factory=set)
+    outside: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+    arguments: set[str] = field(default_factory=set)
+    functions: set[str] = field(default_factory=set)
+    everywhere: bool = False
+    given: dict[str, str] = field(default_factory=dict)
+
+    def imports(self, module: str, names: Iterable[str] = ()) -> None:
+        """Notes `import module`, or `from module import names`."""
+        if module.split(".", maxsplit=1)[0] in PACKAGES:
+            self.dotted |= {module, *(f"{module}.{name}" for name in names)}
+        else:
+            self.outside.add(module.split(".", maxsplit=1)[0])
+
+    def reads(self, text: str) -> None:
+        """Notes a string: modules that it names, and imports, should it be a program."""
+        self.texts.add(text)
+        for match in _DOTTED.finditer(text):
+            self.dotted.add(re.sub(r"^pastnet\b", "tb_pastnet", match[0]))
+        for module, names in _IMPORTED.findall(text):
+            parts = [part.split()[0] for part in names.split(",") if part.split()]
+            if module:
+                self.imports(module, parts)
+            else:
+                for part in parts:
+                    self.imports(part)
+
+
+@cache
+def mentions(source: str, *, fixtures: bool = False) -> Mentions:
+    """Reads a file.
+
+    Args:
+        source: its text.
+        fixtures: whether it is a conftest.py, which gives fixtures on that it imports.
+    """
+    tree, told = ast.parse(source), Mentions()
+    nodes = [*_spoken(tree)]
+    aliases = _aliases(nodes)
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            _note_import(node, told)
+        elif isinstance(node, ast.Attribute):
+            told.dotted |= _attribute(node, aliases)
+        elif isinstance(node, ast.Call):
+            told.dotted |= _any_attribute(node, aliases)
+        elif isinstance(node, ast.arg):
+            told.arguments.add(node.arg)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            told.reads(node.value)
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            told.dotted |= _run_as_modules(node)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    told.functions = {node.name for node in functions}
+    marks = [ast.unparse(mark) for node in functions for mark in node.decorator_list]
+    hooks = any(name.startswith("pytest_") for name in told.functions)
+    told.everywhere = hooks or any("autouse=True" in mark for mark in marks)
+    if fixtures:
+        _give(tree, {node.id for node in nodes if isinstance(node, ast.Name)}, told)
+    return told
+
+
+def _note_import(node: ast.Import | ast.ImportFrom, told: Mentions) -> None:
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        told.imports(node.module or "", names)
+    else:
+        for name in names:
+            told.imports(name)
+
+
+def _give(tree: ast.Module, used: set[str], told: Mentions) -> None:
+    """What a conftest.py imports and doesn't use is there for the tests that ask for it."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and not {alias.name for alias in node.names} & used:
+            given = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            told.given |= given
+            told.dotted -= {node.module or "", *given.values()}
+
+
+def _spoken(tree: ast.Module) -> Iterator[ast.AST]:
+    """All of a tree that is carried out."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if not _is_silent(node):
+            yield node
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def _is_silent(node: ast.AST) -> bool:
+    """Whether it is imports for type checkers, lazy homes, or a docstring without an example."""
+    if isinstance(node, ast.If):
+        return _name(node.test).endswith("TYPE_CHECKING")
+    if isinstance(node, ast.Assign):
+        return _name(node.targets[0]) == LAZY
+    text = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(text, ast.Constant) and ">>>" not in str(text.value)
+
+
+def _aliases(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """By its name in this file each module of ours: `import tb_pastnet as pastnet`."""
+    aliases: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] in PACKAGES:
+                    name = alias.asname or alias.name.split(".")[0]
+                    aliases[name] = alias.name if alias.asname else name
+        elif isinstance(node, ast.ImportFrom) and node.module in PACKAGES:
+            aliases |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    return aliases
+
+
+def _name(node: ast.AST) -> str:
+    """`a.b.c` of an expression that is no more than that, else ""."""
+    if isinstance(node, ast.Attribute):
+        head = _name(node.value)
+        return head and f"{head}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _attribute(node: ast.Attribute, aliases: dict[str, str]) -> set[str]:
+    head, _, rest = _name(node).partition(".")
+    return {f"{aliases[head]}.{rest}"} if head in aliases else set()
+
+
+def _any_attribute(node: ast.Call, aliases: dict[str, str]) -> set[str]:
+    """All names of a package of ours, where `getattr` asks for any."""
+    called = [_name(part) for part in (node.func, *node.args[:1])]
+    return {f"{aliases[called[1]]}.*"} if called[0] == "getattr" and called[1] in aliases else set()
+
+
+def _run_as_modules(node: ast.List | ast.Tuple) -> set[str]:
+    """What stands after "-m" in a command."""
+    texts = [getattr(part, "value", None) for part in node.elts]
+    run = {module for flag, module in pairwise(texts) if flag == "-m" and module in PACKAGES}
+    return {f"{module}.__main__" for module in run}
+
+
+class Tree:
+    """All Python of the repository, or of a folder like it.
+
+    Args:
+        root: the folder.
+    """
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self.root = root
+        self._modules: dict[str, Path] = {}
+        for package in PACKAGES:
+            for path in sorted((root / package).rglob("*.py")):
+                parts = path.relative_to(root).with_suffix("").parts
+                self._modules[".".join(parts).removesuffix(".__init__")] = path
+        self._mentions = {
+            path: mentions(path.read_text("utf-8"), fixtures=path.name == "conftest.py")
+            for path in self._modules.values()
+        }
+        self._edges = {path: self._near(path) for path in self._mentions}
+        self._closures: dict[Path, frozenset[Path]] = {}
+
+    @cached_property
+    def tests(self) -> list[Path]:
+        """Files that pytest collects: those of tests, and modules with an example."""
+        return [
+            path
+            for path, told in self._mentions.items()
+            if (path.name.startswith("test_") and self._below(path, "tests"))
+            or (self._below(path, "tb_pastnet") and any(">>>" in text for text in told.texts))
+        ]
+
+    def reached(self, path: Path) -> frozenset[Path]:
+        """All files that a file reaches, itself among them."""
+        if path not in self._closures:
+            seen, todo = {path}, [path]
+            while todo:
+                fresh = self._edges[todo.pop()] - seen
+                seen |= fresh
+                todo.extend(fresh)
+            self._closures[path] = frozenset(seen)
+        return self._closures[path]
+
+    def outside(self, path: Path) -> set[str]:
+        """Packages of others that a file reaches, and `NODE`."""
+        needs: set[str] = set()
+        for file in self.reached(path):
+            needs |= self._mentions[file].outside
+            texts = self._mentions[file].texts
+            if not self._below(file, "tools") and any(text.endswith(".mjs") for text in texts):
+                needs.add(NODE)
+        return needs
+
+    def is_fast(self, path: Path) -> bool:
+        """Whether a file of tests needs neither a framework nor a browser."""
+        return not self.outside(path) & {*FRAMEWORKS, NODE}
+
+    def names(self, path: Path, other: Path) -> bool:
+        """Whether a file, or one that it reaches, names one that isn't Python, or its folder."""
+        parts = other.relative_to(self.root).parts
+        words = {parts[-1], *parts[1:-1], *parts[:1]} - {*PACKAGES, "frontend", "src"}
+        return any(
+            text in words or text.endswith("/" + parts[-1])
+            for file in self.reached(path)
+            for text in self._mentions[file].texts
+        )
+
+    def _below(self, path: Path, folder: str) -> bool:
+        return path.relative_to(self.root).parts[0] == folder
+
+    def _near(self, path: Path) -> set[Path]:
+        told = self._mentions[path]
+        near = {file for name in told.dotted for file in self._resolve(name)}
+        if "subprocess" in told.outside:
+            near |= self._run_from_documents(told)
+        if any("tensorboard.main" in text for text in told.texts):
+            near |= set(self._resolve("tb_pastnet.serve.loader"))  # TensorBoard loads plugins
+        if self._below(path, "tests"):
+            near |= self._fixtures(path, told)
+        return near
+
+    def _run_from_documents(self, told: Mentions) -> set[Path]:
+        """What the Python in documents reaches, for a file that starts programs and reads them."""
+        near: set[Path] = set()
+        for name in {text for text in told.texts if text.endswith(".md") and _FILE.match(text)}:
+            for document in (self.root / name, self.root / "docs" / name):
+                if document.is_file():
+                    program = mentions("\n".join(_FENCED.findall(document.read_text("utf-8"))))
+                    told.outside |= program.outside
+                    near |= {file for each in program.dotted for file in self._resolve(each)}
+        return near
+
+    def _fixtures(self, path: Path, told: Mentions) -> set[Path]:
+        """The conftest.py above whose fixtures it asks for, or that have hooks for everything."""
+        near: set[Path] = set()
+        if not path.name.startswith("test_"):
+            return near
+        asked = told.arguments | told.texts
+        for folder in [*path.relative_to(self.root).parents][:-1]:
+            file = self.root / folder / "conftest.py"
+            above = self._mentions.get(file, Mentions())
+            if above.everywhere or above.functions & asked:
+                near.add(file)
+            for name in above.given.keys() & asked:
+                near |= set(self._resolve(above.given[name]))
+        return near
+
+    def _resolve(self, dotted: str) -> Iterator[Path]:
+        """The files of all packages on the way to a module, or to what is in one."""
+        parts = dotted.rstrip(".").split(".")
+        for end in range(1, len(parts) + 1):
+            name = ".".join(parts[:end])
+            if name in self._modules:
+                yield self._modules[name]
+                continue
+            lazy = self._lazy(".".join(parts[: end - 1]))
+            for home in lazy.values() if parts[end - 1] == "*" else [lazy.get(parts[end - 1])]:
+                if home:
+                    rest = [home, *parts[end:]]
+                    yield from self._resolve(".".join(rest))
+            if lazy:
+                return
+        if dotted.endswith("."):
+            inside = ".".join(parts) + "."
+            yield from (file for name, file in self._modules.items() if name.startswith(inside))
+
+    def _lazy(self, package: str) -> dict[str, str]:
+        """By public name the module that a package loads when it is asked for it."""
+        path = self._modules.get(package)
+        if path is None or path.name != "__init__.py":
+            return {}
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Assign) and _name(node.targets[0]) == LAZY:
+                return dict(ast.literal_eval(node.value))
+        return {}

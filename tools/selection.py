@@ -1,0 +1,105 @@
+"""Which tests `dev.py test` runs: the fast ones, or those that what changed can reach."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.reach import NODE, Tree
+from tools.steps import ROOT, Failure
+
+MOST = 4
+"""Processes: each has imports of its own to do."""
+EVERYTHING = {"pyproject.toml"}
+"""Files that decide about all tests."""
+PAGE = ("frontend/", "tb_pastnet/serve/static/")
+
+
+class Chosen(NamedTuple):
+    """Some tests.
+
+    Attributes:
+        files: of pytest, by their path below the root.
+        left_out: how many others there are.
+        page: whether the page's own checks belong to them.
+    """
+
+    files: list[str]
+    left_out: int
+    page: bool = False
+
+
+def fast(tree: Tree) -> Chosen:
+    """The files of tests that need neither a framework nor a browser."""
+    files = [path for path in tree.tests if tree.is_fast(path)]
+    return Chosen(_below(tree, files), len(tree.tests) - len(files))
+
+
+def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
+    """The files of tests that reach one of some files; all where one decides about all of them.
+
+    Args:
+        tree: the repository.
+        changed: files, by their path below its root.
+    """
+    files, page, everything = set[Path](), False, False
+    for name in changed:
+        path = tree.root / name
+        page |= name.startswith(PAGE)
+        everything |= name in EVERYTHING
+        if path.suffix == ".py":
+            files |= {test for test in tree.tests if path in tree.reached(test)}
+        else:
+            files |= {test for test in tree.tests if tree.names(test, path)}
+    if page:
+        files |= {test for test in tree.tests if NODE in tree.outside(test)}
+    chosen = [test for test in tree.tests if everything or test in files]
+    return Chosen(_below(tree, chosen), len(tree.tests) - len(chosen), page)
+
+
+def _below(tree: Tree, files: Iterable[Path]) -> list[str]:
+    return [path.relative_to(tree.root).as_posix() for path in files]
+
+
+def changed_since(revision: str | None, root: Path = ROOT) -> list[str]:
+    """Files that differ from a commit, new ones among them.
+
+    Args:
+        revision: the commit; None: the last one, or the one before where all is committed.
+        root: of the repository.
+
+    Raises:
+        Failure: git knows no such commit.
+    """
+    files = _git(root, "diff", "--name-only", "--no-renames", revision or "HEAD")
+    files += _git(root, "ls-files", "--others", "--exclude-standard")
+    if revision is None and not files:
+        return changed_since("HEAD~1", root)
+    return sorted(files)
+
+
+def _git(root: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Failure(f"Could not see what changed: {done.stderr.strip()}")
+    return done.stdout.split("\n")[:-1]
+
+
+def processes(files: Sequence[str], cores: int | None = None) -> list[str]:
+    """Pytest's arguments for as many processes as help: a file of tests stays in one.
+
+    Some wait for a browser or a disk, so that there is a process more than there are cores.
+
+    Args:
+        files: what is to run, as pytest takes it; a folder is many.
+        cores: of this machine, if not of the one that it runs on.
+    """
+    many = {name.partition("::")[0] for name in files}
+    folders = any(not name.endswith(".py") for name in many)
+    count = min(MOST, (cores or os.cpu_count() or 1) + 1, MOST if folders else len(many))
+    return ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder"] if count > 1 else []
