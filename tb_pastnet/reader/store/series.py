@@ -187,7 +187,7 @@ def _clock(place: Place, messages: Sequence[Message], records: Block) -> tuple[F
     rates = np.full(len(records.steps), np.nan)
     if place.lineage is None:
         times = {message.step: message.wall_time for message in messages}
-        walls[:] = [times[int(step)] for step in records.steps]
+        walls[:] = [times.get(int(step), np.nan) for step in records.steps]
         return walls, rates
     line = place.lineage.timeline
     if len(line.sequence):

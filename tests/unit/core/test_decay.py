@@ -72,3 +72,8 @@ def test_sparsities_and_steps_that_are_none():
         OneShot(math.nan, 0)
     with pytest.raises(InvalidArgument, match=r"expected step from 0 on, got None\. "):
         OneShot(0.5, None)
+
+
+def test_it_may_stay_where_it_begins():
+    decay = PolynomialDecay(0.5, 0.5, 3, 7)
+    assert [decay(step) for step in (2, 3, 5, 7, 9)] == [None, 0.5, 0.5, 0.5, 0.5]

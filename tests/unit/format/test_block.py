@@ -170,3 +170,16 @@ def test_many_blocks_are_restored_as_one():
     np.testing.assert_array_equal(some[[6, 7]], codes[[6, 7]])
     np.testing.assert_array_equal(some[:, 16:32], codes[:, 16:32])
     np.testing.assert_array_equal(some[1, 35:], codes[1, 35:])
+
+
+@pytest.mark.parametrize("steps", [[1, 5, 4], [5, 4, 9], [1, 5, 5], [2, 2, 9]])
+@pytest.mark.parametrize("which", ["steps", "sequence"])
+def test_what_rises_and_falls_is_refused_by_writer_and_reader(monkeypatch, steps, which):
+    order = {"steps": np.array([7, 8, 9]), "sequence": np.arange(3), which: np.array(steps)}
+    block = Block(**order, past_steps=order["steps"] - 1, codes=np.zeros((8, 3, 2), np.int16))
+    with pytest.raises(InvalidArgument, match="strictly increasing steps and sequence numbers"):
+        encode_block(block, tag=TAG, lineage=3)
+    monkeypatch.setattr("tb_pastnet.format.block._check", lambda block: None)
+    message = encode_block(block, tag=TAG, lineage=3)
+    with pytest.raises(DamagedRecord, match="increasing steps, got steps that go back"):
+        decode_block(message, tag=TAG, step=int(order["steps"][-1]), lineage=3)

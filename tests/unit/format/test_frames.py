@@ -113,3 +113,12 @@ def test_what_is_appended_while_reading_is_left_out_and_a_file_that_shrinks_is_t
     stream.truncate(45)
     stream.seek(21)
     assert list(reading)[-1] == Rest(37, Why.TORN)
+
+
+@pytest.mark.parametrize("end", range(37, len(WHOLE), 97))
+def test_a_file_that_shrinks_after_it_was_measured_is_torn(end: int) -> None:
+    stream = io.BytesIO(WHOLE)
+    reading = read_frames(stream)
+    frames_before = [next(reading), next(reading)]
+    stream.truncate(end)
+    assert [*frames_before, *reading] == [*read(WHOLE)[:2], Rest(37, Why.TORN)]

@@ -104,3 +104,10 @@ def test_a_reader_that_knows_the_variable_accepts_no_more():
     assert decode_mask(message, **PLACE, most=64).elements == 64
     with pytest.raises(DamagedRecord, match="a number of at most 63, got 64"):
         decode_mask(message, **PLACE, most=63)
+
+
+@pytest.mark.parametrize("elements", [8, 16, 64])
+def test_all_kept_is_a_coding_without_data(elements):
+    all_kept, none = (encode_mask(mask_of(np.full(elements, flag)), **PLACE) for flag in (1, 0))
+    assert all_kept == sealed(number=3, elements=elements, rest=b"\x01")
+    assert none == sealed(number=3, elements=elements, rest=b"\x00")

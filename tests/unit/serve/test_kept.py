@@ -33,8 +33,9 @@ def test_a_name_is_known_where_the_answer_had_to_make_room() -> None:
 
 def test_another_version_has_another_name() -> None:
     store = Store(MemoryProvider())
-    kept(store, KEY, 1, Maker(b"old"))
-    assert isinstance(kept(store, KEY, 2, Maker(b"new")), Answer)
+    old, new = (kept(store, KEY, at, Maker(body)) for at, body in ((1, b"old"), (2, b"new")))
+    assert (old.body, new.body) == (b"old", b"new")
+    assert old.tag != new.tag
 
 
 def test_an_answer_that_is_not_whole_has_no_name_to_ask_for() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import sys
 from pathlib import Path
 
@@ -32,10 +33,24 @@ def test_a_users_own_choice_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [argparse.Namespace(), flags(), argparse.Namespace(samples_per_plugin=None), None]
+    "odd",
+    [
+        argparse.Namespace(),
+        argparse.Namespace(samples_per_plugin=None),
+        argparse.Namespace(samples_per_plugin="scalars=3"),
+        None,
+    ],
 )
 def test_flags_of_another_shape_are_left_alone(odd: object) -> None:
-    PastNetLoader().fix_flags(odd)  # type: ignore[arg-type]
+    given = copy.deepcopy(odd)
+    PastNetLoader().fix_flags(given)  # type: ignore[arg-type]
+    assert given == odd
+
+
+def test_all_records_are_asked_for_where_no_plugin_is_named() -> None:
+    given = flags()
+    PastNetLoader().fix_flags(given)
+    assert given.samples_per_plugin == {"pastnet": 0}
 
 
 def test_no_flag_is_added() -> None:

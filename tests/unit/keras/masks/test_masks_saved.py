@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -185,7 +186,7 @@ def test_names_that_keras_counts_on_are_the_same_ones(tmp_path):
     found = pastnet.Masks(other)
     other.load_weights(tmp_path / "a.weights.h5")
     np.testing.assert_array_equal(found.kept["dense_1/kernel"], masks.kept["dense_1/kernel"])
-    assert found.resumed
+    assert (found.resumed.equal, found.resumed.changed) == (("dense_1/kernel",), {})
 
 
 def test_masks_of_another_architecture(tmp_path):
@@ -262,3 +263,22 @@ def test_a_stock_keras_loads_the_files(trained, tmp_path):
         [sys.executable, "-c", STOCK, *files], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_an_empty_stored_mask_leaves_the_masks_as_they_are(tmp_path):
+    model, other = unnamed(), unnamed()
+    pastnet.Masks(model).prune("dense_1/kernel", channels=[1])
+    path = tmp_path / "a.weights.h5"
+    model.save_weights(path)
+    with h5py.File(path, "r+") as file:
+        names: list[str] = []
+        file.visit(lambda name: names.append(name) if name.endswith("/masks") else None)
+        (stored,) = (name for name in names if isinstance(file[name], h5py.Dataset))
+        del file[stored]
+        file[stored] = np.zeros(0, np.uint8)
+    masks = pastnet.Masks(other)
+    masks.freeze("dense/kernel", channels=[2])
+    other.load_weights(path)
+    assert masks.resumed is None
+    assert (masks.trainable["dense/kernel"] == (np.arange(5) != 2)).all()
+    assert masks.kept["dense_1/kernel"].all()

@@ -191,3 +191,14 @@ def test_arguments_that_are_none(masks, change, expected):
     assert str(error.value) == (
         f"Could not make a PruningCallback: {expected}. Correct the argument."
     )
+
+
+def test_under_gradient_accumulation_steps_are_batches():
+    model = compiled(keras.optimizers.SGD(0.1, gradient_accumulation_steps=4))
+    masks = FakeMasks(model)
+    pruning = PruningCallback(masks, PolynomialDecay(0, 0.8, 0, 16, power=1), every=3)
+    fit(model, pruning)
+    # After 3, 6 and 9 batches, of which the optimizer has made 0, 1 and 2 updates.
+    assert masks.calls == [(0, 0.15), (1, 0.3), (2, 0.45)]
+    fit(model, pruning)
+    assert masks.calls[3:] == [(3, 0.6), (3, 0.75), (4, 0.8)]

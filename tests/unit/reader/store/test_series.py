@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.lineages import Lineage
 from tb_pastnet.reader.store.runs import Place
 from tb_pastnet.reader.store.series import Series, make_series
+from tb_pastnet.reader.store.shelf import pile
 from tb_pastnet.reader.store.source import Message
 
 TAG = "channels/w"
@@ -213,3 +216,40 @@ def test_nothing_at_all_is_an_empty_series() -> None:
     series = make_series([], {}, 3)
     check(series)
     assert series.codes.shape == (8, 0, 3)
+
+
+def test_a_users_own_writer_that_restarts_inside_a_block_replaces_all_of_it() -> None:
+    blocks = [[1, 2, 3], [4, 5, 6], [5, 7]]
+    written = [message(np.array(steps), 0, 0, value=at) for at, steps in enumerate(blocks)]
+    series = make_series([Place("r", TAG, None)], {("r", TAG): written}, 2)
+    check(series)
+    assert series.steps.tolist() == [1, 2, 3, 5, 7]
+    assert series.codes[0, :, 0].tolist() == [0, 0, 0, 2, 2]
+
+
+def test_the_account_of_a_restart_of_which_only_a_part_was_read() -> None:
+    old, new = np.arange(1, 13), np.arange(9, 21)
+    first, second = messages(old, 101), messages(new, 102)
+    readings = {("r1", TAG): [first[0], first[2]], ("r2", TAG): second[1:]}
+    places = [place(1, old, offered=14, dropped=1), place(2, new, offered=15, thinned=2)]
+    for sampled in (True, False):
+        series = make_series(places, readings, 2, sampled=sampled)
+        check(series)
+        account = series.account
+        # Of the first lineage 4 are superseded, and 4 + 1 that nobody read are of no known fate.
+        assert (account.offered, account.shown, account.superseded) == (29, 12, 4)
+        lost = (4 + 1) + (4 + 1)
+        assert (account.thinned, account.dropped) == (2 + lost * sampled, 1)
+        assert account.unreadable == lost * (not sampled)
+
+
+def test_what_is_left_out_for_memory_is_noted_and_counts_as_thinned(monkeypatch) -> None:
+    cut = functools.partial(pile, most_cells=2 * 6)
+    monkeypatch.setattr("tb_pastnet.reader.store.series.pile", cut)
+    steps = np.arange(1, 13)
+    for here, lineage in ((place(1, steps), 101), (Place("r1", TAG, None), 0)):
+        series = make_series([here], {("r1", TAG): messages(steps, lineage)}, 2)
+        check(series)
+        assert len(series.steps) == 6
+        assert series.notes == {notes.SAMPLED: 6}
+        assert (series.account.thinned, series.account.unreadable) == (6, 0)
