@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tools import bench, browser, bundle, columns, environment, matrix, promises, selection
+from tools import bench, browser, bundle, columns, environment, matrix, names, promises, selection
 from tools.reach import NODE, Tree
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
@@ -18,7 +18,7 @@ demo       train the demo's runs and show them in TensorBoard (--once: only trai
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
            --changed [REV]: those that reach what changed; PATHs: those there; what follows -- goes
            to pytest, which then runs alone
-lint       ruff, mypy --strict, import-linter, tsc, Biome
+lint       ruff, mypy --strict, import-linter, names, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
@@ -68,6 +68,7 @@ def lint_steps(session: Session, steps: Steps) -> None:
         ("import-linter", imports),
     ):
         steps.step(name, partial(quiet, command, env))
+    steps.step("names", names.check)
     steps.step("tsc", lambda: bundle.npm("check", env))
     steps.step("Biome", lambda: bundle.npm("lint", env))
 

@@ -83,3 +83,23 @@ def test_both_kinds_of_one_name_stay_apart(tmp_path: Path) -> None:
         ("a", "sink"),
         ("a (summary)", "summary"),
     ]
+
+
+def test_a_message_of_several_records_is_shown_too(tmp_path: Path) -> None:
+    """Our function writes one a message; what another one writes is no reason to fail."""
+    steps, tag = np.array([3, 4, 7]), "train/dense0/kernel"
+    block = Block(steps, steps, steps - 1, np.zeros((8, 3, 4), np.int16))
+    content = encode_series(Series((3, 4), "-1", 4))
+    data = files.event(tag, 7, encode_block(block, tag=tag, lineage=0), content=content)
+    (tmp_path / "mine").mkdir()
+    path = tmp_path / "mine" / "events.out.tfevents.1700000000.host.v2"
+    path.write_bytes(files.frame(data))
+
+    def look(here: Board) -> Any:
+        header, arrays = here.arrays("/layer", run="mine", layer="train/dense0")
+        return header["account"], arrays["steps"].tolist(), str(arrays["wall_times"].tolist())
+
+    account, shown, walls = in_both(tmp_path, look)
+    assert (account["offered"], account["shown"]) == (3, 3)
+    assert shown == [3, 4, 7]
+    assert walls == f"[nan, nan, {files.CREATED}.0]"
