@@ -95,9 +95,9 @@ def test_the_version_is_written_once_and_the_same():
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_modules_stay_small(path):
+def test_modules_and_functions_stay_small(path):
     text = path.read_text("utf-8")
-    assert len(text.splitlines()) < 300
+    assert len(text.splitlines()) < 500  # one concept, however long; most are under 300
     tree = ast.walk(ast.parse(text))
     functions = [node for node in tree if isinstance(node, ast.FunctionDef)]
     long = [node.name for node in functions if code_lines(node) >= 40]
