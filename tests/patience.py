@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from unittest import mock
 
 from tb_pastnet.record.sink import Sink
 
@@ -27,3 +30,17 @@ def be_patient() -> None:
     """Makes all sinks of this process wait, also for a lineage that ends, which training never does."""
     for name in ("flush", "close"):
         setattr(Sink, name, longer(getattr(Sink, name)))
+
+
+@contextlib.contextmanager
+def waiting() -> Iterator[list[float | None]]:
+    """How long this thread is ready to wait for another meanwhile, each time that it does."""
+    thread, limits, wait = threading.get_ident(), [], threading.Condition.wait
+
+    def told(self: threading.Condition, timeout: float | None = None) -> bool:
+        if threading.get_ident() == thread:
+            limits.append(timeout)
+        return wait(self, timeout)
+
+    with mock.patch.object(threading.Condition, "wait", told):
+        yield limits

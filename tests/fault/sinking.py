@@ -129,7 +129,7 @@ def main(logdir, end="run", first=1):
     if end == "interrupt":
         interrupt(sink)
     if end == "blocked":
-        sink._writer._segments.write = lambda head, body: time.sleep(60)
+        sink._writer._segments.write = lambda head, body: time.sleep(3600)
     run(sink, first, 1_000_000 if end == "run" else 40, flush=end != "blocked")
     ENDS.get(end, lambda: None)()
 

@@ -93,6 +93,7 @@ def test_rates_of_a_replaced_optimizer_are_its_own(tmp_path):
     model = Leaky((6, 8), masked=range(8))
     model.masking.assign(1.0)
     model.compile(keras.optimizers.SGD(0.5), "mse")
+    fit(model, 30)
     pastnet.Masks(model, enforce=False).freeze(KERNEL)
     record = pastnet.PastNetCallback(tmp_path, every=4)
     fit(model, 20, callbacks=[record])
