@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { toPixel, toStep } from "../data/scale";
 import type { PageState } from "../data/urlstate";
-import { afterFrames } from "../state/idle";
+import { afterFrames } from "../state/frames";
 import { scaleOf } from "../state/runs";
 import { update } from "../state/store";
 import type { RowProps } from "./crosshair";

@@ -1,7 +1,7 @@
 /** The order of the channels: by what they did in this run, or in another one. */
 
 import { ORDER_TITLES, ORDERS, type Order } from "../data/sort";
-import { orderRun } from "../state/roworder";
+import { orderRun } from "../state/rows";
 import { layerIn, type Run, shownRuns } from "../state/runs";
 import { order, update } from "../state/store";
 

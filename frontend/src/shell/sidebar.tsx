@@ -14,7 +14,7 @@ import { cellsOf, overviewOf } from "../state/answers";
 import { awaited, figuresAt } from "../state/at";
 import { differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
-import { begin, finish } from "../state/idle";
+import { begin, finish } from "../state/frames";
 import { showOnly, toggleRun } from "../state/navigate";
 import {
   activeLayer,

@@ -5,13 +5,16 @@ import { type Cells, readCells } from "../data/cells";
 import { joinCells } from "../data/join";
 import { type RecordBlock, readBlock } from "../data/record";
 import { runColumn, SIDEBAR } from "../data/rowbox";
+import { lastAtOrBefore } from "../data/steps";
+import { auditOf, byLayer, type LayerAudit } from "../data/violations";
 import { type Drawn, readDrawn } from "../draw/columns";
 import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
-import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
+import type { ChannelAnswer, FindingsAnswer, OverviewHeader, Violation, ViolationsAnswer } from "../server/types";
+import { follower } from "./frames";
 import { type Resource, resource } from "./resource";
-import { activeLayer, activeRun, type Run, runNamed, shownRuns, threshold, variableOf } from "./runs";
-import { inSight } from "./sight";
+import { activeLayer, activeRun, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
 import { pageWidth, view } from "./store";
+import { inSight } from "./viewport";
 
 export type { Drawn };
 
@@ -61,6 +64,37 @@ const GONE: Resource<Overview> = { value: null, error: null, loading: false };
 export function overviewOf(run: string): Resource<Overview> {
   const signal = overviews.get(run) ?? computed(() => (runNamed(run) ? askOverview(run, null) : GONE));
   overviews.set(run, signal);
+  return signal.value;
+}
+
+/** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
+export const askedZoom = follower<readonly [number, number] | null>(null);
+
+/** The steps of the records that a range lies in, and one more on each side. */
+function around(steps: Float64Array, [from, to]: readonly [number, number]): { first: number; last: number } {
+  const first = Math.max(0, lastAtOrBefore(steps, from) - 1);
+  const last = Math.min(steps.length - 1, lastAtOrBefore(steps, to) + 1);
+  return { first: steps[first], last: steps[last] };
+}
+
+function finest(name: string): Drawn | null {
+  const whole = overviewOf(name).value;
+  const steps = runNamed(name)?.recordSteps;
+  // Where each column is a record already, there is no more detail.
+  if (!askedZoom.value || !whole || !steps || steps.length <= overviewColumns.value) return whole?.drawn ?? null;
+  const asked = around(steps, askedZoom.value);
+  const part = askOverview(name, asked).value;
+  if (!part || part.header.threshold !== whole.header.threshold) return whole.drawn;
+  const sighted = around(steps, range.value);
+  const fits = part.first <= sighted.first && part.last >= sighted.last;
+  return fits ? part.drawn : whole.drawn;
+}
+
+const details = new Map<string, ReadonlySignal<Drawn | null>>();
+
+export function drawnOf(run: string): Drawn | null {
+  const signal = details.get(run) ?? computed(() => finest(run));
+  details.set(run, signal);
   return signal.value;
 }
 
@@ -129,6 +163,26 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
     (answer) => answer.violations.length * 400,
     true,
   ).value;
+}
+
+export interface Violated {
+  channels: number;
+  firstStep: number;
+  first: Violation;
+}
+
+const audits = new WeakMap<ViolationsAnswer, ReadonlyMap<string, LayerAudit>>();
+
+/** What of some layers was violated in a run; null where nothing was, and while the list loads. */
+export function violatedIn(run: string, layers: readonly string[]): Violated | null {
+  // The list is asked for only where the overview knows of any.
+  if (!overviewOf(run).value?.header.violated_channels) return null;
+  const { value: answer } = violationsOf(run);
+  if (!answer) return null;
+  const audit = audits.get(answer) ?? byLayer(answer.violations);
+  audits.set(answer, audit);
+  const found = auditOf(audit, layers);
+  return found && { channels: found.channels, firstStep: found.first.first_step, first: found.first };
 }
 
 /** What there is to say of some runs before anybody asks. */

@@ -3,8 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { mostDifferent } from "../../data/overlap";
 import { pastText } from "../../parts/words";
-import { overlapOf } from "../../state/overlaps";
-import { MOST_RUNS, pairRuns } from "../../state/pair";
+import { MOST_RUNS, overlapOf, pairRuns } from "../../state/overlaps";
 import { runs, shownRuns } from "../../state/runs";
 import { other, runName, update } from "../../state/store";
 import { LayersPanel } from "./layers";

@@ -3,8 +3,7 @@
 import { type LayerOverlaps, toCsv } from "../../data/overlap";
 import type { OverlapAnswer } from "../../server/types";
 import { cursor } from "../../state/cursor";
-import { layerOverlapsAt, overlapOf } from "../../state/overlaps";
-import { pairRuns } from "../../state/pair";
+import { layerOverlapsAt, overlapOf, pairRuns } from "../../state/overlaps";
 import type { CsvFile } from "../view";
 
 const pairsCsv = ({ runs, pairs, step, unit, mask }: OverlapAnswer): string =>

@@ -2,13 +2,12 @@
 
 import { mergeSteps } from "../../data/steps";
 import { cellsOf } from "../../state/answers";
-import { runFiles } from "../../state/files";
 import { openLayer, stepLayer } from "../../state/navigate";
-import { spokenPair } from "../../state/overlaps";
-import { moveCompared, pairLayer, pairLayers, pairRuns } from "../../state/pair";
+import { moveCompared, pairLayer, pairLayers, pairRuns, spokenPair } from "../../state/overlaps";
 import { layerIn, viewedSteps } from "../../state/runs";
 import css from "../../style/compare.css";
 import type { View } from "../view";
+import { runFiles } from "../view";
 import { CompareView } from "./compare";
 import { overlapFiles } from "./csv";
 

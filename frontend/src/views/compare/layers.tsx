@@ -21,8 +21,8 @@ import {
   layerOverlapsAt,
   overlapColumnsOf,
   overlappedText,
+  pairLayer,
 } from "../../state/overlaps";
-import { pairLayer } from "../../state/pair";
 import { type Run, scaleOf } from "../../state/runs";
 import { hover, layerFilter, tables, theme, update } from "../../state/store";
 

@@ -8,8 +8,7 @@ import { useSize } from "../../parts/canvas";
 import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
 import type { OverlapAnswer, OverlapPair } from "../../server/types";
 import { cursor } from "../../state/cursor";
-import { counted, overlapOf, pairOverlap } from "../../state/overlaps";
-import { comparedRuns } from "../../state/pair";
+import { comparedRuns, counted, overlapOf, pairOverlap } from "../../state/overlaps";
 import type { Run } from "../../state/runs";
 import { hover, maskKind, tables, theme, update } from "../../state/store";
 

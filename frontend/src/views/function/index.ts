@@ -2,12 +2,12 @@
 
 import { mergeSteps } from "../../data/steps";
 import { cursor } from "../../state/cursor";
-import { functionFiles } from "../../state/files";
 import { openLayer, stepRun } from "../../state/navigate";
 import { activePlace, activeProbed, layerOfPlace, listedPlaces, probed, probedRuns } from "../../state/probed";
 import { page, update } from "../../state/store";
 import css from "../../style/function.css";
 import type { View } from "../view";
+import { functionFiles } from "../view";
 import { FunctionView } from "./function";
 import { functionText } from "./tip";
 

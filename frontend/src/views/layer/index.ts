@@ -6,15 +6,14 @@ import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../data/states";
 import { asideText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
 import { cursor } from "../../state/cursor";
-import { runFiles } from "../../state/files";
-import { stepLayer, stepRun } from "../../state/navigate";
-import { togglePin } from "../../state/pins";
-import { allRows, drawnRows } from "../../state/roworder";
+import { stepLayer, stepRun, togglePin } from "../../state/navigate";
+import { allRows, drawnRows } from "../../state/rows";
 import { activeLayer, activeRun, layers, listedLayers, shownRuns, viewedSteps } from "../../state/runs";
 import { channel, page, update } from "../../state/store";
 import inspectorStyles from "../../style/inspector.css";
 import layerStyles from "../../style/layer.css";
 import type { View } from "../view";
+import { runFiles } from "../view";
 import { LayerView } from "./layer";
 
 /** The channels in drawing order. */

@@ -5,7 +5,7 @@ import { accountText, pastText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
 import { baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
 import { stepLayer } from "../../state/navigate";
-import { allRows, drawnRows, orderRun } from "../../state/roworder";
+import { allRows, drawnRows, orderRun } from "../../state/rows";
 import { activeLayer, activeRun, layerIn, listedLayers, type Run, shownRuns } from "../../state/runs";
 import { layerId, tables, update, variableId } from "../../state/store";
 import { HeatPanel } from "./heatpanel";

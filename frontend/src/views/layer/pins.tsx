@@ -10,7 +10,7 @@ import { stepPointer } from "../../parts/pointer";
 import { Button, Icon } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { togglePin } from "../../state/pins";
+import { togglePin } from "../../state/navigate";
 import type { Run } from "../../state/runs";
 import { pins, update } from "../../state/store";
 import { Barcodes } from "./barcodes";

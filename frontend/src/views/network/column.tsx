@@ -12,8 +12,8 @@ import { setStep } from "../../state/cursor";
 import { spokenStep } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
 import { type Run, scaleOf, totalLayers } from "../../state/runs";
-import { inSight } from "../../state/sight";
 import { focusRow, hover, update } from "../../state/store";
+import { inSight } from "../../state/viewport";
 import { stripsOf } from "./strips";
 
 /** What the strips of the column show, once they do. */

@@ -9,18 +9,16 @@ import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox
 import type { Measure } from "../../data/urlstate";
 import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
-import { Canvas } from "../../parts/canvas";
+import { Canvas, usePrepared } from "../../parts/canvas";
 import { Button, Icon } from "../../parts/widgets";
 import { sparse } from "../../state/answers";
 import { blocksAt } from "../../state/at";
 import { baselineRun, differs, shownMeasure } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { dotStep, spokenStep } from "../../state/followers";
-import { groups, type RunGroup } from "../../state/groups";
-import { shownRuns, threshold, totalLayers } from "../../state/runs";
-import { dotBlock } from "../../state/scrolled";
+import { groups, type RunGroup, shownRuns, threshold, totalLayers } from "../../state/runs";
 import { grouping, hover, measure, sorted, theme, update } from "../../state/store";
-import { usePrepared } from "./prepared";
+import { dotBlock } from "../../state/viewport";
 
 const PADDING = 12;
 

@@ -5,13 +5,13 @@ import { asideText, sharesText } from "../../parts/words";
 import { figuresAt } from "../../state/at";
 import { baselineDiffText, baseOf } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
-import { runFiles } from "../../state/files";
 import { openLayer, stepRun, toggleGroup } from "../../state/navigate";
 import { rows } from "../../state/rows";
 import { activeLayer, layers, shownRuns, viewedSteps } from "../../state/runs";
 import { focusRow, page } from "../../state/store";
 import css from "../../style/network.css";
 import type { View } from "../view";
+import { runFiles } from "../view";
 import { NetworkView } from "./network";
 
 function speak(): string {

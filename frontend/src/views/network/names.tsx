@@ -4,11 +4,11 @@ import { formatCount, plural } from "../../data/format";
 import type { Row } from "../../data/layers";
 import type { Place, Window } from "../../data/rowbox";
 import { Icon } from "../../parts/widgets";
+import { violatedIn } from "../../state/answers";
 import { openLayer, openListed, toggleGroup } from "../../state/navigate";
 import { layers, shownRuns } from "../../state/runs";
-import { nameBlock } from "../../state/scrolled";
 import { focusRow } from "../../state/store";
-import { violatedIn } from "../../state/violated";
+import { nameBlock } from "../../state/viewport";
 
 function Badge({ row }: { row: Row }) {
   const found = shownRuns.value.flatMap((run) => {

@@ -3,8 +3,8 @@
 import { GAP, type Layout, NAME_WIDTH } from "../../data/rowbox";
 import { movedTo } from "../../parts/moved";
 import { shownRuns } from "../../state/runs";
-import { inSight } from "../../state/sight";
 import { focusRow, hover, runName } from "../../state/store";
+import { inSight } from "../../state/viewport";
 
 interface Props {
   layout: Layout;

@@ -7,15 +7,13 @@ import { drawStripDifference } from "../../draw/baselinediff";
 import { carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
-import { Canvas } from "../../parts/canvas";
+import { Canvas, type Paint, usePrepared } from "../../parts/canvas";
 import type { RowProps } from "../../parts/crosshair";
+import { type Drawn, drawnOf } from "../../state/answers";
 import { baseOf } from "../../state/baseline";
-import { type Drawn, drawnOf } from "../../state/detail";
 import { type Run, range, scaleOf, shownRuns } from "../../state/runs";
-import { stripBlock } from "../../state/scrolled";
-import { sight } from "../../state/sight";
 import { measure, theme } from "../../state/store";
-import { type Paint, usePrepared } from "./prepared";
+import { sight, stripBlock } from "../../state/viewport";
 
 interface Pictured {
   drawn: Drawn;
