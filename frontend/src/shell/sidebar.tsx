@@ -2,10 +2,10 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { figuresAt as layerFiguresAt } from "../data/cells";
-import { scaleTop } from "../data/delta";
 import { formatCount, formatPower, formatShare, plural } from "../data/format";
 import { agoText, livenessOf } from "../data/live";
 import type { Figures } from "../data/record";
+import { scaleTop } from "../data/scale";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { movementColor } from "../draw/theme";
 import { Marker, RunName } from "../parts/widgets";

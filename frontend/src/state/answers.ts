@@ -1,15 +1,15 @@
 /** What the server tells of runs: asked for where it is looked at, kept while a newer answer loads. */
 
-import { computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
-import { type Cells, readCells } from "../data/cells";
-import { joinCells } from "../data/join";
+import { computed, effect, untracked } from "@preact/signals";
+import { type Cells, joinCells, readCells } from "../data/cells";
+import { kept, keptByValue } from "../data/kept";
 import { type RecordBlock, readBlock } from "../data/record";
 import { runColumn, SIDEBAR } from "../data/rowbox";
 import { lastAtOrBefore } from "../data/steps";
 import { auditOf, byLayer, type LayerAudit } from "../data/violations";
 import { type Drawn, readDrawn } from "../draw/columns";
 import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
-import type { ChannelAnswer, FindingsAnswer, OverviewHeader, Violation, ViolationsAnswer } from "../server/types";
+import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
 import { follower } from "./frames";
 import { type Resource, resource } from "./resource";
 import { activeLayer, activeRun, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
@@ -56,16 +56,13 @@ export function askOverview(run: string, part: Part | null): Resource<Overview> 
   ).value;
 }
 
-const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
 /** Of a run that is there no more. */
 const GONE: Resource<Overview> = { value: null, error: null, loading: false };
 
+const overviews = keptByValue((run: string) => computed(() => (runNamed(run) ? askOverview(run, null) : GONE)));
+
 /** Asked for by every row of every run: what it depends on is read once a change. */
-export function overviewOf(run: string): Resource<Overview> {
-  const signal = overviews.get(run) ?? computed(() => (runNamed(run) ? askOverview(run, null) : GONE));
-  overviews.set(run, signal);
-  return signal.value;
-}
+export const overviewOf = (run: string): Resource<Overview> => overviews(run).value;
 
 /** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
 export const askedZoom = follower<readonly [number, number] | null>(null);
@@ -90,13 +87,10 @@ function finest(name: string): Drawn | null {
   return fits ? part.drawn : whole.drawn;
 }
 
-const details = new Map<string, ReadonlySignal<Drawn | null>>();
+const finests = keptByValue((run: string) => computed(() => finest(run)));
 
-export function drawnOf(run: string): Drawn | null {
-  const signal = details.get(run) ?? computed(() => finest(run));
-  details.set(run, signal);
-  return signal.value;
-}
+/** What the strips of a run are drawn from: of a long one the part that is zoomed into in more detail, once that is there. */
+export const drawnOf = (run: string): Drawn | null => finests(run).value;
 
 /** Records that come in one answer. */
 export const BLOCK = 64;
@@ -165,24 +159,14 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
   ).value;
 }
 
-export interface Violated {
-  channels: number;
-  firstStep: number;
-  first: Violation;
-}
+const auditsOf = kept((answer: ViolationsAnswer) => byLayer(answer.violations));
 
-const audits = new WeakMap<ViolationsAnswer, ReadonlyMap<string, LayerAudit>>();
-
-/** What of some layers was violated in a run; null where nothing was, and while the list loads. */
-export function violatedIn(run: string, layers: readonly string[]): Violated | null {
+/** What of some layers was violated in a run, from the audit's list, which is exact; null where nothing was, and while it loads. */
+export function violatedIn(run: string, layers: readonly string[]): LayerAudit | null {
   // The list is asked for only where the overview knows of any.
   if (!overviewOf(run).value?.header.violated_channels) return null;
   const { value: answer } = violationsOf(run);
-  if (!answer) return null;
-  const audit = audits.get(answer) ?? byLayer(answer.violations);
-  audits.set(answer, audit);
-  const found = auditOf(audit, layers);
-  return found && { channels: found.channels, firstStep: found.first.first_step, first: found.first };
+  return answer && auditOf(auditsOf(answer), layers);
 }
 
 /** What there is to say of some runs before anybody asks. */

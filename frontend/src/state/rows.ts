@@ -3,6 +3,7 @@
 import { computed } from "@preact/signals";
 import type { Cells } from "../data/cells";
 import { summarise } from "../data/cells";
+import { kept, keptByValue } from "../data/kept";
 import { type Row, treeRows } from "../data/layers";
 import { type Order, orderRows } from "../data/sort";
 import { cellsOf } from "./answers";
@@ -25,16 +26,10 @@ export const rows = computed<Row[]>(() => {
   return list.sort((a, b) => weights.get(b)! - weights.get(a)! || 0);
 });
 
-const orders = new WeakMap<Cells, Map<Order, Uint32Array>>();
+const ordersOf = kept((cells: Cells) => keptByValue((by: Order) => orderRows(summarise(cells), by)));
 
 /** The channels of a layer in an order; kept. */
-export function ordered(cells: Cells, by: Order): Uint32Array {
-  const kept = orders.get(cells) ?? new Map<Order, Uint32Array>();
-  orders.set(cells, kept);
-  const rows = kept.get(by) ?? orderRows(summarise(cells), by);
-  kept.set(by, rows);
-  return rows;
-}
+export const ordered = (cells: Cells, by: Order): Uint32Array => ordersOf(cells)(by);
 
 /** The run whose order the rows have, where that is not their own. */
 export function orderRun(run: Run, layer: string): Run | null {

@@ -1,9 +1,8 @@
 /** The runs and layers that the page shows, from the index and the page's state. */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import { groupName } from "../data/groups";
 import { mergeLayers } from "../data/layers";
-import { shortNames } from "../data/names";
+import { groupName, shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
 import { expand, mergeSteps } from "../data/steps";
 import { SHAPES } from "../draw/marker";

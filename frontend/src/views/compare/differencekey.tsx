@@ -1,9 +1,9 @@
 /** What stands under and in place of the difference: its legend, or why channels can't be matched. */
 
 import { figuresAt } from "../../data/cells";
+import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../../data/difference";
 import { formatCount } from "../../data/format";
 import type { Overlapped } from "../../data/overlap";
-import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../../data/pairdiff";
 import { bothColor, lineColor } from "../../draw/pairdiff";
 import { Gradient } from "../../parts/widgets";
 import { sameOrigin } from "../../state/baseline";

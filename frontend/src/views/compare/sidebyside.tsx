@@ -1,13 +1,12 @@
 /** A | B | difference of the chosen layer: one order of channels, one zoom, one cursor. */
 
 import { useMemo } from "preact/hooks";
-import { differenceCells } from "../../data/baselinediff";
 import type { Cells } from "../../data/cells";
 import { deltaAt, recordAt } from "../../data/cells";
+import { aliveIn, differenceCells, isAlive } from "../../data/difference";
 import { formatCount, formatNumber } from "../../data/format";
 import { timesText } from "../../data/measure";
 import { formatOverlap } from "../../data/overlap";
-import { aliveIn, isAlive } from "../../data/pairdiff";
 import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../data/states";
 import { useSize } from "../../parts/canvas";
 import { CellsCanvas } from "../../parts/cellscanvas";

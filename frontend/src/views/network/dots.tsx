@@ -1,11 +1,10 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
-import { placeOf, scaleTop } from "../../data/delta";
 import { formatCount, formatFineShare, formatNumber, plural } from "../../data/format";
-import { spreadOf } from "../../data/groups";
 import type { Row } from "../../data/layers";
-import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference } from "../../data/measure";
+import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference, spreadOf } from "../../data/measure";
 import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox";
+import { placeOf, scaleTop } from "../../data/scale";
 import type { Measure } from "../../data/urlstate";
 import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";

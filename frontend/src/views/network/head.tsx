@@ -96,7 +96,7 @@ export function RunHead({ run, width, place }: HeadProps) {
           <button
             type="button"
             class="badge"
-            title={`${plural(found.channels, "channel")} violated since step ${formatCount(found.firstStep)}. List them.`}
+            title={`${plural(found.channels, "channel")} violated since step ${formatCount(found.first.first_step)}. List them.`}
             onClick={() => listViolations(run.name)}
           >
             <Icon name="warning" size={12} />

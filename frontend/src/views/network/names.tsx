@@ -18,7 +18,9 @@ function Badge({ row }: { row: Row }) {
   if (found.length === 0) return null;
   const worst = found.reduce((a, b) => (b.channels > a.channels ? b : a));
   const text = found
-    .map((entry) => `${entry.run.name}: ${formatCount(entry.channels)} since step ${formatCount(entry.firstStep)}`)
+    .map(
+      (entry) => `${entry.run.name}: ${formatCount(entry.channels)} since step ${formatCount(entry.first.first_step)}`,
+    )
     .join("\n");
   return (
     <button
