@@ -2,9 +2,8 @@
 
 import type { Cells } from "../data/cells";
 import type { Mode } from "../data/urlstate";
-import { differenceStyle } from "../draw/baselinediff";
+import { aliveStyle, differenceStyle } from "../draw/difference";
 import { drawParts } from "../draw/heatmap";
-import { aliveStyle } from "../draw/pairdiff";
 import { pixelsOf } from "../draw/theme";
 import { scaleOf } from "../state/runs";
 import { theme } from "../state/store";

@@ -4,7 +4,7 @@ import { figuresAt } from "../../data/cells";
 import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../../data/difference";
 import { formatCount } from "../../data/format";
 import type { Overlapped } from "../../data/overlap";
-import { bothColor, lineColor } from "../../draw/pairdiff";
+import { bothColor, lineColor } from "../../draw/difference";
 import { Gradient } from "../../parts/widgets";
 import { sameOrigin } from "../../state/baseline";
 import { numberSteps } from "../../state/followers";

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { type Cells, figuresAt, recordAt } from "../../data/cells";
 import { formatCount } from "../../data/format";
 import { toStep } from "../../data/scale";
-import { drawBars } from "../../draw/bars";
+import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
 import { Axis } from "../../parts/axis";

@@ -6,7 +6,7 @@ import { formatCount, formatNumber, formatShare, wholeShare } from "../../data/f
 import { FROZEN, PRUNED, STATE_BITS, STATE_NAMES, VIOLATED } from "../../data/states";
 import { axisEnd, lastAtOrBefore } from "../../data/steps";
 import { causeText, elementsText, farText } from "../../data/violations";
-import { drawShares, type ShareLine } from "../../draw/shares";
+import { drawShares, type ShareLine } from "../../draw/lines";
 import { Canvas, useSize } from "../../parts/canvas";
 import { Crosshair } from "../../parts/crosshair";
 import { Icon } from "../../parts/widgets";
