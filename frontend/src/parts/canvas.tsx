@@ -5,7 +5,6 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
 import { later, never } from "../state/later";
 import { range } from "../state/runs";
-import type { Style } from "./widgets";
 
 /** Draws at once, or part by part. */
 export type Draw = (
@@ -63,7 +62,7 @@ interface CanvasProps {
   steps?: boolean;
   width: number;
   height: number;
-  style?: Style;
+  style?: Record<string, string | number>;
   class?: string;
 }
 
@@ -115,6 +114,15 @@ export function Canvas({ label, draw, whole, inputs, urgent, steps, width, heigh
     />
   );
 }
+
+/** Draws in CSS pixels. */
+export const inPixels =
+  (draw: (context: CanvasRenderingContext2D, width: number) => void): Draw =>
+  (context, width, _height, ratio) => {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(context, width);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+  };
 
 /** Draws part by part where nobody sees it, and shows it when all is there. */
 export function aside(

@@ -1,7 +1,7 @@
 /** The empty state that teaches. */
 
 import { plural } from "../data/format";
-import { CopyLines } from "../parts/copylines";
+import { CopyLines } from "../parts/widgets";
 
 const LINES = [
   "import tb_pastnet as pastnet",

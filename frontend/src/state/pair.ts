@@ -8,6 +8,8 @@ import { layerId, other, runName, update } from "./store";
 /** The route compares as many at most. */
 export const MOST_RUNS = 32;
 
+export type Pair = readonly [Run, Run];
+
 export const comparedRuns = computed(() => shownRuns.value.slice(0, MOST_RUNS));
 
 /** A and B: the chosen ones, else the first two; null where there aren't two. */

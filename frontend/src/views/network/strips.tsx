@@ -1,21 +1,41 @@
 /** The strips of all columns in sight, as one picture: a canvas for each run would be a layer that every frame composes. */
 
-import { useRef } from "preact/hooks";
+import type { Signal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { plural } from "../../data/format";
 import type { Layout, Place, Window } from "../../data/rowbox";
 import { drawStripDifference } from "../../draw/baselinediff";
-import { carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
+import { carryColumns, carryRows, makeRaster, putRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
-import { Canvas } from "../../parts/canvas";
-import type { RowProps } from "../../parts/crosshair";
+import { Canvas, type Draw } from "../../parts/canvas";
+import type { RowProps } from "../../parts/plot";
 import { baseOf } from "../../state/baseline";
 import { type Drawn, drawnOf } from "../../state/detail";
 import { type Run, range, scaleOf, shownRuns } from "../../state/runs";
-import { stripBlock } from "../../state/scrolled";
+import { prepared, stripBlock } from "../../state/scrolled";
 import { sight } from "../../state/sight";
 import { measure, theme } from "../../state/store";
-import { type Paint, usePrepared } from "./prepared";
+
+/** Paints a window, part by part. */
+type Paint = (window: Window, ratio: number) => Generator<void, Raster>;
+
+/** What draws the window of a part's block, which follows scrolling as soon as its picture is ready. */
+export function usePrepared(block: Signal<number>, windowAt: (block: number) => Window, paint: Paint): Draw {
+  const ready = useRef<{ window: Window; raster: Raster } | null>(null);
+  useLayoutEffect(() =>
+    prepared(block, function* (at) {
+      const window = windowAt(at);
+      ready.current = { window, raster: yield* paint(window, devicePixelRatio || 1) };
+    }),
+  );
+  const shown = windowAt(block.value);
+  return function* (context, _width, _height, ratio) {
+    const prepainted = ready.current;
+    ready.current = null;
+    putRaster(context, prepainted?.window === shown ? prepainted.raster : yield* paint(shown, ratio));
+  };
+}
 
 interface Pictured {
   drawn: Drawn;
@@ -70,8 +90,8 @@ const fresh = (window: Window, { top, bottom }: Window): readonly Place[] =>
 function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<string, Column> {
   if (!last || !Number.isInteger((window.top - last.window.top) * ratio)) return new Map();
   const same = ([run, { width, inputs }]: [string, Column]) => {
-    const before = columns.get(run);
-    return before?.width === width && before.inputs.every((input, i) => input === inputs[i]);
+    const column = columns.get(run);
+    return column?.width === width && column.inputs.every((input, i) => input === inputs[i]);
   };
   return new Map([...last.columns].filter(same));
 }
@@ -79,16 +99,16 @@ function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<st
 /** Draws column after column; what the last picture has of one is carried. */
 function* paintAll(picture: Picture, last: Picture | null): Generator<void> {
   const { raster, window, columns, ratio } = picture;
-  const before = kept(picture, last);
+  const carried = kept(picture, last);
   const shift = last ? (window.top - last.window.top) * ratio : 0;
-  const all = last?.raster.width === raster.width && before.size === last.columns.size;
-  const whole = all && [...columns].every(([run, { x }]) => before.get(run)?.x === x);
+  const all = last?.raster.width === raster.width && carried.size === last.columns.size;
+  const whole = all && [...columns].every(([run, { x }]) => carried.get(run)?.x === x);
   if (whole) {
     carryRows(raster, last.raster, shift);
     yield;
   }
   for (const [run, column] of columns) {
-    const old = last && before.get(run);
+    const old = last && carried.get(run);
     if (old && !whole) carryColumns(raster, column.x, column.width, last.raster, old.x, shift);
     for (const place of old ? fresh(window, last.window) : window.places) {
       paintRow(picture, column, place);
