@@ -1,7 +1,6 @@
 /** Changes of outputs: cells over steps, lines of runs, and weights against outputs. */
 
-import type { ChangeAxis, FunctionSeries } from "../../src/data/function";
-import type { Move } from "../../src/data/moves";
+import type { ChangeAxis, FunctionSeries, Move } from "../../src/data/function";
 import { FROZEN, MOVING, PRUNED, SETTLED } from "../../src/data/states";
 import { drawChanges } from "../../src/draw/change";
 import { drawScatter } from "../../src/draw/scatter";

@@ -1,7 +1,7 @@
 /** Channels over steps, and the bars beside them. */
 
-import { differenceCells } from "../../src/data/baselinediff";
 import type { Cells } from "../../src/data/cells";
+import { differenceCells } from "../../src/data/difference";
 import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, SETTLED, VIOLATED } from "../../src/data/states";
 import type { Mode } from "../../src/data/urlstate";
 import { drawBars } from "../../src/draw/bars";

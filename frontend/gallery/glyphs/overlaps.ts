@@ -1,6 +1,6 @@
 /** Two runs compared: values over steps, and where channels are alive. */
 
-import { aliveIn } from "../../src/data/pairdiff";
+import { aliveIn } from "../../src/data/difference";
 import { FROZEN, MOVING, PRUNED } from "../../src/data/states";
 import type { MaskKind } from "../../src/data/urlstate";
 import { drawCells } from "../../src/draw/heatmap";

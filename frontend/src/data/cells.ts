@@ -2,6 +2,7 @@
 
 import { type Container, numbers, type Places, places, section } from "../server/container";
 import type { LayerHeader } from "../server/types";
+import { kept } from "./kept";
 import type { Figures } from "./record";
 import { FROZEN, MOVING, NO_DATA, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
@@ -60,6 +61,57 @@ export function readCells(container: Container<LayerHeader>): Cells {
   };
 }
 
+const joined = <A extends Float64Array | Float32Array>(first: A, second: A): A => {
+  const all = new (first.constructor as new (length: number) => A)(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+};
+
+/**
+ * The cells with the columns that follow.
+ *
+ * @param cells what the page has.
+ * @param tail the answer since its last step.
+ * @returns null where the earlier columns no longer stand: after a restart, a finding about the past, or thinning. The
+ * same object where nothing is new.
+ */
+export function joinCells(cells: Cells, tail: Cells): Cells | null {
+  const { header } = tail;
+  if (header.before === undefined || header.before !== cells.header.digest) return null;
+  if (tail.channels !== cells.channels || header.variable !== cells.header.variable) return null;
+  const aside = ({ header: { events, account, past } }: Cells) => JSON.stringify([events, account, past]);
+  if (tail.records === 0 && aside(tail) === aside(cells)) return cells;
+  const steps = joined(cells.steps, tail.steps);
+  const records = steps.length;
+  const state = new Uint8Array(cells.channels * records);
+  const values = Float64Array.from(new Set([...cells.values, ...tail.values])).sort();
+  const delta = new (values.length <= 2 ** 8 ? Uint8Array : Uint16Array)(cells.channels * records);
+  const placeOf = new Map(Array.from(values, (value, place) => [value, place]));
+  for (const part of [cells, tail]) {
+    const placesOfPart = Uint16Array.from(part.values, (value) => placeOf.get(value)!);
+    const from = part === tail ? cells.records : 0;
+    for (let c = 0; c < cells.channels; c++) {
+      const row = c * part.records;
+      const to = c * records + from;
+      state.set(part.state.subarray(row, row + part.records), to);
+      for (let t = 0; t < part.records; t++) delta[to + t] = placesOfPart[part.delta[row + t]];
+    }
+  }
+  return {
+    ...tail,
+    records,
+    steps,
+    pastSteps: joined(cells.pastSteps, tail.pastSteps),
+    wallTimes: joined(cells.wallTimes, tail.wallTimes),
+    learningRates: joined(cells.learningRates, tail.learningRates),
+    end: axisEnd(steps, steps),
+    state,
+    delta,
+    values,
+  };
+}
+
 /** The relative delta of a cell. */
 export const deltaAt = ({ values, delta }: Cells, at: number): number => values[delta[at]];
 
@@ -89,11 +141,6 @@ export interface Counts {
   nonfinite: Uint32Array;
   /** Mean relative delta of the moving channels, NaN where none moves. */
   meanDelta: Float64Array;
-}
-
-interface Scan {
-  counts: Counts;
-  summary: Summary;
 }
 
 /**
@@ -130,7 +177,7 @@ function count({ records, channels, state, delta, values }: Cells, changes: Int3
   return summary;
 }
 
-function scan(cells: Cells): Scan {
+function scan(cells: Cells) {
   const { records } = cells;
   const changes = new Int32Array(KINDS * (records + 1));
   const meanDelta = new Float64Array(records);
@@ -150,13 +197,7 @@ function scan(cells: Cells): Scan {
   return { counts: { counts, violated, nonfinite, meanDelta }, summary };
 }
 
-const scans = new WeakMap<Cells, Scan>();
-
-function scanOf(cells: Cells): Scan {
-  const found = scans.get(cells) ?? scan(cells);
-  scans.set(cells, found);
-  return found;
-}
+const scanOf = kept(scan);
 
 /** How many channels are in each state at each record; kept per cells. */
 export const countsOf = (cells: Cells): Counts => scanOf(cells).counts;

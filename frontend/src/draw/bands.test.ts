@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Cells, deltaAt } from "../data/cells";
-import { levelOf, levelTable } from "../data/delta";
 import { listed } from "../data/fixtures";
+import { levelOf, levelTable } from "../data/scale";
 import { FROZEN, MOVING, NONFINITE, REACTIVATED, STATES, VIOLATED } from "../data/states";
 import { axisEnd } from "../data/steps";
 import type { Mode } from "../data/urlstate";

@@ -1,7 +1,7 @@
 /** "Δ now": one horizontal bar a channel, its length and tint the relative delta on the log scale. */
 
 import type { Cells } from "../data/cells";
-import { LEVELS, levelTable } from "../data/delta";
+import { LEVELS, levelTable } from "../data/scale";
 import { MOVING, STATE_BITS } from "../data/states";
 import { type Box, fillBox, type Raster } from "./raster";
 import type { Pixels } from "./theme";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { differenceCells } from "../data/baselinediff";
 import type { Cells } from "../data/cells";
+import { differenceCells } from "../data/difference";
 import { listed } from "../data/fixtures";
 import { FROZEN, MOVING, PRUNED, VIOLATED } from "../data/states";
 import { differenceStyle, drawStripDifference } from "./baselinediff";

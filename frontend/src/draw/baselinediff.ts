@@ -1,9 +1,8 @@
 /** How far a run is from the baseline: one measure as a strip, and the colours of channels over steps. */
 
-import { distanceLevels, TRAINS } from "../data/baselinediff";
-import { LEVELS } from "../data/delta";
+import { distanceLevels, TRAINS } from "../data/difference";
 import { differenceOf, placeOfDifference } from "../data/measure";
-import { pixelColumns, type Scale } from "../data/scale";
+import { LEVELS, pixelColumns, type Scale } from "../data/scale";
 import { MOVING, NO_DATA } from "../data/states";
 import type { Measure } from "../data/urlstate";
 import { type Columns, tintOf } from "./columns";

@@ -1,8 +1,7 @@
 /** Changes of outputs over steps: a row of cells a place. Zoomed out, a pixel shows the largest value under it. */
 
-import { LEVELS } from "../data/delta";
 import { type ChangeAxis, changePlace, type FunctionSeries, largestOf } from "../data/function";
-import { pixelColumns, type Scale } from "../data/scale";
+import { LEVELS, pixelColumns, type Scale } from "../data/scale";
 import { NO_DATA, SETTLED } from "../data/states";
 import type { Change } from "../data/urlstate";
 import { type Box, type Raster, statePixel } from "./raster";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../data/cells";
+import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/difference";
 import { listed } from "../data/fixtures";
-import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/pairdiff";
 import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
 import type { Container } from "../server/container";
 import type { OverlapLayersHeader } from "../server/types";

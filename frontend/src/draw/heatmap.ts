@@ -5,8 +5,7 @@
  */
 
 import type { Cells } from "../data/cells";
-import { levelTable } from "../data/delta";
-import { type PixelColumns, pixelColumns, type Scale } from "../data/scale";
+import { levelTable, type PixelColumns, pixelColumns, type Scale } from "../data/scale";
 import { MOVING, NO_DATA, REACTIVATED } from "../data/states";
 import type { Mode } from "../data/urlstate";
 import {

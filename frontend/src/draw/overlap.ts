@@ -1,7 +1,6 @@
 /** Overlap or kept share of layers over steps: a row a layer, its colour the value. */
 
-import { LEVELS } from "../data/delta";
-import { pixelColumns, type Scale } from "../data/scale";
+import { LEVELS, pixelColumns, type Scale } from "../data/scale";
 import { NO_DATA } from "../data/states";
 import { axisEnd } from "../data/steps";
 import { type Container, section } from "../server/container";

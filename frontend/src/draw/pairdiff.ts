@@ -1,6 +1,6 @@
 /** The colours of where a channel is alive: in both runs, in one of them, in none. */
 
-import { BOTH, ONLY_A, ONLY_B } from "../data/pairdiff";
+import { BOTH, ONLY_A, ONLY_B } from "../data/difference";
 import type { HeatmapStyle } from "./heatmap";
 import { blend, pack, pixelsOf, type Theme } from "./theme";
 

@@ -1,7 +1,7 @@
 /** Weight change against output change, log by log: a dot a layer, its trail, and lanes for what stands still. */
 
+import type { Move } from "../data/function";
 import { type ChangeAxis, changePlace } from "../data/function";
-import type { Move } from "../data/moves";
 import { drawMarker } from "./marker";
 import type { Theme } from "./theme";
 

@@ -1,8 +1,7 @@
 /** The state strip: x = step, height = share of channels. */
 
 import type { Cells } from "../data/cells";
-import { levelOf } from "../data/delta";
-import { pixelColumns, type Scale } from "../data/scale";
+import { levelOf, pixelColumns, type Scale } from "../data/scale";
 import { MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, STACK, STATES, VIOLATED } from "../data/states";
 import { type Columns, columnsOf } from "./columns";
 import { type Box, fillBox, type Raster, statePixel } from "./raster";

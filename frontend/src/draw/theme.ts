@@ -1,6 +1,6 @@
 /** The colours of the two themes, as hex text and as packed pixels. */
 
-import { LEVELS } from "../data/delta";
+import { LEVELS } from "../data/scale";
 import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "../data/states";
 
 export type Stops = readonly [string, string, string];

@@ -1,10 +1,12 @@
 /** A canvas at device resolution that redraws when its inputs or its size change. */
 
-import { effect } from "@preact/signals";
+import { effect, type Signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Window } from "../data/rowbox";
 import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
-import { later, never } from "../state/later";
+import { later, never, prepared } from "../state/frames";
 import { range } from "../state/runs";
+import { scrolled } from "../state/viewport";
 
 /** Draws at once, or part by part. */
 export type Draw = (
@@ -153,4 +155,24 @@ export function RasterCanvas({ paint, ...rest }: RasterProps) {
     putRaster(context, raster);
   };
   return <Canvas {...rest} draw={draw} whole />;
+}
+
+/** Paints a window, part by part. */
+export type Paint = (window: Window, ratio: number) => Generator<void, Raster>;
+
+/** What draws the window of the rows around a part's block, which follows scrolling as soon as its picture is ready. */
+export function usePrepared(block: Signal<number>, windowAt: (block: number) => Window, paint: Paint): Draw {
+  const ready = useRef<{ window: Window; raster: Raster } | null>(null);
+  useLayoutEffect(() =>
+    prepared(block, scrolled, function* (wanted) {
+      const window = windowAt(wanted);
+      ready.current = { window, raster: yield* paint(window, devicePixelRatio || 1) };
+    }),
+  );
+  const shown = windowAt(block.value);
+  return function* (context, _width, _height, ratio) {
+    const painted = ready.current;
+    ready.current = null;
+    putRaster(context, painted?.window === shown ? painted.raster : yield* paint(shown, ratio));
+  };
 }

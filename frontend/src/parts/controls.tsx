@@ -2,7 +2,7 @@
 
 import { ORDER_TITLES, ORDERS, type Order } from "../data/sort";
 import { MODES, type Mode } from "../data/urlstate";
-import { orderRun } from "../state/roworder";
+import { orderRun } from "../state/rows";
 import { activeLayer, activeRun, layerIn, type Run, shownRuns } from "../state/runs";
 import { mode, order, update, view } from "../state/store";
 import { Button, Marker, RunName, Select, Switch } from "./widgets";

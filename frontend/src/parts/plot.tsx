@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { toPixel, toStep } from "../data/scale";
 import type { PageState } from "../data/urlstate";
 import { readStep, setStep } from "../state/cursor";
-import { afterFrames } from "../state/idle";
+import { afterFrames } from "../state/frames";
 import { scaleOf } from "../state/runs";
 import { type Hover, hover, update } from "../state/store";
 import { movedTo } from "./widgets";

@@ -1,8 +1,7 @@
 /** Numbers as sentences. */
 
-import { ALIKE } from "../data/baselinediff";
-import type { Cells } from "../data/cells";
-import { deltaAt } from "../data/cells";
+import { type Cells, deltaAt } from "../data/cells";
+import { ALIKE } from "../data/difference";
 import { formatCount, formatShare, plural } from "../data/format";
 import type { Figures } from "../data/record";
 import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";

@@ -3,7 +3,7 @@
 import { createElement } from "preact";
 import { useEffect } from "preact/hooks";
 import { Failure, Guard, Skeleton } from "../parts/widgets";
-import { loading } from "../state/idle";
+import { loading } from "../state/frames";
 import { indexOf } from "../state/runs";
 import { sideOpen, theme, view } from "../state/store";
 import { Empty } from "./empty";

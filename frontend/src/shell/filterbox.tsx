@@ -1,6 +1,6 @@
 /** A regex filter. A wrong pattern is underlined, and the last valid one stays in force. */
 
-import type { Filter } from "../data/filter";
+import type { Filter } from "../data/names";
 import { Icon } from "../parts/widgets";
 
 interface Props {

@@ -1,7 +1,7 @@
 /** What a view shows as a figure: its canvases, its texts where they stand, and a legend. */
 
-import { scaleTop } from "../data/delta";
 import { formatCount, formatPower } from "../data/format";
+import { scaleTop } from "../data/scale";
 import { LEGEND, MOVING, PRUNED, STATE_TITLES } from "../data/states";
 import { type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
 import type { Box } from "../draw/raster";

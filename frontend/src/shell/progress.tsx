@@ -1,7 +1,7 @@
 /** Tells that something is awaited. */
 
 import { useLayoutEffect, useState } from "preact/hooks";
-import { loading } from "../state/idle";
+import { loading } from "../state/frames";
 
 /** Milliseconds; what comes sooner needs no sign of waiting. */
 const SOON = 300;

@@ -2,10 +2,10 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { figuresAt as layerFiguresAt } from "../data/cells";
-import { scaleTop } from "../data/delta";
 import { formatCount, formatPower, formatShare, plural } from "../data/format";
 import { agoText, livenessOf } from "../data/live";
 import type { Figures } from "../data/record";
+import { scaleTop } from "../data/scale";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { movementColor } from "../draw/theme";
 import { Marker, RunName } from "../parts/widgets";
@@ -14,7 +14,7 @@ import { cellsOf, overviewOf } from "../state/answers";
 import { awaited, figuresAt } from "../state/at";
 import { differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
-import { begin, finish } from "../state/idle";
+import { begin, finish } from "../state/frames";
 import { showOnly, toggleRun } from "../state/navigate";
 import {
   activeLayer,

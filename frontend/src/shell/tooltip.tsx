@@ -9,10 +9,9 @@ import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOL
 import { sparsityText } from "../data/violations";
 import { Icon, Marker, movedTo } from "../parts/widgets";
 import { stepsText } from "../parts/words";
-import { cellsOf } from "../state/answers";
+import { cellsOf, drawnOf } from "../state/answers";
 import { awaited, figuresAt, wallTimeAt } from "../state/at";
 import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
-import { drawnOf } from "../state/detail";
 import { tipped } from "../state/followers";
 import { rows } from "../state/rows";
 import { activeLayer, layerIn, type Run, runs } from "../state/runs";

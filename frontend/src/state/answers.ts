@@ -1,17 +1,20 @@
 /** What the server tells of runs: asked for where it is looked at, kept while a newer answer loads. */
 
-import { computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
-import { type Cells, readCells } from "../data/cells";
-import { joinCells } from "../data/join";
+import { computed, effect, untracked } from "@preact/signals";
+import { type Cells, joinCells, readCells } from "../data/cells";
+import { kept, keptByValue } from "../data/kept";
 import { type RecordBlock, readBlock } from "../data/record";
 import { runColumn, SIDEBAR } from "../data/rowbox";
+import { lastAtOrBefore } from "../data/steps";
+import { auditOf, byLayer, type LayerAudit } from "../data/violations";
 import { type Drawn, readDrawn } from "../draw/columns";
 import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
 import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
+import { follower } from "./frames";
 import { type Resource, resource } from "./resource";
-import { activeLayer, activeRun, type Run, runNamed, shownRuns, threshold, variableOf } from "./runs";
-import { inSight } from "./sight";
+import { activeLayer, activeRun, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
 import { pageWidth, view } from "./store";
+import { inSight } from "./viewport";
 
 export type { Drawn };
 
@@ -53,16 +56,41 @@ export function askOverview(run: string, part: Part | null): Resource<Overview> 
   ).value;
 }
 
-const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
 /** Of a run that is there no more. */
 const GONE: Resource<Overview> = { value: null, error: null, loading: false };
 
+const overviews = keptByValue((run: string) => computed(() => (runNamed(run) ? askOverview(run, null) : GONE)));
+
 /** Asked for by every row of every run: what it depends on is read once a change. */
-export function overviewOf(run: string): Resource<Overview> {
-  const signal = overviews.get(run) ?? computed(() => (runNamed(run) ? askOverview(run, null) : GONE));
-  overviews.set(run, signal);
-  return signal.value;
+export const overviewOf = (run: string): Resource<Overview> => overviews(run).value;
+
+/** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
+export const askedZoom = follower<readonly [number, number] | null>(null);
+
+/** The steps of the records that a range lies in, and one more on each side. */
+function around(steps: Float64Array, [from, to]: readonly [number, number]): { first: number; last: number } {
+  const first = Math.max(0, lastAtOrBefore(steps, from) - 1);
+  const last = Math.min(steps.length - 1, lastAtOrBefore(steps, to) + 1);
+  return { first: steps[first], last: steps[last] };
 }
+
+function finest(name: string): Drawn | null {
+  const whole = overviewOf(name).value;
+  const steps = runNamed(name)?.recordSteps;
+  // Where each column is a record already, there is no more detail.
+  if (!askedZoom.value || !whole || !steps || steps.length <= overviewColumns.value) return whole?.drawn ?? null;
+  const asked = around(steps, askedZoom.value);
+  const part = askOverview(name, asked).value;
+  if (!part || part.header.threshold !== whole.header.threshold) return whole.drawn;
+  const sighted = around(steps, range.value);
+  const fits = part.first <= sighted.first && part.last >= sighted.last;
+  return fits ? part.drawn : whole.drawn;
+}
+
+const finests = keptByValue((run: string) => computed(() => finest(run)));
+
+/** What the strips of a run are drawn from: of a long one the part that is zoomed into in more detail, once that is there. */
+export const drawnOf = (run: string): Drawn | null => finests(run).value;
 
 /** Records that come in one answer. */
 export const BLOCK = 64;
@@ -129,6 +157,16 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
     (answer) => answer.violations.length * 400,
     true,
   ).value;
+}
+
+const auditsOf = kept((answer: ViolationsAnswer) => byLayer(answer.violations));
+
+/** What of some layers was violated in a run, from the audit's list, which is exact; null where nothing was, and while it loads. */
+export function violatedIn(run: string, layers: readonly string[]): LayerAudit | null {
+  // The list is asked for only where the overview knows of any.
+  if (!overviewOf(run).value?.header.violated_channels) return null;
+  const { value: answer } = violationsOf(run);
+  return answer && auditOf(auditsOf(answer), layers);
 }
 
 /** What there is to say of some runs before anybody asks. */

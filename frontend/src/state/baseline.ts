@@ -1,8 +1,9 @@
 /** The run that the others are compared with, and how far they are from it. */
 
 import { computed } from "@preact/signals";
-import { differenceCells } from "../data/baselinediff";
 import { type Cells, deltaAt, recordAt } from "../data/cells";
+import { differenceCells } from "../data/difference";
+import { kept } from "../data/kept";
 import { differenceOf, differenceText, measureName, measureOf, timesText } from "../data/measure";
 import { STATE_BITS } from "../data/states";
 import type { Measure, ViewName } from "../data/urlstate";
@@ -72,15 +73,7 @@ interface LayerDifference {
   reason: string | null;
 }
 
-const differences = new WeakMap<Cells, WeakMap<Cells, Cells>>();
-
-function differenceTo(own: Cells, base: Cells): Cells {
-  const kept = differences.get(own) ?? new WeakMap<Cells, Cells>();
-  differences.set(own, kept);
-  const cells = kept.get(base) ?? differenceCells(own, base);
-  kept.set(base, cells);
-  return cells;
-}
+const differencesOf = kept((own: Cells) => kept((base: Cells) => differenceCells(own, base)));
 
 /** A layer of a run against the same one of the baseline, channel by channel. */
 export function layerDifference(run: Run, base: Run, layer: string, own: Cells): LayerDifference {
@@ -92,7 +85,7 @@ export function layerDifference(run: Run, base: Run, layer: string, own: Cells):
   const { value: other, error } = cellsOf(base.name, layer);
   if (!other) return { cells: null, reason: error };
   if (other.channels !== own.channels) return refuse(`The layer of ${base.name} has ${other.channels} channels`);
-  return { cells: differenceTo(own, other), reason: null };
+  return { cells: differencesOf(own)(other), reason: null };
 }
 
 interface BaseCell {

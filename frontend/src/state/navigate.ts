@@ -3,7 +3,7 @@
 import type { ViewName } from "../data/urlstate";
 import type { Violation } from "../server/types";
 import { activeRun, layerIn, listedRuns, type Run, shownRuns } from "./runs";
-import { closed, drill, focusRow, hover, page, update, view } from "./store";
+import { closed, drill, focusRow, hover, page, pins, spoken, update, view } from "./store";
 
 /** Opens a layer, in a run or in the one that is chosen. */
 export function openLayer(layer: string, run: string | null): void {
@@ -77,4 +77,16 @@ export function showOnly(names: readonly string[]): void {
 export function toggleRun(name: string): void {
   const now = page.peek().hidden;
   update({ hidden: now.includes(name) ? now.filter((other) => other !== name) : [...now, name] });
+}
+
+const MOST_PINS = 6;
+
+/** Pins a channel or takes it out; the oldest gives way to a seventh. */
+export function togglePin(channel: number): void {
+  const now = pins.peek();
+  const pinned = now.includes(channel);
+  const next = pinned ? now.filter((pin) => pin !== channel) : [...now, channel].slice(-MOST_PINS);
+  const gone = now.find((pin) => !pinned && !next.includes(pin));
+  update({ pins: next });
+  spoken.value = `Channel ${channel} ${pinned ? "unpinned" : "pinned"}${gone === undefined ? "" : `, channel ${gone} unpinned (limit ${MOST_PINS})`}`;
 }

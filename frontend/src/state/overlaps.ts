@@ -1,4 +1,4 @@
-/** The overlaps that the server counts, and what is said of them. */
+/** The two runs that are compared, A and B, and the overlaps that the server counts. */
 
 import { computed } from "@preact/signals";
 import { formatCount, formatShare } from "../data/format";
@@ -8,10 +8,46 @@ import { type OverlapColumns, readOverlapColumns } from "../draw/overlap";
 import { fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
 import { cursor } from "./cursor";
-import { comparedRuns, pairLayer, pairLayers, pairRuns } from "./pair";
 import { type Resource, resource } from "./resource";
-import { layerIn, type Run } from "./runs";
-import { maskKind, page, unit, zoom } from "./store";
+import { layerIn, listedLayers, type Run, shownRuns } from "./runs";
+import { layerId, maskKind, other, page, runName, unit, update, zoom } from "./store";
+
+/** The route compares as many at most. */
+export const MOST_RUNS = 32;
+
+export type Pair = readonly [Run, Run];
+
+export const comparedRuns = computed(() => shownRuns.value.slice(0, MOST_RUNS));
+
+/** A and B: the chosen ones, else the first two; null where there aren't two. */
+export const pairRuns = computed<[Run, Run] | null>(() => {
+  const list = comparedRuns.value;
+  if (list.length < 2) return null;
+  const a = list.find((run) => run.name === runName.value) ?? list[0];
+  const b = list.find((run) => run !== a && run.name === other.value);
+  return [a, b ?? list[(list.indexOf(a) + 1) % list.length]];
+});
+
+/** The layers that A or B has and the filter lets through: those that J and K walk. */
+export const pairLayers = computed<LayerInfo[]>(() =>
+  listedLayers.value.filter((layer) => pairRuns.value?.some((run) => layerIn(run, layer.id))),
+);
+
+export const pairLayer = computed<LayerInfo | null>(
+  () => pairLayers.value.find((layer) => layer.id === layerId.value) ?? pairLayers.value[0] ?? null,
+);
+
+/** [ and ] move A, { and } move B; where it meets the other one, the two change places or it steps over. */
+export function moveCompared(which: 0 | 1, by: number): void {
+  const pair = pairRuns.value;
+  const list = comparedRuns.value;
+  if (!pair) return;
+  const at = list.indexOf(pair[which]);
+  const next = (steps: number) => list[(((at + steps) % list.length) + list.length) % list.length];
+  const found = next(by) === pair[1 - which] && list.length > 2 ? next(2 * by) : next(by);
+  const left = found === pair[1 - which] ? pair[which] : pair[1 - which];
+  update(which === 0 ? { run: found.name, other: left.name } : { run: left.name, other: found.name });
+}
 
 /** Holding an arrow key shall not ask for the overlap of each step on the way. */
 const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
@@ -50,7 +86,7 @@ export const pairOverlap = computed<OverlapPair | null>(() => {
 /** A column of a layer takes 40 bytes; no answer shall have more than 2 MB. */
 const MOST_VALUES = 50_000;
 
-const asked = ([a, b]: readonly [Run, Run]) => ({
+const asked = ([a, b]: Pair) => ({
   run: a.name,
   other: b.name,
   unit: counted.value,
@@ -58,7 +94,7 @@ const asked = ([a, b]: readonly [Run, Run]) => ({
 });
 
 /** The overlap of two runs by layer and step, to be drawn. */
-export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapColumns> {
+export function overlapColumnsOf(pair: Pair): Resource<OverlapColumns> {
   const most = Math.floor(MOST_VALUES / Math.max(1, pairLayers.value.length));
   const query = { ...asked(pair), cols: Math.max(8, Math.min(zoom.value ? 2048 : 256, most)) };
   return resource(
@@ -70,7 +106,7 @@ export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapCol
 }
 
 /** The same exactly at a step; null while it loads. */
-export function layerOverlapsAt(pair: readonly [Run, Run], step: number): LayerOverlaps | null {
+export function layerOverlapsAt(pair: Pair, step: number): LayerOverlaps | null {
   const query = { ...asked(pair), at: Math.round(step) };
   return resource(
     `overlap_at ${JSON.stringify(query)}`,
@@ -93,7 +129,7 @@ export interface ComparedLayer {
 }
 
 /** The layers of both runs. */
-export function comparedLayers(pair: readonly [Run, Run], { header }: OverlapColumns): ComparedLayer[] {
+export function comparedLayers(pair: Pair, { header }: OverlapColumns): ComparedLayer[] {
   const rows = new Map(header.layers.map((layer, row) => [layer, row]));
   return pairLayers.value.map((layer) => {
     const having = pair.filter((run) => layerIn(run, layer.id));

@@ -2,8 +2,7 @@
 
 import { type Signal, signal } from "@preact/signals";
 import { type Ask, UNCHANGED } from "../server/fetch";
-import { deliver, expectOne } from "./arrivals";
-import { afterFrames, begin, finish } from "./idle";
+import { afterFrames, begin, deliver, expectAnswer, finish } from "./frames";
 
 export interface Resource<T> {
   value: T | null;
@@ -100,7 +99,7 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
   if (!before.loading) entry.state.value = { ...before, loading: true };
   // At once where nothing comes before it: what is rendered meanwhile isn't waited for.
   const lane = later ? await turn(entry) : take("now");
-  const came = lane === "now" ? expectOne(entry.kind) : () => {};
+  const came = lane === "now" ? expectAnswer(entry.kind) : () => {};
   const ask: Ask = { signal: abort.signal, tag: entry.tag };
   let after: Resource<unknown> = { ...before, error: null, loading: false };
   try {

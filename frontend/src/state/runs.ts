@@ -2,7 +2,7 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { mergeLayers } from "../data/layers";
-import { shortNames } from "../data/names";
+import { groupName, shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
 import { expand, mergeSteps } from "../data/steps";
 import { SHAPES } from "../draw/marker";
@@ -12,6 +12,7 @@ import type { IndexAnswer, LayerInfo, RunInfo } from "../server/types";
 import { type Resource, resource } from "./resource";
 import {
   dark,
+  grouping,
   hidden,
   hostRuns,
   layerFilter,
@@ -69,6 +70,25 @@ export const listedRuns = computed(() => {
 
 /** Runs that the views draw. */
 export const shownRuns = computed(() => listedRuns.value.filter((run) => run.shown && run.records > 0));
+
+export interface RunGroup {
+  name: string;
+  runs: Run[];
+}
+
+/** In the order of their first runs; a run that the pattern doesn't fit is a group of its own. */
+export const groups = computed<RunGroup[]>(() => {
+  const { pattern } = grouping.value;
+  const found = new Map<string, Run[]>();
+  for (const run of shownRuns.value) {
+    const group = pattern && groupName(run.name, pattern);
+    const key = group === null ? `run ${run.name}` : `group ${group}`;
+    found.set(key, [...(found.get(key) ?? []), run]);
+  }
+  const names = [...found.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
+  const short = shortNames(names);
+  return [...found.values()].map((runs, i) => ({ name: short.get(names[i]) || "(all)", runs }));
+});
 
 const networkOf = (run: RunInfo) => indexValue.value?.networks[run.network];
 

@@ -1,7 +1,7 @@
 /** The page's state: what lives in the URL, what is passing (hover), and what the host tells. */
 
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
-import { applyFilter, type Filter, NO_FILTER } from "../data/filter";
+import { applyFilter, type Filter, NO_FILTER } from "../data/names";
 import { fromPairs, type PageState, patched, toPairs } from "../data/urlstate";
 import { DARK, LIGHT } from "../draw/theme";
 import { hashUrl, readHash, watchHash, writeHash } from "../host";

@@ -7,14 +7,21 @@ import { pastText } from "../../parts/words";
 import type { OverlapAnswer } from "../../server/types";
 import { cellsOf } from "../../state/answers";
 import { cursor } from "../../state/cursor";
-import { runFiles } from "../../state/files";
 import { openLayer, stepLayer } from "../../state/navigate";
-import { layerOverlapsAt, overlapOf, spokenPair } from "../../state/overlaps";
-import { MOST_RUNS, moveCompared, pairLayer, pairLayers, pairRuns } from "../../state/pair";
+import {
+  layerOverlapsAt,
+  MOST_RUNS,
+  moveCompared,
+  overlapOf,
+  pairLayer,
+  pairLayers,
+  pairRuns,
+  spokenPair,
+} from "../../state/overlaps";
 import { layerIn, runs, shownRuns, viewedSteps } from "../../state/runs";
 import { other, runName, update } from "../../state/store";
 import css from "../../style/compare.css";
-import type { CsvFile, View } from "../view";
+import { type CsvFile, runFiles, type View } from "../view";
 import { LayersPanel } from "./layers";
 import { MatrixPanel } from "./matrix";
 import { SidePanel } from "./sidebyside";

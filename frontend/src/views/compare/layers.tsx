@@ -19,8 +19,9 @@ import {
   layerOverlapsAt,
   overlapColumnsOf,
   overlappedText,
+  type Pair,
+  pairLayer,
 } from "../../state/overlaps";
-import { type Pair, pairLayer } from "../../state/pair";
 import { scaleOf } from "../../state/runs";
 import { layerFilter, tables, theme, update } from "../../state/store";
 

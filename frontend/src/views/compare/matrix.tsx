@@ -9,8 +9,7 @@ import { pointAt, pointNowhere } from "../../parts/plot";
 import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
 import type { OverlapAnswer, OverlapPair } from "../../server/types";
 import { cursor } from "../../state/cursor";
-import { counted, overlapOf, pairOverlap } from "../../state/overlaps";
-import { comparedRuns, type Pair } from "../../state/pair";
+import { comparedRuns, counted, overlapOf, type Pair, pairOverlap } from "../../state/overlaps";
 import type { Run } from "../../state/runs";
 import { maskKind, tables, theme, update } from "../../state/store";
 

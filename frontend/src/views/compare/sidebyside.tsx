@@ -1,12 +1,11 @@
 /** A | B | difference of the chosen layer: one order of channels, one zoom, one cursor. */
 
 import { useMemo } from "preact/hooks";
-import { differenceCells } from "../../data/baselinediff";
 import { type Cell, type Cells, cellAt, figuresAt } from "../../data/cells";
+import { aliveIn, BOTH, differenceCells, NEITHER, ONLY_A, ONLY_B } from "../../data/difference";
 import { formatCount, formatNumber } from "../../data/format";
 import { timesText } from "../../data/measure";
 import { formatOverlap, type Overlapped } from "../../data/overlap";
-import { aliveIn, BOTH, NEITHER, ONLY_A, ONLY_B } from "../../data/pairdiff";
 import { FROZEN, PRUNED, STATE_NAMES } from "../../data/states";
 import { bothColor, lineColor } from "../../draw/pairdiff";
 import { Axis } from "../../parts/axis";
@@ -18,9 +17,8 @@ import { cellsOf } from "../../state/answers";
 import { sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { layerOverlapsAt, shareText } from "../../state/overlaps";
-import { type Pair, pairLayer } from "../../state/pair";
-import { drawnRows, ordered } from "../../state/roworder";
+import { layerOverlapsAt, type Pair, pairLayer, shareText } from "../../state/overlaps";
+import { drawnRows, ordered } from "../../state/rows";
 import { layerIn } from "../../state/runs";
 import { maskKind, mode, order, tables, theme } from "../../state/store";
 

@@ -4,7 +4,6 @@ import { CHANGE_TITLES } from "../../data/function";
 import { mergeSteps } from "../../data/steps";
 import { Failure, Skeleton, Switch } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
-import { functionFiles } from "../../state/files";
 import { openLayer, stepRun } from "../../state/navigate";
 import {
   activeChange,
@@ -19,7 +18,7 @@ import {
 } from "../../state/probed";
 import { page, update } from "../../state/store";
 import css from "../../style/function.css";
-import type { View } from "../view";
+import { functionFiles, type View } from "../view";
 import { FunctionCells } from "./cells";
 import { FunctionLines } from "./lines";
 import { functionText } from "./place";

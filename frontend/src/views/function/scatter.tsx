@@ -1,8 +1,16 @@
 /** Weight change against output change of the chosen run's layers at the cursor. */
 
 import { formatCount, formatNumber, formatPower } from "../../data/format";
-import { type ChangeAxis, changeAxis, changeTicks, formatChange, placeKey, probedAt } from "../../data/function";
-import { type Move, movesAt } from "../../data/moves";
+import {
+  type ChangeAxis,
+  changeAxis,
+  changeTicks,
+  formatChange,
+  type Move,
+  movesAt,
+  placeKey,
+  probedAt,
+} from "../../data/function";
 import { SETTLED, STATE_NAMES } from "../../data/states";
 import {
   drawScatter,

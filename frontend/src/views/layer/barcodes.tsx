@@ -12,7 +12,7 @@ import { Button, Icon, Marker, RunName } from "../../parts/widgets";
 import { cellsOf } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { togglePin } from "../../state/pins";
+import { togglePin } from "../../state/navigate";
 import { layerIn, type Run, scaleOf, shownRuns } from "../../state/runs";
 import { pins, theme, update } from "../../state/store";
 

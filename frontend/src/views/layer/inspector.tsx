@@ -1,6 +1,5 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
-import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { type Cells, cellAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
@@ -10,7 +9,7 @@ import type { ChannelAnswer } from "../../server/types";
 import { channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { later, never, PATIENCE } from "../../state/later";
+import { useFollowed } from "../../state/frames";
 import { layerIn, type Run, shownRuns } from "../../state/runs";
 import { channel as selected, tables, update } from "../../state/store";
 import { AcrossRuns, PinButton, Pins } from "./barcodes";
@@ -179,32 +178,6 @@ function Head({ run, cells, channel, chosen }: Told) {
       </p>
     </>
   );
-}
-
-/**
- * The value, followed in a frame of its own: what shows the change at once comes first.
- *
- * @param of what it is a value of: where that is another one, it is known at once.
- * @param ready whether there is all that it is shown with; that is awaited, but not for long.
- */
-function useFollowed<T>(value: T, of: string, ready = true): T {
-  const shown = useRef({ of, value });
-  const [, render] = useReducer((count: number) => count + 1, 0);
-  if (shown.current.of !== of) shown.current = { of, value };
-  useLayoutEffect(() => {
-    if (shown.current.value === value) return;
-    const follow = () => {
-      shown.current = { of, value };
-      render(undefined);
-    };
-    const begin = () => later(shown, follow, { alone: true });
-    const timer = ready ? begin() : setTimeout(begin, PATIENCE);
-    return () => {
-      clearTimeout(timer ?? undefined);
-      never(shown);
-    };
-  }, [value, of, ready]);
-  return shown.current.value;
 }
 
 interface Props {

@@ -9,10 +9,8 @@ import { accountText, asideText, pastText, sharesText } from "../../parts/words"
 import { cellsOf } from "../../state/answers";
 import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
-import { runFiles } from "../../state/files";
-import { stepLayer, stepRun } from "../../state/navigate";
-import { togglePin } from "../../state/pins";
-import { allRows, drawnRows, orderRun } from "../../state/roworder";
+import { stepLayer, stepRun, togglePin } from "../../state/navigate";
+import { allRows, drawnRows, orderRun } from "../../state/rows";
 import {
   activeLayer,
   activeRun,
@@ -26,7 +24,7 @@ import {
 import { channel, layerId, page, tables, update, variableId } from "../../state/store";
 import inspectorStyles from "../../style/inspector.css";
 import layerStyles from "../../style/layer.css";
-import type { View } from "../view";
+import { runFiles, type View } from "../view";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
 import { Thumbnails } from "./thumbs";

@@ -14,9 +14,8 @@ import type { OverlapAnswer } from "../../server/types";
 import { cellsOf } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { askOverlap } from "../../state/overlaps";
-import { MOST_RUNS } from "../../state/pair";
-import { allRows } from "../../state/roworder";
+import { askOverlap, MOST_RUNS } from "../../state/overlaps";
+import { allRows } from "../../state/rows";
 import { layerIn, type Run, scaleOf, shownRuns } from "../../state/runs";
 import { mode, theme, unit, update } from "../../state/store";
 

@@ -10,8 +10,8 @@ import { baselineDiffText, baseOf } from "../../state/baseline";
 import { spokenStep } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
 import { type Run, shownRuns, totalLayers } from "../../state/runs";
-import { inSight } from "../../state/sight";
 import { focusRow, hover, runName, update } from "../../state/store";
+import { inSight } from "../../state/viewport";
 import { stripsOf } from "./strips";
 
 /** What the strips of the column show, once they do. */

@@ -1,15 +1,14 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
-import { placeOf, scaleTop } from "../../data/delta";
 import { formatCount, formatFineShare, formatNumber, plural } from "../../data/format";
-import { spreadOf } from "../../data/groups";
 import type { Row } from "../../data/layers";
-import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference } from "../../data/measure";
+import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference, spreadOf } from "../../data/measure";
 import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox";
+import { placeOf, scaleTop } from "../../data/scale";
 import { MEASURES, type Measure } from "../../data/urlstate";
 import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
-import { Canvas } from "../../parts/canvas";
+import { Canvas, usePrepared } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
 import { Button, Icon, Select } from "../../parts/widgets";
 import { sparse } from "../../state/answers";
@@ -17,11 +16,9 @@ import { blocksAt } from "../../state/at";
 import { baselineRun, differs, shownMeasure } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { dotStep, spokenStep } from "../../state/followers";
-import { groups, type RunGroup } from "../../state/groups";
-import { shownRuns, threshold, totalLayers } from "../../state/runs";
-import { dotBlock } from "../../state/scrolled";
+import { groups, type RunGroup, shownRuns, threshold, totalLayers } from "../../state/runs";
 import { grouping, measure, sorted, theme, update } from "../../state/store";
-import { usePrepared } from "./strips";
+import { dotBlock } from "../../state/viewport";
 
 const PADDING = 12;
 

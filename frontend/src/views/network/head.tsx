@@ -8,16 +8,14 @@ import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
 import { Icon, Marker } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
-import { overviewOf, sparse } from "../../state/answers";
+import { overviewOf, sparse, violatedIn } from "../../state/answers";
 import { awaited, figuresAt } from "../../state/at";
 import { baselineDiff, baseOf } from "../../state/baseline";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { listViolations } from "../../state/navigate";
-import type { Run } from "../../state/runs";
-import { totalLayers } from "../../state/runs";
-import { inSight } from "../../state/sight";
+import { type Run, totalLayers } from "../../state/runs";
 import { measure } from "../../state/store";
-import { violatedIn } from "../../state/violated";
+import { inSight } from "../../state/viewport";
 
 /** How many of the weights are pruned; an empty line keeps the heads aligned. */
 function Sparsity({ figures }: { figures: Figures | null }) {
@@ -97,7 +95,7 @@ export function RunHead({ run, width, place }: HeadProps) {
           <button
             type="button"
             class="badge"
-            title={`${plural(found.channels, "channel")} violated since step ${formatCount(found.firstStep)}. List them.`}
+            title={`${plural(found.channels, "channel")} violated since step ${formatCount(found.first.first_step)}. List them.`}
             onClick={() => listViolations(run.name)}
           >
             <Icon name="warning" size={12} />

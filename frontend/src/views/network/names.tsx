@@ -4,11 +4,11 @@ import { formatCount, plural } from "../../data/format";
 import type { Row } from "../../data/layers";
 import type { Place, Window } from "../../data/rowbox";
 import { Icon } from "../../parts/widgets";
+import { violatedIn } from "../../state/answers";
 import { openLayer, openListed, toggleGroup } from "../../state/navigate";
 import { layers, shownRuns } from "../../state/runs";
-import { nameBlock } from "../../state/scrolled";
 import { focusRow } from "../../state/store";
-import { violatedIn } from "../../state/violated";
+import { nameBlock } from "../../state/viewport";
 
 function Badge({ row }: { row: Row }) {
   const found = shownRuns.value.flatMap((run) => {
@@ -18,7 +18,9 @@ function Badge({ row }: { row: Row }) {
   if (found.length === 0) return null;
   const worst = found.reduce((a, b) => (b.channels > a.channels ? b : a));
   const text = found
-    .map((entry) => `${entry.run.name}: ${formatCount(entry.channels)} since step ${formatCount(entry.firstStep)}`)
+    .map(
+      (entry) => `${entry.run.name}: ${formatCount(entry.channels)} since step ${formatCount(entry.first.first_step)}`,
+    )
     .join("\n");
   return (
     <button

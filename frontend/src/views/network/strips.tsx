@@ -1,41 +1,19 @@
 /** The strips of all columns in sight, as one picture: a canvas for each run would be a layer that every frame composes. */
 
-import type { Signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { plural } from "../../data/format";
 import type { Layout, Place, Window } from "../../data/rowbox";
 import { drawStripDifference } from "../../draw/baselinediff";
-import { carryColumns, carryRows, makeRaster, putRaster, type Raster } from "../../draw/raster";
+import { carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
-import { Canvas, type Draw } from "../../parts/canvas";
+import { Canvas, type Paint, usePrepared } from "../../parts/canvas";
 import type { RowProps } from "../../parts/plot";
+import { type Drawn, drawnOf } from "../../state/answers";
 import { baseOf } from "../../state/baseline";
-import { type Drawn, drawnOf } from "../../state/detail";
 import { type Run, range, scaleOf, shownRuns } from "../../state/runs";
-import { prepared, stripBlock } from "../../state/scrolled";
-import { sight } from "../../state/sight";
 import { measure, theme } from "../../state/store";
-
-/** Paints a window, part by part. */
-type Paint = (window: Window, ratio: number) => Generator<void, Raster>;
-
-/** What draws the window of a part's block, which follows scrolling as soon as its picture is ready. */
-export function usePrepared(block: Signal<number>, windowAt: (block: number) => Window, paint: Paint): Draw {
-  const ready = useRef<{ window: Window; raster: Raster } | null>(null);
-  useLayoutEffect(() =>
-    prepared(block, function* (at) {
-      const window = windowAt(at);
-      ready.current = { window, raster: yield* paint(window, devicePixelRatio || 1) };
-    }),
-  );
-  const shown = windowAt(block.value);
-  return function* (context, _width, _height, ratio) {
-    const prepainted = ready.current;
-    ready.current = null;
-    putRaster(context, prepainted?.window === shown ? prepainted.raster : yield* paint(shown, ratio));
-  };
-}
+import { sight, stripBlock } from "../../state/viewport";
 
 interface Pictured {
   drawn: Drawn;

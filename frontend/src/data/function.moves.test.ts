@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { FunctionHeader } from "../server/types";
 import { figured } from "./fixtures";
 import type { FunctionSeries } from "./function";
-import { movesAt } from "./moves";
+import { movesAt } from "./function";
 import type { Figures } from "./record";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATES } from "./states";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { applyFilter, NO_FILTER } from "./filter";
+import { applyFilter, NO_FILTER } from "./names";
 
 it("keeps the last valid pattern while a wrong one is typed", () => {
   const good = applyFilter("conv", NO_FILTER);

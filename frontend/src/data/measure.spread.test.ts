@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { groupName, spreadOf } from "./groups";
+import { spreadOf } from "./measure";
+import { groupName } from "./names";
 
 describe("groupName", () => {
   it.each([

@@ -3,7 +3,7 @@ import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
 import { FROZEN, MOVING, SETTLED } from "../data/states";
 import { cellsOf } from "./answers";
-import { allRows, drawnRows, ordered, orderRun } from "./roworder";
+import { allRows, drawnRows, ordered, orderRun } from "./rows";
 import { layerIn, type Run, runs } from "./runs";
 import { order, rowsOf, rowZoom } from "./store";
 

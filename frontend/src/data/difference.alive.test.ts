@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Cells, figuresAt } from "./cells";
+import { aliveIn, BOTH, NEITHER, ONLY_A, ONLY_B } from "./difference";
 import { listed } from "./fixtures";
-import { aliveIn, BOTH, NEITHER, ONLY_A, ONLY_B } from "./pairdiff";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
 
 /** Cells of one run; `end` is where its last record stops. */

@@ -1,7 +1,8 @@
-/** Which columns of the Network view are in sight: theirs is asked for first, and theirs is drawn. */
+/** What of the Network view is in sight: which columns, whose data is asked for first and drawn, and which rows. */
 
-import { computed, signal } from "@preact/signals";
-import { DOTS_WIDTH, NAME_WIDTH, runColumn, SIDEBAR } from "../data/rowbox";
+import { batch, computed, signal } from "@preact/signals";
+import { AROUND, DOTS_WIDTH, NAME_WIDTH, runColumn, SIDEBAR } from "../data/rowbox";
+import { follower } from "./frames";
 import { shownRuns } from "./runs";
 import { pageWidth } from "./store";
 
@@ -28,3 +29,25 @@ export const sight = computed<readonly [number, number]>(() => [first.value, end
 const seenNames = computed(() => new Set(shownRuns.value.slice(...sight.value).map((run) => run.name)));
 
 export const inSight = (run: string): boolean => seenNames.value.has(run);
+
+/** How far the Network view is scrolled down, in blocks: what is drawn reaches further, and goes on in later frames. */
+export const scrolled = signal(0);
+/** The blocks that names, strips and dots are drawn around, each in frames of its own. */
+export const [nameBlock, stripBlock, dotBlock] = [follower(0), signal(0), signal(0)];
+const drawnBlocks = [nameBlock, stripBlock, dotBlock];
+
+/** Scrolls down to a block; what doesn't reach there is drawn at once. */
+export function scrollDown(block: number): void {
+  if (block === scrolled.peek()) return;
+  batch(() => {
+    scrolled.value = block;
+    for (const drawn of drawnBlocks) if (Math.abs(drawn.peek() - block) > AROUND) drawn.value = block;
+  });
+}
+
+/** The view is left: the next one begins at its top. */
+export function scrollBack(): void {
+  batch(() => {
+    for (const block of [scrolled, ...drawnBlocks]) block.value = 0;
+  });
+}

@@ -1,7 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
-import { follow, follower } from "./follow";
-import { afterFrames, loading } from "./idle";
+import { afterFrames, follow, follower, loading } from "./frames";
 
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Cells, deltaAt } from "./cells";
+import { type Cells, deltaAt, joinCells } from "./cells";
 import { listed } from "./fixtures";
-import { joinCells } from "./join";
 import { axisEnd } from "./steps";
 
 /** Columns of the given steps: the state of channel c at step s is 10 c + s, as is its delta. */

@@ -7,7 +7,10 @@ vi.stubGlobal("document", { documentElement: { dataset: {} } });
 const frame = () => {
   for (const one of frames.splice(0)) one();
 };
-const { prepared, scrollBack, scrollDown, stripBlock } = await import("./scrolled");
+vi.mock("./runs", () => ({}));
+vi.mock("./store", () => ({}));
+const { prepared } = await import("./frames");
+const { scrollBack, scrollDown, scrolled, stripBlock } = await import("./viewport");
 
 /** Prepares a block in three steps, each of which has all that a frame can do. */
 function slowly(steps: number[]) {
@@ -28,7 +31,7 @@ beforeEach(() => {
 
 it("shows what is scrolled to in the frame after all of it is prepared, some steps a frame", () => {
   const steps: number[] = [];
-  const end = prepared(stripBlock, slowly(steps));
+  const end = prepared(stripBlock, scrolled, slowly(steps));
   scrollDown(AROUND);
   const seen: [number, number][] = [];
   for (let i = 0; i < 7; i++) {
@@ -41,7 +44,7 @@ it("shows what is scrolled to in the frame after all of it is prepared, some ste
 
 it("prepares only where one has scrolled to by then", () => {
   const steps: number[] = [];
-  const end = prepared(stripBlock, slowly(steps));
+  const end = prepared(stripBlock, scrolled, slowly(steps));
   scrollDown(1);
   for (let i = 0; i < 3; i++) frame();
   scrollDown(2);
@@ -56,7 +59,7 @@ it("prepares only where one has scrolled to by then", () => {
 
 it("is at once where nothing is drawn: further than what is drawn around a block", () => {
   const steps: number[] = [];
-  const end = prepared(stripBlock, slowly(steps));
+  const end = prepared(stripBlock, scrolled, slowly(steps));
   scrollDown(AROUND + 1);
   expect(stripBlock.value).toBe(AROUND + 1);
   scrollDown(2);
@@ -70,7 +73,7 @@ it("is at once where nothing is drawn: further than what is drawn around a block
 
 it("prepares nothing more once it has ended", () => {
   const steps: number[] = [];
-  const end = prepared(stripBlock, slowly(steps));
+  const end = prepared(stripBlock, scrolled, slowly(steps));
   scrollDown(2);
   end();
   for (let i = 0; i < 9; i++) frame();

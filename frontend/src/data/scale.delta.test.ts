@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LEVELS, levelOf, levelTable } from "./delta";
+import { LEVELS, levelOf, levelTable } from "./scale";
 
 it("is logarithmic from the threshold to 0.1, and palest at zero", () => {
   expect([0, 1e-4, 1e-3, 0.1, 5, Number.POSITIVE_INFINITY].map((delta) => levelOf(delta, 1e-4))).toEqual([

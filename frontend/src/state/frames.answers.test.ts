@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
-import { deliver, expectOne } from "./arrivals";
+import { deliver, expectAnswer } from "./frames";
 
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));
@@ -15,8 +15,8 @@ it("draws answers of a kind together, and waits for no other kind", () => {
   const seen = signal("");
   const pictures: string[] = [];
   const close = effect(() => void pictures.push(seen.value));
-  const [first, second] = [expectOne("overview"), expectOne("overview")];
-  expectOne("channel");
+  const [first, second] = [expectAnswer("overview"), expectAnswer("overview")];
+  expectAnswer("channel");
   const come = (name: string) => deliver("overview", () => (seen.value += name));
   first();
   come("a");
@@ -31,7 +31,7 @@ it("draws answers of a kind together, and waits for no other kind", () => {
 
 it("waits no longer than a tenth of a second", () => {
   let drawn = 0;
-  expectOne("layer");
+  expectAnswer("layer");
   deliver("layer", () => drawn++);
   for (let i = 0; i < 6; i++) frame();
   expect(drawn).toBe(0);

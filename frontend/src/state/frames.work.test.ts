@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { later, listenToInputs, never, SOON } from "./later";
+import { later, listenToInputs, never, SOON } from "./frames";
 
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));

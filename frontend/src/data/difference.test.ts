@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ALIKE, differenceCells, distanceLevels, TRAINS } from "./baselinediff";
 import { type Cells, deltaAt } from "./cells";
+import { ALIKE, differenceCells, distanceLevels, TRAINS } from "./difference";
 import { listed } from "./fixtures";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS, VIOLATED } from "./states";
 import { axisEnd } from "./steps";
