@@ -2,10 +2,10 @@
 
 import type { ChangeAxis, FunctionSeries, Move } from "../../src/data/function";
 import { FROZEN, MOVING, PRUNED, SETTLED } from "../../src/data/states";
-import { drawChanges } from "../../src/draw/change";
+import { drawTrends, type Trend } from "../../src/draw/lines";
 import { drawScatter } from "../../src/draw/scatter";
 import { pixelsOf, runColor, type Theme } from "../../src/draw/theme";
-import { drawTrends, type Trend } from "../../src/draw/trends";
+import { drawChanges } from "../../src/draw/valuerow";
 import { steps } from "./fixtures";
 import type { RasterGlyph, VectorGlyph } from "./glyph";
 

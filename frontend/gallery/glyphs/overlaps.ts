@@ -3,10 +3,10 @@
 import { aliveIn } from "../../src/data/difference";
 import { FROZEN, MOVING, PRUNED } from "../../src/data/states";
 import type { MaskKind } from "../../src/data/urlstate";
+import { aliveStyle } from "../../src/draw/difference";
 import { drawCells } from "../../src/draw/heatmap";
-import { drawValues } from "../../src/draw/overlap";
-import { aliveStyle } from "../../src/draw/pairdiff";
 import { pixelsOf, runColor } from "../../src/draw/theme";
+import { drawValues } from "../../src/draw/valuerow";
 import { type Cell, cellsOf, inOrder, life, steps } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 

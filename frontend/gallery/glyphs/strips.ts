@@ -1,10 +1,10 @@
 /** The state strip, and its difference to a baseline. */
 
 import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "../../src/data/states";
-import { drawStripDifference } from "../../src/draw/baselinediff";
 import type { Columns } from "../../src/draw/columns";
 import { drawStrip } from "../../src/draw/strip";
 import { pixelsOf } from "../../src/draw/theme";
+import { drawStripDifference } from "../../src/draw/valuerow";
 import { always, type Cell, columnsFrom, life, steps, THRESHOLD } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 

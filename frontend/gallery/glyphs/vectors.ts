@@ -1,10 +1,9 @@
 /** Lines, dots and markers. */
 
 import { type Dot, paintDots } from "../../src/draw/dots";
-import { decades, drawLines, type Line } from "../../src/draw/lines";
+import { decades, drawLines, drawShares, type Line, type ShareLine } from "../../src/draw/lines";
 import { drawMarker, SHAPES } from "../../src/draw/marker";
 import { makeRaster, putRaster } from "../../src/draw/raster";
-import { drawShares, type ShareLine } from "../../src/draw/shares";
 import { runColor, type Theme } from "../../src/draw/theme";
 import { steps } from "./fixtures";
 import type { VectorGlyph } from "./glyph";

@@ -6,11 +6,12 @@ import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
 import type { Container } from "../server/container";
 import type { OverlapLayersHeader } from "../server/types";
 import { distance, VISIONS } from "./colour.fixtures";
+import { aliveStyle, bothColor, lineColor } from "./difference";
 import { drawCells } from "./heatmap";
-import { drawValues, overlapStyle, readOverlapColumns } from "./overlap";
-import { aliveStyle, bothColor, lineColor } from "./pairdiff";
+import { overlapStyle, readOverlapColumns } from "./overlap";
 import { makeRaster } from "./raster";
 import { blend, DARK, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
+import { drawValues } from "./valuerow";
 
 const cells = (state: number[][]): Cells => ({
   header: {} as Cells["header"],

@@ -3,11 +3,10 @@ import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
 import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED, STATES, VIOLATED } from "../data/states";
 import { axisEnd } from "../data/steps";
-import { drawBars } from "./bars";
 import type { Columns } from "./columns";
-import { drawCells } from "./heatmap";
+import { drawBars, drawCells } from "./heatmap";
+import { stepCorners } from "./lines";
 import { makeRaster, type Raster } from "./raster";
-import { stepCorners } from "./shares";
 import { drawLayerStrip, drawStrip } from "./strip";
 import { LIGHT, pixelsOf } from "./theme";
 

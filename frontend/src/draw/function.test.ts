@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { FunctionSeries } from "../data/function";
 import { FROZEN, MOVING, SETTLED } from "../data/states";
 import type { FunctionHeader } from "../server/types";
-import { drawChanges } from "./change";
 import { distance, VISIONS } from "./colour.fixtures";
+import { LANE, trendPieces, trendY } from "./lines";
 import { makeRaster } from "./raster";
 import { LABEL_HEIGHT, notable, placeLabels, STILL, scatterX, scatterY, spotOf } from "./scatter";
 import { DARK, LIGHT, movementColor, pack, pixelsOf } from "./theme";
-import { LANE, trendPieces, trendY } from "./trends";
+import { drawChanges } from "./valuerow";
 
 const pixels = pixelsOf(LIGHT);
 const axis = { log: true, low: -4, high: 0 };

@@ -5,8 +5,8 @@
  */
 
 import type { Cells } from "../data/cells";
-import { levelTable, type PixelColumns, pixelColumns, type Scale } from "../data/scale";
-import { MOVING, NO_DATA, REACTIVATED } from "../data/states";
+import { LEVELS, levelTable, type PixelColumns, pixelColumns, type Scale } from "../data/scale";
+import { MOVING, NO_DATA, REACTIVATED, STATE_BITS } from "../data/states";
 import type { Mode } from "../data/urlstate";
 import {
   ANY_NONFINITE,
@@ -20,7 +20,7 @@ import {
   poolBand,
   rowsUnder,
 } from "./bands";
-import { type Box, type Raster, statePixel } from "./raster";
+import { type Box, fillBox, type Raster, statePixel } from "./raster";
 import type { Pixels } from "./theme";
 
 export interface HeatmapStyle {
@@ -107,4 +107,34 @@ function isEdge(dy: number, row: number, channels: number, height: number, line:
   const top = Math.ceil((row * height) / channels);
   const bottom = Math.ceil(((row + 1) * height) / channels);
   return dy - top < line || bottom - dy <= line;
+}
+
+/**
+ * Draws "Δ now": one horizontal bar a channel at a record, its length and tint the relative delta on the log scale. Rows
+ * under one pixel row pool by the largest. Held channels have none unless they moved.
+ */
+export function drawBars(
+  raster: Raster,
+  box: Box,
+  cells: Cells,
+  rows: Uint32Array,
+  record: number,
+  threshold: number,
+  pixels: Pixels,
+): void {
+  if (record < 0) return;
+  const levels = levelTable(cells.values, threshold);
+  for (let dy = 0; dy < box.height; dy++) {
+    const [first, end] = rowsUnder(dy, box.height, rows.length);
+    let [level, state] = [0, MOVING];
+    for (let r = first; r < end; r++) {
+      const cell = rows[r] * cells.records + record;
+      const own = levels[cells.delta[cell]];
+      if (own > level) [level, state] = [own, cells.state[cell] & STATE_BITS];
+    }
+    if (level === 0) continue;
+    const width = Math.max(1, Math.round((level / (LEVELS - 1)) * box.width));
+    const pixel = state === MOVING ? pixels.movement[level] : pixels.states[state];
+    fillBox(raster, { x: box.x, y: box.y + dy, width, height: 1 }, pixel);
+  }
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { FROZEN, PRUNED, REACTIVATED } from "../data/states";
+import { FROZEN, LEGEND, PRUNED, REACTIVATED } from "../data/states";
 import { distance, VISIONS } from "./colour.fixtures";
-import { DARK, divergingPixel, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme, TOLD_APART } from "./theme";
+import { DARK, divergingPixel, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme } from "./theme";
 
 /** The smallest CIEDE2000 between two states, the movement scale taken at its ends and its middle. */
 function closest(theme: Theme): number {
-  const flat = TOLD_APART.slice(1).map((state) => theme.states[state]);
+  const flat = LEGEND.slice(1).map((state) => theme.states[state]);
   let smallest = Number.POSITIVE_INFINITY;
   for (const vision of VISIONS) {
     flat.forEach((a, i) => {

@@ -3,9 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { type Cells, recordAt } from "../data/cells";
 import type { Mode } from "../data/urlstate";
-import { differenceStyle } from "../draw/baselinediff";
+import { aliveStyle, differenceStyle } from "../draw/difference";
 import { drawParts } from "../draw/heatmap";
-import { aliveStyle } from "../draw/pairdiff";
 import { pixelsOf } from "../draw/theme";
 import { scaleOf } from "../state/runs";
 import { channel, hover, rowZoom, theme, update } from "../state/store";

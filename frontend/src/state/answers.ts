@@ -153,7 +153,7 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
   return resource(
     `violations ${run}`,
     "",
-    (ask) => fetchViolations(run, ask),
+    (ask) => fetchViolations({ run }, ask),
     (answer) => answer.violations.length * 400,
     true,
   ).value;

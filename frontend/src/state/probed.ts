@@ -15,7 +15,7 @@ export function functionOf(run: string): Resource<FunctionSeries> {
   return resource(
     `function ${run}`,
     "",
-    async (ask) => readFunction(await fetchFunction(run, ask)),
+    async (ask) => readFunction(await fetchFunction({ run }, ask)),
     (series) => series.values.byteLength,
   ).value;
 }

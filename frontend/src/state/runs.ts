@@ -35,7 +35,7 @@ export interface Run extends RunInfo {
   recordSteps: Float64Array;
 }
 
-export const indexOf = (): Resource<IndexAnswer> => resource("index", "", fetchIndex).value;
+export const indexOf = (): Resource<IndexAnswer> => resource("index", "", (ask) => fetchIndex({}, ask)).value;
 
 const indexValue = computed(() => indexOf().value);
 

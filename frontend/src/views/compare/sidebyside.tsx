@@ -7,7 +7,7 @@ import { formatCount, formatNumber } from "../../data/format";
 import { timesText } from "../../data/measure";
 import { formatOverlap, type Overlapped } from "../../data/overlap";
 import { FROZEN, PRUNED, STATE_NAMES } from "../../data/states";
-import { bothColor, lineColor } from "../../draw/pairdiff";
+import { bothColor, lineColor } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
 import { useSize } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";

@@ -2,8 +2,8 @@
 
 import { formatCount } from "../../data/format";
 import { CHANGE_TITLES, type ChangeAxis, changePlace, changeTicks, formatChange, probedAt } from "../../data/function";
-import { drawChanges } from "../../draw/change";
 import { movementColor, pixelsOf } from "../../draw/theme";
+import { drawChanges } from "../../draw/valuerow";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas } from "../../parts/canvas";
 import { RunTab } from "../../parts/controls";

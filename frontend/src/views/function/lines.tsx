@@ -2,7 +2,7 @@
 
 import { formatCount } from "../../data/format";
 import { CHANGE_HINTS, CHANGE_TITLES, changeOf, changeTicks, formatChange, probedAt } from "../../data/function";
-import { drawTrends, trendY } from "../../draw/trends";
+import { drawTrends, trendY } from "../../draw/lines";
 import { Axis } from "../../parts/axis";
 import { Canvas, inPixels, useSize } from "../../parts/canvas";
 import { Plot } from "../../parts/plot";

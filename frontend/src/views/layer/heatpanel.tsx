@@ -2,7 +2,7 @@
 
 import { type Cells, figuresAt, recordAt } from "../../data/cells";
 import { formatCount } from "../../data/format";
-import { drawBars } from "../../draw/bars";
+import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
 import { Axis } from "../../parts/axis";

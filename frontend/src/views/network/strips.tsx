@@ -3,10 +3,10 @@
 import { useRef } from "preact/hooks";
 import { plural } from "../../data/format";
 import type { Layout, Place, Window } from "../../data/rowbox";
-import { drawStripDifference } from "../../draw/baselinediff";
 import { carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
+import { drawStripDifference } from "../../draw/valuerow";
 import { Canvas, type Paint, usePrepared } from "../../parts/canvas";
 import type { RowProps } from "../../parts/plot";
 import { type Drawn, drawnOf } from "../../state/answers";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { coverBox, over, putSprite } from "./dots";
 import { makeRaster } from "./raster";
-import { coverBox, over, putSprite } from "./sprite";
 
 const pixel = (r: number, g: number, b: number, a: number) => (r | (g << 8) | (b << 16) | (a << 24)) >>> 0;
 const parts = (packed: number) => [0, 8, 16, 24].map((shift) => (packed >>> shift) & 255);

@@ -3,11 +3,12 @@ import type { Cells } from "../data/cells";
 import { differenceCells } from "../data/difference";
 import { listed } from "../data/fixtures";
 import { FROZEN, MOVING, PRUNED, VIOLATED } from "../data/states";
-import { differenceStyle, drawStripDifference } from "./baselinediff";
 import type { Columns } from "./columns";
+import { differenceStyle } from "./difference";
 import { drawCells } from "./heatmap";
 import { makeRaster } from "./raster";
 import { divergingPixel, LIGHT, pixelsOf } from "./theme";
+import { drawStripDifference } from "./valuerow";
 
 const pixels = pixelsOf(LIGHT);
 /** The power of ten that is 0. */
