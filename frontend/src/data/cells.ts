@@ -208,6 +208,30 @@ export const summarise = (cells: Cells): Summary => scanOf(cells).summary;
 /** The record in force at a step: the newest at or before it; -1 before the first. */
 export const recordAt = (cells: Cells, step: number): number => lastAtOrBefore(cells.steps, step);
 
+/** What a channel did by a record. */
+export interface Cell {
+  record: number;
+  state: number;
+  violated: boolean;
+  nonfinite: boolean;
+  delta: number;
+}
+
+/** A channel at the record in force at a step; null before the first one, and where there is no such channel. */
+export function cellAt(cells: Cells, channel: number, step: number): Cell | null {
+  const record = recordAt(cells, step);
+  if (record < 0 || channel >= cells.channels) return null;
+  const place = channel * cells.records + record;
+  const byte = cells.state[place];
+  return {
+    record,
+    state: byte & STATE_BITS,
+    violated: (byte & VIOLATED) > 0,
+    nonfinite: (byte & NONFINITE) > 0,
+    delta: deltaAt(cells, place),
+  };
+}
+
 /** The figures of the record in force at a step, null before the first one. Weights aren't counted here. */
 export function figuresAt(cells: Cells, step: number): Figures | null {
   const record = recordAt(cells, step);

@@ -5,7 +5,7 @@ import { type Scale, stepTicks, toPixel } from "../data/scale";
 import { readStep } from "../state/cursor";
 import { axisZooms, headPart } from "../state/followers";
 import { fullRange } from "../state/runs";
-import { movedTo } from "./moved";
+import { movedTo } from "./widgets";
 
 const LETTER = 6.2;
 

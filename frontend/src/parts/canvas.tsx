@@ -7,7 +7,6 @@ import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
 import { later, never, prepared } from "../state/frames";
 import { range } from "../state/runs";
 import { scrolled } from "../state/viewport";
-import type { Style } from "./widgets";
 
 /** Draws at once, or part by part. */
 export type Draw = (
@@ -65,7 +64,7 @@ interface CanvasProps {
   steps?: boolean;
   width: number;
   height: number;
-  style?: Style;
+  style?: Record<string, string | number>;
   class?: string;
 }
 
@@ -117,6 +116,15 @@ export function Canvas({ label, draw, whole, inputs, urgent, steps, width, heigh
     />
   );
 }
+
+/** Draws in CSS pixels. */
+export const inPixels =
+  (draw: (context: CanvasRenderingContext2D, width: number) => void): Draw =>
+  (context, width, _height, ratio) => {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(context, width);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+  };
 
 /** Draws part by part where nobody sees it, and shows it when all is there. */
 export function aside(

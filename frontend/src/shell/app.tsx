@@ -3,8 +3,7 @@
 import { createElement } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../data/format";
-import { CopyLines } from "../parts/copylines";
-import { Failure, Guard, Skeleton } from "../parts/widgets";
+import { CopyLines, Failure, Guard, Skeleton } from "../parts/widgets";
 import { loading } from "../state/frames";
 import { indexOf } from "../state/runs";
 import { channel, focusRow, page, sideOpen, spoken, theme, view } from "../state/store";

@@ -15,6 +15,8 @@ import { layerId, maskKind, other, page, runName, unit, update, zoom } from "./s
 /** The route compares as many at most. */
 export const MOST_RUNS = 32;
 
+export type Pair = readonly [Run, Run];
+
 export const comparedRuns = computed(() => shownRuns.value.slice(0, MOST_RUNS));
 
 /** A and B: the chosen ones, else the first two; null where there aren't two. */
@@ -84,7 +86,7 @@ export const pairOverlap = computed<OverlapPair | null>(() => {
 /** A column of a layer takes 40 bytes; no answer shall have more than 2 MB. */
 const MOST_VALUES = 50_000;
 
-const asked = ([a, b]: readonly [Run, Run]) => ({
+const asked = ([a, b]: Pair) => ({
   run: a.name,
   other: b.name,
   unit: counted.value,
@@ -92,7 +94,7 @@ const asked = ([a, b]: readonly [Run, Run]) => ({
 });
 
 /** The overlap of two runs by layer and step, to be drawn. */
-export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapColumns> {
+export function overlapColumnsOf(pair: Pair): Resource<OverlapColumns> {
   const most = Math.floor(MOST_VALUES / Math.max(1, pairLayers.value.length));
   const query = { ...asked(pair), cols: Math.max(8, Math.min(zoom.value ? 2048 : 256, most)) };
   return resource(
@@ -104,7 +106,7 @@ export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapCol
 }
 
 /** The same exactly at a step; null while it loads. */
-export function layerOverlapsAt(pair: readonly [Run, Run], step: number): LayerOverlaps | null {
+export function layerOverlapsAt(pair: Pair, step: number): LayerOverlaps | null {
   const query = { ...asked(pair), at: Math.round(step) };
   return resource(
     `overlap_at ${JSON.stringify(query)}`,
@@ -127,7 +129,7 @@ export interface ComparedLayer {
 }
 
 /** The layers of both runs. */
-export function comparedLayers(pair: readonly [Run, Run], { header }: OverlapColumns): ComparedLayer[] {
+export function comparedLayers(pair: Pair, { header }: OverlapColumns): ComparedLayer[] {
   const rows = new Map(header.layers.map((layer, row) => [layer, row]));
   return pairLayers.value.map((layer) => {
     const having = pair.filter((run) => layerIn(run, layer.id));

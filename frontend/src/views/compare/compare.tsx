@@ -1,11 +1,27 @@
 /** The Compare view: where do two runs differ? Mask overlap of all pairs, by layer and step, and two layers side by side. */
 
 import { useEffect } from "preact/hooks";
-import { mostDifferent } from "../../data/overlap";
+import { type LayerOverlaps, mostDifferent, toCsv } from "../../data/overlap";
+import { mergeSteps } from "../../data/steps";
 import { pastText } from "../../parts/words";
-import { MOST_RUNS, overlapOf, pairRuns } from "../../state/overlaps";
-import { runs, shownRuns } from "../../state/runs";
+import type { OverlapAnswer } from "../../server/types";
+import { cellsOf } from "../../state/answers";
+import { cursor } from "../../state/cursor";
+import { openLayer, stepLayer } from "../../state/navigate";
+import {
+  layerOverlapsAt,
+  MOST_RUNS,
+  moveCompared,
+  overlapOf,
+  pairLayer,
+  pairLayers,
+  pairRuns,
+  spokenPair,
+} from "../../state/overlaps";
+import { layerIn, runs, shownRuns, viewedSteps } from "../../state/runs";
 import { other, runName, update } from "../../state/store";
+import css from "../../style/compare.css";
+import { type CsvFile, runFiles, type View } from "../view";
 import { LayersPanel } from "./layers";
 import { MatrixPanel } from "./matrix";
 import { SidePanel } from "./sidebyside";
@@ -35,12 +51,12 @@ function Notes() {
 function useDifferent(): void {
   const answer = other.value === null && pairRuns.value ? overlapOf().value : null;
   useEffect(() => {
-    const found = answer && mostDifferent(answer, runName.peek());
-    if (found) update({ run: found[0], other: found[1] });
+    const pair = answer && mostDifferent(answer, runName.peek());
+    if (pair) update({ run: pair[0], other: pair[1] });
   }, [answer]);
 }
 
-export function CompareView() {
+function CompareView() {
   useDifferent();
   const pair = pairRuns.value;
   if (!pair) {
@@ -67,3 +83,46 @@ export function CompareView() {
     </div>
   );
 }
+
+const pairsCsv = ({ runs, pairs, step, unit, mask }: OverlapAnswer): string =>
+  toCsv(pairs.map(({ a, b, ...rest }) => ({ run: runs[a].name, other: runs[b].name, step, unit, mask, ...rest })));
+
+const layersCsv = ({ step, layers }: LayerOverlaps): string =>
+  toCsv([...layers].map(([layer, numbers]) => ({ step, layer, ...numbers })));
+
+/** The files that the download menu offers, as far as their data is there. */
+function overlapFiles(): CsvFile[] {
+  const pair = pairRuns.value;
+  if (!pair) return [];
+  const [answer, overlaps] = [overlapOf().value, layerOverlapsAt(pair, cursor.value)];
+  const files: CsvFile[] = [];
+  if (answer) files.push({ title: "CSV of all pairs", name: ["overlap"], source: () => pairsCsv(answer) });
+  if (overlaps) files.push({ title: "CSV by layer", name: ["overlap_layers"], source: () => layersCsv(overlaps) });
+  return files;
+}
+
+export const compare: View = {
+  component: CompareView,
+  css,
+  steps() {
+    const id = pairLayer.value?.id;
+    const lists = (pairRuns.value ?? []).flatMap((run) => {
+      const cells = id !== undefined && layerIn(run, id) ? cellsOf(run.name, id).value : null;
+      return cells ? [cells.steps] : [];
+    });
+    return lists.length > 0 ? mergeSteps(lists) : viewedSteps.value;
+  },
+  layer: () => pairLayer.value?.id ?? null,
+  keys: {
+    layer: (by) => stepLayer(pairLayers.value, pairLayer.value?.id, by),
+    run: (by) => moveCompared(0, by),
+    down() {
+      if (pairLayer.value) openLayer(pairLayer.value.id, pairRuns.value?.[0].name ?? null);
+    },
+    up: () => false,
+    other: (by) => moveCompared(1, by),
+  },
+  speak: spokenPair,
+  caption: () => `Compare · ${pairRuns.value?.map((run) => run.name).join(" and ") ?? ""}`,
+  files: () => [...overlapFiles(), ...runFiles(pairRuns.value ?? [], pairLayer.value?.id ?? null)],
+};

@@ -5,14 +5,13 @@ import { formatOverlap, numbersText, pairOf, pairTexts, REASONS, setText } from 
 import { MASK_KINDS, UNITS } from "../../data/urlstate";
 import { overlapStyle } from "../../draw/overlap";
 import { useSize } from "../../parts/canvas";
+import { pointAt, pointNowhere } from "../../parts/plot";
 import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
 import type { OverlapAnswer, OverlapPair } from "../../server/types";
 import { cursor } from "../../state/cursor";
-import { comparedRuns, counted, overlapOf, pairOverlap } from "../../state/overlaps";
+import { comparedRuns, counted, overlapOf, type Pair, pairOverlap } from "../../state/overlaps";
 import type { Run } from "../../state/runs";
-import { hover, maskKind, tables, theme, update } from "../../state/store";
-
-type Pair = readonly [Run, Run];
+import { maskKind, tables, theme, update } from "../../state/store";
 
 const NAMES = 108;
 const textsOf = (answer: OverlapAnswer, pair: OverlapPair) => pairTexts(pair, answer.runs, answer.unit, answer.mask);
@@ -24,21 +23,15 @@ function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: Overlap
     <td
       class={`${on ? "on" : ""} ${pair.comparable ? "" : pair.reason === "origin" ? "striped" : "dotted"}`}
       style={style}
-      onPointerMove={(event) => {
-        const tip = [names, numbersText(pair), ...textsOf(answer, pair)];
-        hover.value = {
+      onPointerMove={(event) =>
+        pointAt(event, {
           // The cell is of no step: what is read follows the cursor.
           get step() {
             return cursor.value;
           },
-          run: null,
-          row: null,
-          channel: null,
-          x: event.clientX,
-          y: event.clientY,
-          tip,
-        };
-      }}
+          tip: [names, numbersText(pair), ...textsOf(answer, pair)],
+        })
+      }
     >
       {pair.comparable && size >= 28 ? formatOverlap(pair.overlap) : <span class="offscreen">{numbersText(pair)}</span>}
       {pair.comparable && size >= 40 ? <small>{formatOverlap(pair.chance)}</small> : null}
@@ -47,7 +40,6 @@ function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: Overlap
 }
 
 function Row({ run, answer, pair, size }: { run: Run; answer: OverlapAnswer; pair: Pair; size: number }) {
-  const isChosen = (one: Run) => pair.includes(run) && pair.includes(one) && run !== one;
   return (
     <tr style={{ height: `${size >= 40 ? 34 : Math.max(12, Math.min(size, 24))}px` }}>
       <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
@@ -56,12 +48,11 @@ function Row({ run, answer, pair, size }: { run: Run; answer: OverlapAnswer; pai
           <RunName text={run.short} />
         </div>
       </th>
-      {comparedRuns.value.map((one) => {
-        const found = pairOf(answer, run.name, one.name);
-        if (run !== one && found) {
-          return <Cell key={one.name} answer={answer} pair={found} on={isChosen(one)} size={size} />;
-        }
-        return <td key={one.name}>{run === one ? "·" : ""}</td>;
+      {comparedRuns.value.map((other) => {
+        const overlap = run === other ? null : pairOf(answer, run.name, other.name);
+        if (!overlap) return <td key={other.name}>{run === other ? "·" : ""}</td>;
+        const on = pair.includes(run) && pair.includes(other);
+        return <Cell key={other.name} answer={answer} pair={overlap} on={on} size={size} />;
       })}
     </tr>
   );
@@ -80,7 +71,7 @@ function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
   return (
     <div ref={ref} class="matrix-place">
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
-      <table class="matrix" onClick={choose} onPointerLeave={() => (hover.value = null)}>
+      <table class="matrix" onClick={choose} onPointerLeave={pointNowhere}>
         <caption class="offscreen">Overlap of each pair of runs, small number: expected by chance</caption>
         <thead>
           <tr>
@@ -128,9 +119,9 @@ function Choice({ label, run, onName }: { label: string; run: Run; onName: (name
       <Marker color={run.color} shape={run.shape} />
       <span class="offscreen">{label}</span>
       <select value={run.name} title={run.name} onChange={(event) => onName(event.currentTarget.value)}>
-        {comparedRuns.value.map((one) => (
-          <option key={one.name} value={one.name}>
-            {one.name}
+        {comparedRuns.value.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
           </option>
         ))}
       </select>

@@ -1,21 +1,23 @@
 /** Changes by layer and step: a row a place in forward order, outputs below; a column a run where there is room. */
 
-import { useLayoutEffect, useState } from "preact/hooks";
 import { formatCount } from "../../data/format";
 import { CHANGE_TITLES, type ChangeAxis, changePlace, changeTicks, formatChange, probedAt } from "../../data/function";
 import { movementColor, pixelsOf } from "../../draw/theme";
 import { drawChanges } from "../../draw/valuerow";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas, useSize } from "../../parts/canvas";
+import { RasterCanvas } from "../../parts/canvas";
 import { RunTab } from "../../parts/controls";
-import { movedTo } from "../../parts/moved";
-import { DataTable, RunLabel, RunName } from "../../parts/widgets";
+import { Plot } from "../../parts/plot";
+import { useRows } from "../../parts/rows";
+import { columns, DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
+import { openLayer } from "../../state/navigate";
 import {
   activeChange,
   activePlace,
   activeProbed,
+  layerOfPlace,
   listedPlaces,
   type Probed,
   probed,
@@ -24,9 +26,7 @@ import {
 } from "../../state/probed";
 import { scaleOf } from "../../state/runs";
 import { hover, place, theme, update } from "../../state/store";
-import { FunctionPanel } from "./panel";
-import { StepPlot } from "./stepplot";
-import { functionText, placeText, valueText } from "./tip";
+import { FunctionPanel, functionText, placeText, placeTip, valueText } from "./place";
 
 const NAMES = 150;
 const VALUE = 70;
@@ -35,7 +35,6 @@ const NARROWEST = 150;
 const MOST = 4;
 /** Of more runs than these the list beside the lines is the better choice. */
 const TABS = 6;
-const BLOCK = 10;
 
 interface Rows {
   places: readonly Spot[];
@@ -45,26 +44,28 @@ interface Rows {
   drawn: readonly Spot[];
 }
 
-/** Rows that fill the panel where they are few; of many those in sight and some around them. */
-function rowsOf(places: readonly Spot[], scroll: number, height: number): Rows {
-  const pitch = Math.min(48, Math.max(18, Math.floor(height / Math.max(1, places.length))));
-  const first = Math.max(0, (Math.floor(scroll / pitch / BLOCK) - 1) * BLOCK);
-  return { places, pitch, first, drawn: places.slice(first, first + Math.ceil(height / pitch) + 3 * BLOCK) };
-}
-
 function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis: ChangeAxis; width: number }) {
   const { series } = entry;
   const { places, pitch, first, drawn } = rows;
   const change = activeChange.value;
   const chosen = places.findIndex((own) => own.id === activePlace.value?.id);
-  const read = (step: number, y: number) => {
-    const record = probedAt(series, step);
+  const read = (pointed: number, y: number) => {
+    const record = probedAt(series, pointed);
+    const step = record < 0 ? Math.floor(pointed) : series.steps[record];
     const own = places[Math.min(places.length - 1, Math.max(0, Math.floor(y / pitch)))];
-    return { step: record < 0 ? Math.floor(step) : series.steps[record], own };
+    if (!own) return { step };
+    const layer = layerOfPlace(own);
+    return {
+      step,
+      row: own.id,
+      tip: placeTip(entry, own, step),
+      pick: () => update({ place: own.id, run: entry.run.name }),
+      open: () => layer !== null && openLayer(layer, entry.run.name),
+    };
   };
   return (
     <>
-      <StepPlot width={width} height={places.length * pitch} entry={entry} read={read}>
+      <Plot class="fn-plot" width={width} style={{ height: `${places.length * pitch}px` }} read={read}>
         <RasterCanvas
           label={`${formatCount(places.length)} places over ${formatCount(series.steps.length)} records. ${functionText(entry, cursor.value)}`}
           width={width}
@@ -88,7 +89,7 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
             style={{ height: `${pitch + 1}px`, width: `${width + 4}px` }}
           />
         ) : null}
-      </StepPlot>
+      </Plot>
       <div class="fn-numbers">
         {drawn.map((own, at) => (
           <span
@@ -151,7 +152,10 @@ function CellsTable() {
   return (
     <DataTable
       caption={`${CHANGE_TITLES[activeChange.value]} change by layer at step ${formatCount(cursor.value)}`}
-      columns={[{ title: "Place", text: true }, ...probed.value.map(({ run }) => ({ title: run.name }))]}
+      columns={columns(
+        ["Place"],
+        probed.value.map(({ run }) => run.name),
+      )}
       rows={listedPlaces.value.map((own) => [
         placeText(own),
         ...probed.value.map((entry) => valueText(entry, own, cursor.value)),
@@ -160,25 +164,17 @@ function CellsTable() {
   );
 }
 
-/** The chosen row stays in sight; the page begins at the input. */
-function useInSight(scroller: HTMLElement | null, rows: Rows): void {
-  useLayoutEffect(() => {
-    const at = rows.places.findIndex((own) => own.id === place.value) * rows.pitch;
-    if (!scroller || at < 0) return;
-    scroller.scrollTop = Math.min(at, Math.max(scroller.scrollTop, at + rows.pitch - scroller.clientHeight));
-  }, [place.value, rows.pitch, scroller]);
-}
-
 function Picture() {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const [scroll, setScroll] = useState(0);
   const list = probed.value;
-  const widthOf = (columns: number) => Math.floor((size.width - NAMES) / columns) - VALUE;
+  const places = listedPlaces.value;
+  // Where none is chosen, the page begins at the input.
+  const chosen = places.findIndex(({ id }) => id === place.value);
+  const { width: room, pitch, first, last, scroller } = useRows(places.length, chosen, { lowest: 18, highest: 48 });
+  const widthOf = (columns: number) => Math.floor((room - NAMES) / columns) - VALUE;
   const aside = list.length <= MOST && widthOf(list.length) >= NARROWEST;
   const drawn = aside ? list : list.filter((entry) => entry === activeProbed.value);
   const width = widthOf(drawn.length);
-  const rows = rowsOf(listedPlaces.value, scroll, size.height);
-  useInSight(ref.current, rows);
+  const rows = { places, pitch, first, drawn: places.slice(first, last) };
   const axis = useChangeAxis(null, 5);
   const grid = { gridTemplateColumns: `${NAMES}px repeat(${drawn.length}, ${width}px ${VALUE}px)` };
   return (
@@ -196,15 +192,8 @@ function Picture() {
           ))}
         </div>
       )}
-      <div
-        class="fn-scroll"
-        ref={ref}
-        role="region"
-        aria-label="Layers over steps"
-        tabIndex={0}
-        onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
-      >
-        {rows.places.length === 0 ? <p class="message">No layer matches. Change the filter for layers.</p> : null}
+      <div class="fn-scroll" role="region" aria-label="Layers over steps" {...scroller}>
+        {places.length === 0 ? <p class="message">No layer matches. Change the filter for layers.</p> : null}
         {width > 0 ? (
           <div class="fn-grid" style={grid}>
             <Names rows={rows} />

@@ -1,11 +1,27 @@
 /** The Function view: did the function change, and where? Past network against current one, on the same probe. */
 
 import { CHANGE_TITLES } from "../../data/function";
-import { Button, Failure, Skeleton } from "../../parts/widgets";
-import { activeChange, activePlace, activeProbed, functionOf, offered, probedRuns } from "../../state/probed";
-import { update } from "../../state/store";
+import { mergeSteps } from "../../data/steps";
+import { Failure, Skeleton, Switch } from "../../parts/widgets";
+import { cursor } from "../../state/cursor";
+import { openLayer, stepRun } from "../../state/navigate";
+import {
+  activeChange,
+  activePlace,
+  activeProbed,
+  functionOf,
+  layerOfPlace,
+  listedPlaces,
+  offered,
+  probed,
+  probedRuns,
+} from "../../state/probed";
+import { page, update } from "../../state/store";
+import css from "../../style/function.css";
+import { functionFiles, type View } from "../view";
 import { FunctionCells } from "./cells";
 import { FunctionLines } from "./lines";
+import { functionText } from "./place";
 import { FunctionProbe, NoProbe } from "./probe";
 import { FunctionScatter } from "./scatter";
 
@@ -14,23 +30,18 @@ function Title() {
     <div class="fn-title">
       <h1>Did the function change, and where?</h1>
       <p class="sub">outputs y of the current network against y′ of the past one, on the same batch</p>
-      <div class="joined" role="group" aria-label="Measure of change">
-        {offered.value.map((value) => (
-          <Button
-            key={value}
-            class={activeChange.value === value ? "under" : ""}
-            pressed={activeChange.value === value}
-            onClick={() => update({ change: value })}
-          >
-            {CHANGE_TITLES[value]}
-          </Button>
-        ))}
-      </div>
+      <Switch
+        label="Measure of change"
+        options={offered.value}
+        titles={CHANGE_TITLES}
+        value={activeChange.value}
+        onPick={(change) => update({ change })}
+      />
     </div>
   );
 }
 
-export function FunctionView() {
+function FunctionView() {
   const entry = activeProbed.value;
   const own = activePlace.value;
   if (probedRuns.value.length === 0) return <NoProbe />;
@@ -61,3 +72,31 @@ export function FunctionView() {
     </div>
   );
 }
+
+export const functions: View = {
+  component: FunctionView,
+  css,
+  steps: () => mergeSteps(probed.value.map(({ series }) => series.steps)),
+  layer: () => layerOfPlace(activePlace.value),
+  keys: {
+    layer(by) {
+      const list = listedPlaces.value;
+      const place = list.findIndex((own) => own.id === activePlace.value?.id);
+      const next = list[Math.min(list.length - 1, Math.max(0, place + by))];
+      if (next) update({ place: next.id });
+    },
+    run: (by) => stepRun(probedRuns.value, activeProbed.value?.run.name, by),
+    down() {
+      const layer = layerOfPlace(activePlace.value);
+      if (layer !== null) openLayer(layer, activeProbed.value?.run.name ?? null);
+    },
+    up() {
+      if (page.peek().place === null) return false;
+      update({ place: null });
+      return true;
+    },
+  },
+  speak: () => functionText(activeProbed.value, cursor.value),
+  caption: () => `Function · ${activeProbed.value?.run.name ?? ""}`,
+  files: () => functionFiles(probedRuns.value),
+};

@@ -2,10 +2,8 @@
 
 import { formatCount, plural } from "../../data/format";
 import { probeText } from "../../data/function";
-import { CopyLines } from "../../parts/copylines";
-import { PastNote } from "../../parts/pastnote";
-import { RunLabel } from "../../parts/widgets";
-import { pastText } from "../../parts/words";
+import { CopyLines, RunLabel } from "../../parts/widgets";
+import { pastsText, pastText } from "../../parts/words";
 import { type Probed, probed, probedRuns, unprobedRuns } from "../../state/probed";
 import { shownRuns } from "../../state/runs";
 
@@ -50,6 +48,7 @@ export function NoProbe() {
 
 export function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
   const { header, steps } = series;
+  const pasts = pastsText(probedRuns.value);
   const without = unprobedRuns.value;
   const batches = new Set(probed.value.map((other) => JSON.stringify(other.series.header.probe)));
   return (
@@ -71,7 +70,7 @@ export function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
           <li>Another batch from step {header.changed.map(formatCount).join(", ")} on</li>
         ) : null}
       </ul>
-      <PastNote runs={probedRuns.value} />
+      {pasts ? <p class="note">{pasts}</p> : null}
       {batches.size > 1 ? <p class="note">The runs were probed with different batches: compare with care.</p> : null}
       {header.notes.map((note) => (
         <p key={note.text} class="note">

@@ -22,15 +22,15 @@ import {
   scatterY,
   spotOf,
 } from "../../draw/scatter";
-import { Canvas, useSize } from "../../parts/canvas";
-import { DataTable, RunLabel, RunName } from "../../parts/widgets";
+import { Canvas, inPixels, useSize } from "../../parts/canvas";
+import { pointAt, pointNowhere } from "../../parts/plot";
+import { columns, DataTable, RunLabel, RunName } from "../../parts/widgets";
 import { unsettledAt } from "../../state/at";
 import { cursor, readStep } from "../../state/cursor";
 import { openLayer } from "../../state/navigate";
 import { activePlace, listedPlaces, type Probed } from "../../state/probed";
 import { hover, theme, update } from "../../state/store";
-import { FunctionPanel } from "./panel";
-import { placeTip } from "./tip";
+import { FunctionPanel, placeTip } from "./place";
 
 const TRAIL = 8;
 const LABELS = 7;
@@ -65,10 +65,10 @@ function arrange(entry: Probed, width: number, height: number) {
   const { steps } = entry.series;
   const record = probedAt(entry.series, readStep.value);
   const trail = steps.subarray(Math.max(0, record - TRAIL + 1), record + 1);
-  const columns = Array.from(trail, (step) => movesOf(entry, step));
+  const trails = Array.from(trail, (step) => movesOf(entry, step));
   const outputs = changeAxis([entry.series], "relative", null, 6);
   const frame = { width, height, x: WEIGHTS_AXIS, y: outputs };
-  const dots = (columns[columns.length - 1] ?? [])
+  const dots = (trails[trails.length - 1] ?? [])
     .flatMap((move) => {
       const spot = spotOf(frame, move);
       const weight = isChosen(move) ? 999 : notable(move);
@@ -84,7 +84,7 @@ function arrange(entry: Probed, width: number, height: number) {
     ...label,
     more: label.layer === still[0]?.layer ? more : "",
   }));
-  return { record, columns, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
+  return { record, trails, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
 }
 
 function Ticks({ frame }: { frame: ScatterFrame }) {
@@ -105,7 +105,7 @@ function Ticks({ frame }: { frame: ScatterFrame }) {
 }
 
 function Plot({ entry, width, height }: { entry: Probed; width: number; height: number }) {
-  const { record, columns, frame, dots, labels, chosen } = arrange(entry, width, height);
+  const { record, trails, frame, dots, labels, chosen } = arrange(entry, width, height);
   const nearest = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const away = ({ spot }: (typeof dots)[number]) =>
@@ -120,19 +120,19 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
       <div
         class="fn-dots"
         onPointerMove={(event) => {
-          const found = nearest(event);
-          const at = { step: cursor.value, run: null, channel: null, x: event.clientX, y: event.clientY };
-          const own = found && listedPlaces.value.find((other) => other.id === idOf(found));
-          hover.value = own ? { ...at, row: own.id, tip: placeTip(entry, own, at.step) } : null;
+          const dot = nearest(event);
+          const own = dot && listedPlaces.value.find(({ id }) => id === idOf(dot));
+          if (own) pointAt(event, { step: cursor.value, row: own.id, tip: placeTip(entry, own, cursor.value) });
+          else pointNowhere();
         }}
-        onPointerLeave={() => (hover.value = null)}
+        onPointerLeave={pointNowhere}
         onClick={(event) => {
-          const found = nearest(event);
-          if (found) update({ place: idOf(found) });
+          const dot = nearest(event);
+          if (dot) update({ place: idOf(dot) });
         }}
         onDblClick={(event) => {
-          const found = nearest(event);
-          if (found) openLayer(found.layer, entry.run.name);
+          const dot = nearest(event);
+          if (dot) openLayer(dot.layer, entry.run.name);
         }}
       >
         <Canvas
@@ -140,11 +140,7 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
           width={width}
           height={height}
           inputs={[entry, listedPlaces.value, record, dots.length, chosen, theme.value]}
-          draw={(context, _w, _h, ratio) => {
-            context.setTransform(ratio, 0, 0, ratio, 0, 0);
-            drawScatter(context, frame, columns, { ...entry.run, chosen }, theme.value);
-            context.setTransform(1, 0, 0, 1, 0, 0);
-          }}
+          draw={inPixels((context) => drawScatter(context, frame, trails, { ...entry.run, chosen }, theme.value))}
         />
         {labels.map(({ layer, left, top, width: wide, more }) => (
           <span
@@ -167,7 +163,7 @@ function ScatterTable({ entry }: { entry: Probed }) {
   return (
     <DataTable
       caption={`Layers of ${entry.run.name} at step ${formatCount(recordedStep(entry, cursor.value))}`}
-      columns={[{ title: "Layer", text: true }, { title: "Weight change" }, { title: "Output change" }]}
+      columns={columns(["Layer"], ["Weight change", "Output change"])}
       rows={movesOf(entry, cursor.value).map((move) => [
         move.layer,
         weightsText(move),

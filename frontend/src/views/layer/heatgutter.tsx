@@ -1,13 +1,64 @@
-/** What stands beside the heatmap: segments of rows on the left, marks of violations on the right. */
+/** What stands around the heatmap: flags of events above, segments of rows on the left, marks of violations on the right. */
 
 import { useMemo } from "preact/hooks";
-import type { Cells } from "../../data/cells";
-import { summarise } from "../../data/cells";
+import { type Cells, summarise } from "../../data/cells";
+import { flagText } from "../../data/events";
 import { formatCount } from "../../data/format";
+import { toPixel } from "../../data/scale";
 import { segmentsOf } from "../../data/sort";
 import { STATE_NAMES } from "../../data/states";
 import { Icon } from "../../parts/widgets";
+import type { LayerEvent } from "../../server/types";
+import { scaleOf } from "../../state/runs";
 import { order, rowsOf, update } from "../../state/store";
+
+const CHARACTER = 5.2;
+
+/** Flags from left to right; a label that would cover the one before is left out, its tick stays. */
+function placeFlags(events: readonly LayerEvent[], width: number) {
+  const scale = scaleOf(width);
+  let right = Number.NEGATIVE_INFINITY;
+  return [...events]
+    .sort((a, b) => a.step - b.step)
+    .map((event) => ({ event, x: toPixel(scale, event.step) }))
+    .filter(({ x }) => x >= 0 && x <= width)
+    .map(({ event, x }) => {
+      const text = flagText(event);
+      const half = (text.length * CHARACTER) / 2 + 3;
+      const middle = Math.min(Math.max(x, half), width - half);
+      const labelled = middle - half > right;
+      if (labelled) right = middle + half;
+      return { event, x, middle, text: labelled ? text : null };
+    });
+}
+
+export function Flags({ cells, width }: { cells: Cells; width: number }) {
+  const { events } = cells.header;
+  return (
+    <div class="flags" style={{ width: `${width}px` }}>
+      <ul class="offscreen" aria-label="Events">
+        {events.map((event) => (
+          <li key={`${event.step} ${event.kind} ${event.text}`}>
+            step {formatCount(event.step)}: {event.text}
+          </li>
+        ))}
+      </ul>
+      {placeFlags(events, width).map(({ event, x, middle, text }) => {
+        const whole = `step ${formatCount(event.step)}: ${event.text}`;
+        return (
+          <div key={whole} aria-hidden="true" title={whole}>
+            <i class={`flag ${event.kind}`} style={{ left: `${x}px` }} />
+            {text !== null ? (
+              <span class="flag-text" style={{ left: `${middle}px` }}>
+                {text}
+              </span>
+            ) : null}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
 
 interface Props {
   cells: Cells;
@@ -72,28 +123,34 @@ export function Gutter({ cells, rows, height }: Props) {
 export function Violations({ cells, rows, height }: Props) {
   const { firstViolated } = summarise(cells);
   const marks = useMemo(() => {
-    const found: { y: number; channel: number }[] = [];
-    rows.forEach((c, i) => {
-      const y = ((i + 0.5) / rows.length) * height;
-      if (firstViolated[c] >= 0 && y - (found[found.length - 1]?.y ?? -20) >= 24) found.push({ y, channel: c });
-    });
-    return found;
+    let lowest = -20;
+    return Array.from(rows, (channel, i) => ({ channel, y: ((i + 0.5) / rows.length) * height })).filter(
+      ({ channel, y }) => {
+        const marked = firstViolated[channel] >= 0 && y - lowest >= 24;
+        if (marked) lowest = y;
+        return marked;
+      },
+    );
   }, [firstViolated, rows, height]);
   return (
     <>
-      {marks.map((mark) => (
-        <button
-          key={mark.channel}
-          type="button"
-          class="violation-mark"
-          style={{ top: `${mark.y}px` }}
-          aria-label={`Channel ${mark.channel} violated since step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
-          title={`Channel ${mark.channel} violated since step ${formatCount(cells.steps[firstViolated[mark.channel]])}`}
-          onClick={() => update({ channel: mark.channel, step: cells.steps[firstViolated[mark.channel]] })}
-        >
-          <Icon name="warning" size={12} />
-        </button>
-      ))}
+      {marks.map(({ channel, y }) => {
+        const step = cells.steps[firstViolated[channel]];
+        const text = `Channel ${channel} violated since step ${formatCount(step)}`;
+        return (
+          <button
+            key={channel}
+            type="button"
+            class="violation-mark"
+            style={{ top: `${y}px` }}
+            aria-label={text}
+            title={text}
+            onClick={() => update({ channel, step })}
+          >
+            <Icon name="warning" size={12} />
+          </button>
+        );
+      })}
     </>
   );
 }

@@ -1,27 +1,27 @@
 /** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
 
-import { useRef } from "preact/hooks";
 import { type Cells, figuresAt, recordAt } from "../../data/cells";
 import { formatCount } from "../../data/format";
-import { toStep } from "../../data/scale";
 import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useSize } from "../../parts/canvas";
-import { CellsCanvas } from "../../parts/cellscanvas";
-import { Crosshair, RowLine } from "../../parts/crosshair";
-import { startDrag, ZoomBox } from "../../parts/drag";
+import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { differencesText, sharesText, stepsText, stepText } from "../../parts/words";
 import { baselineRun } from "../../state/baseline";
-import { cursor, setStep } from "../../state/cursor";
+import { cursor } from "../../state/cursor";
 import { dotStep } from "../../state/followers";
 import { type Run, scaleOf } from "../../state/runs";
-import { channel, hover, mode, rowZoom, theme, update } from "../../state/store";
-import { Flags } from "./flags";
-import { Gutter, Violations } from "./heatgutter";
+import { mode, theme } from "../../state/store";
+import { Flags, Gutter, Violations } from "./heatgutter";
 
-export interface HeatProps {
+const GUTTER = 64;
+const STRIP = 58;
+const SPACE = 6;
+const BARS = 54;
+
+interface HeatProps {
   run: Run;
   cells: Cells;
   /** What the heatmap shows in their place: differences to the baseline. */
@@ -42,7 +42,7 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
     <RasterCanvas
       label={label}
       width={width}
-      height={58}
+      height={STRIP}
       inputs={[cells, theme.value]}
       steps
       paint={(raster, box, w) => drawLayerStrip(raster, box, cells, scaleOf(w), pixelsOf(theme.value))}
@@ -83,48 +83,11 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
   );
 }
 
-/** Crosshair over strip and heatmap, the line of the channel, and its pill. */
-function Cross({ rows, width, height, top }: Sized & { top: number }) {
-  const own = hover.value?.channel ?? channel.value;
-  const row = own === null ? -1 : rows.indexOf(own);
-  const y = top + ((row + 0.5) / rows.length) * height;
-  return (
-    <>
-      <Crosshair width={width} />
-      {row >= 0 ? (
-        <RowLine y={y}>
-          <span class="row-pill">#{own}</span>
-        </RowLine>
-      ) : null}
-    </>
-  );
-}
-
-const GUTTER = 64;
-const STRIP = 58;
-const SPACE = 6;
-const BARS = 54;
-
 export function HeatPanel({ run, cells, differences, rows }: HeatProps) {
   const { ref, size } = useSize<HTMLDivElement>();
-  const plot = useRef<HTMLDivElement>(null);
   const width = Math.max(0, size.width - GUTTER - BARS - 10);
   const height = Math.max(0, size.height - 16 - STRIP - SPACE - 26);
   const sized = { run, cells, differences, rows, width, height };
-  const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
-  const band = { top: STRIP + SPACE, height, from, count: rows.length };
-  const where = (event: MouseEvent) => {
-    const box = plot.current!.getBoundingClientRect();
-    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
-    const y = event.clientY - box.top - STRIP - SPACE;
-    const row = Math.min(rows.length - 1, Math.floor((y / height) * rows.length));
-    const step = toStep(scaleOf(width), x);
-    const record = recordAt(cells, step);
-    return {
-      step: record < 0 ? Math.floor(step) : cells.steps[record],
-      channel: y >= 0 && y < height ? rows[row] : null,
-    };
-  };
   return (
     <div class="heat" ref={ref}>
       {width > 0 ? (
@@ -141,30 +104,11 @@ export function HeatPanel({ run, cells, differences, rows }: HeatProps) {
           </div>
           <div class="heat-middle">
             <Flags cells={cells} width={width} />
-            {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
-            {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same */}
-            <div
-              ref={plot}
-              class="heat-plot"
-              style={{ width: `${width}px`, height: `${STRIP + SPACE + height}px` }}
-              onPointerMove={(event) => {
-                const { step, channel } = where(event);
-                hover.value = { step, run: run.name, row: null, channel, x: event.clientX, y: event.clientY };
-              }}
-              onPointerLeave={() => (hover.value = null)}
-              onPointerDown={(event) => startDrag(event, width, band)}
-              onClick={(event) => {
-                const { step, channel } = where(event);
-                setStep(step);
-                if (channel !== null) update({ channel });
-              }}
-            >
+            <CellsPlot cells={cells} rows={rows} run={run.name} width={width} height={height} top={STRIP + SPACE} pill>
               <StripCanvas run={run} cells={cells} width={width} />
               <div style={{ height: `${SPACE}px` }} />
               <HeatCanvas {...sized} />
-              <Cross {...sized} top={STRIP + SPACE} />
-              <ZoomBox width={width} band={band} />
-            </div>
+            </CellsPlot>
             <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
           </div>
           <div class="heat-bars">

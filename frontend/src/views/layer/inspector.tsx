@@ -1,11 +1,10 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
-import type { Cells } from "../../data/cells";
-import { deltaAt, recordAt, summarise } from "../../data/cells";
+import { type Cells, cellAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
-import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../data/states";
+import { STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
-import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../../parts/widgets";
+import { Button, columns, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../../parts/widgets";
 import type { ChannelAnswer } from "../../server/types";
 import { channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
@@ -13,9 +12,9 @@ import { numberSteps } from "../../state/followers";
 import { useFollowed } from "../../state/frames";
 import { layerIn, type Run, shownRuns } from "../../state/runs";
 import { channel as selected, tables, update } from "../../state/store";
-import { AcrossRuns, DeltaLines } from "./across";
-import { ChannelViolations, MaskDensity, share } from "./held";
-import { PinButton, Pins } from "./pins";
+import { AcrossRuns, PinButton, Pins } from "./barcodes";
+import { ChannelViolations } from "./held";
+import { DeltaLines, MaskDensity, share } from "./lines";
 
 function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
   return (
@@ -30,18 +29,17 @@ function Metric({ title, children, detail }: { title: string; children: string; 
 }
 
 function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
-  const record = recordAt(cells, numberSteps[1].value);
-  const at = channel * cells.records + record;
-  const own = answer ? lastAtOrBefore(answer.steps, numberSteps[1].value) : -1;
-  const i = record < 0 ? -1 : own;
-  const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
+  const step = numberSteps[1].value;
+  const cell = cellAt(cells, channel, step);
+  const i = answer && cell ? lastAtOrBefore(answer.steps, step) : -1;
+  const lag = cell ? cells.steps[cell.record] - cells.pastSteps[cell.record] : 0;
   const elements = cells.header.elements;
   const moved = summarise(cells).lastMoved[channel];
   const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
   return (
     <dl class="metrics">
       <Metric title={lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`}>
-        {record < 0 ? "–" : formatNumber(deltaAt(cells, at))}
+        {formatNumber(cell?.delta)}
       </Metric>
       <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
         {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}
@@ -83,24 +81,13 @@ function Changes({ answer }: { answer: ChannelAnswer | null }) {
 }
 
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
-  const titles = [
-    "Step",
-    "Past",
-    "State",
-    "Violated",
-    "Relative Δ",
-    "‖w‖",
-    "‖Δ‖",
-    "Largest |Δ|",
-    "Changed",
-    "Kept",
-    "Trainable",
-    "Non-finite",
-  ];
   return (
     <DataTable
       caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
-      columns={titles.map((title) => ({ title, text: title === "State" || title === "Violated" }))}
+      columns={[
+        ...columns([], ["Step", "Past"], ["State", "Violated"]),
+        ...columns([], ["Relative Δ", "‖w‖", "‖Δ‖", "Largest |Δ|", "Changed", "Kept", "Trainable", "Non-finite"]),
+      ]}
       rows={answer.steps.map((step, i) => [
         formatCount(step),
         formatCount(answer.past_steps[i]),
@@ -144,20 +131,18 @@ function Origins({ run, layer, channel }: { run: Run; layer: string; channel: nu
 }
 
 function Badge({ cells, channel }: { cells: Cells; channel: number }) {
-  const record = recordAt(cells, numberSteps[1].value);
-  if (record < 0) return null;
-  const byte = cells.state[channel * cells.records + record];
-  const state = byte & STATE_BITS;
+  const cell = cellAt(cells, channel, numberSteps[1].value);
+  if (!cell) return null;
   return (
     <>
-      <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
-      {byte & VIOLATED ? (
+      <span class={`state-badge badge-${STATE_NAMES[cell.state].replace(" ", "-")}`}>{STATE_TITLES[cell.state]}</span>
+      {cell.violated ? (
         <span class="badge" title="Held weights changed">
           <Icon name="warning" size={12} />
           <span class="offscreen">held weights changed</span>
         </span>
       ) : null}
-      {byte & NONFINITE ? <span class="state-badge">non-finite</span> : null}
+      {cell.nonfinite ? <span class="state-badge">non-finite</span> : null}
     </>
   );
 }

@@ -1,16 +1,32 @@
-import { formatShape, plural } from "../../data/format";
+/** The Layer view: one layer of one run, channel by channel over steps. */
+
+import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
+import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
+import { STATE_NAMES } from "../../data/states";
 import { CellControls, RunTab } from "../../parts/controls";
-import { Button, Failure, Icon, Skeleton, TableButton } from "../../parts/widgets";
-import { accountText, pastText } from "../../parts/words";
+import { Button, columns, DataTable, Icon, Select, TableButton, Waiting } from "../../parts/widgets";
+import { accountText, asideText, pastText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
-import { baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
-import { stepLayer } from "../../state/navigate";
+import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
+import { cursor } from "../../state/cursor";
+import { stepLayer, stepRun, togglePin } from "../../state/navigate";
 import { allRows, drawnRows, orderRun } from "../../state/rows";
-import { activeLayer, activeRun, layerIn, listedLayers, type Run, shownRuns } from "../../state/runs";
-import { layerId, tables, update, variableId } from "../../state/store";
+import {
+  activeLayer,
+  activeRun,
+  layerIn,
+  layers,
+  listedLayers,
+  type Run,
+  shownRuns,
+  viewedSteps,
+} from "../../state/runs";
+import { channel, layerId, page, tables, update, variableId } from "../../state/store";
+import inspectorStyles from "../../style/inspector.css";
+import layerStyles from "../../style/layer.css";
+import { runFiles, type View } from "../view";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
-import { LayerTable } from "./table";
 import { Thumbnails } from "./thumbs";
 
 function Title() {
@@ -44,21 +60,15 @@ function Title() {
         {shown.verified ? "" : " (a guess for this kind of layer: set channel_axis= where it is wrong)"}
       </p>
       {layer.variables.length > 1 ? (
-        <select
-          aria-label="Variable of the layer"
+        <Select
+          label="Variable of the layer"
           value={variableId.value ?? layer.variable}
-          onChange={(event) => {
-            const id = event.currentTarget.value;
-            update({ variable: id === layer.variable ? null : id, channel: null });
-          }}
-        >
-          {layer.variables.map((variable) => (
-            <option key={variable.id} value={variable.id}>
-              {variable.id.startsWith(`${layer.id}/`) ? variable.id.slice(layer.id.length + 1) : variable.id} (
-              {variable.role})
-            </option>
-          ))}
-        </select>
+          options={layer.variables.map(({ id, role }) => [
+            id,
+            `${id.startsWith(`${layer.id}/`) ? id.slice(layer.id.length + 1) : id} (${role})`,
+          ])}
+          onPick={(id) => update({ variable: id === layer.variable ? null : id, channel: null })}
+        />
       ) : null}
       <div class="spring" />
       <TableButton panel="layer" what="the layer" />
@@ -104,7 +114,50 @@ function Reservations({ run, layer, reason }: { run: Run; layer: string; reason:
   );
 }
 
-export function LayerView() {
+interface TableProps {
+  run: Run;
+  layer: string;
+  cells: Cells;
+  /** The channels to list. */
+  rows: Uint32Array;
+  /** The baseline, where differences to it are shown. */
+  base: Run | null;
+}
+
+/** The channels of a layer at the cursor. */
+function LayerTable({ run, layer, cells, rows, base }: TableProps) {
+  const summary = summarise(cells);
+  const stepOf = (record: number) => (record >= 0 && record < cells.records ? formatCount(cells.steps[record]) : "–");
+  const against = (other: Run, channel: number, delta = Number.NaN): string[] => {
+    const theirs = baseCell(other, layer, channel, cursor.value);
+    return theirs ? [STATE_NAMES[theirs.state], formatNumber(theirs.delta), theirs.times(delta)] : ["–", "–", "–"];
+  };
+  return (
+    <DataTable
+      caption={`Channels of ${layer} in ${run.name} at step ${formatCount(cursor.value)}`}
+      columns={[
+        ...columns([], ["Channel"], ["State"]),
+        ...columns([], ["Relative Δ", "Last moved", "First frozen or pruned"], ["Violated"]),
+        ...(base ? columns([`State in ${base.name}`], [`Δ in ${base.name}`, "Times its Δ"]) : []),
+      ]}
+      rows={Array.from(rows, (channel) => {
+        const cell = cellAt(cells, channel, cursor.value);
+        const violated = summary.firstViolated[channel];
+        return [
+          channel,
+          cell ? STATE_NAMES[cell.state] : "–",
+          formatNumber(cell?.delta),
+          stepOf(summary.lastMoved[channel]),
+          stepOf(summary.firstHeld[channel]),
+          violated < 0 ? "" : `from step ${stepOf(violated)}${cell?.violated ? ", now" : ""}`,
+          ...(base ? against(base, channel, cell?.delta) : []),
+        ];
+      })}
+    />
+  );
+}
+
+function LayerView() {
   const run = activeRun.value;
   const layer = activeLayer.value;
   const found = run && layer ? cellsOf(run.name, layer.id) : null;
@@ -125,8 +178,7 @@ export function LayerView() {
         <section class="panel layer-panel" aria-label={`Layer ${layer.id}: channels over steps`}>
           <Controls />
           <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
-          {found.error && !cells ? <Failure text={found.error} /> : null}
-          {!cells && !found.error ? <Skeleton height={400} /> : null}
+          <Waiting found={found} height={400} />
           {cells && cells.records === 0 ? (
             <p class="message">No record of this layer yet. Reload TensorBoard when training has gone on.</p>
           ) : null}
@@ -137,7 +189,6 @@ export function LayerView() {
               <HeatPanel run={run} cells={cells} differences={difference?.cells ?? null} rows={rows} />
             )
           ) : null}
-          {found.error && cells ? <Failure text={found.error} /> : null}
           <Thumbnails layer={layer.id} run={run} />
           <p class="under-panel">
             Δ compares with {pastText(run.past)}
@@ -152,3 +203,63 @@ export function LayerView() {
     </div>
   );
 }
+
+/** The channels in drawing order. */
+function drawnChannels(): Uint32Array | null {
+  const [run, layer] = [activeRun.value, activeLayer.value];
+  const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
+  return run && layer && cells && cells.channels > 0 ? drawnRows(allRows(run, layer.id, cells)) : null;
+}
+
+function speak(): string {
+  const [run, layer, own] = [activeRun.value, activeLayer.value, channel.value];
+  const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
+  if (!run || !layer || !cells) return "";
+  const start = `Step ${formatCount(cursor.value)}, ${run.name}, ${layer.id}`;
+  const cell = own === null ? null : cellAt(cells, own, cursor.value);
+  if (!cell) {
+    const figures = figuresAt(cells, cursor.value);
+    return `${start}: ${sharesText(figures)}${asideText(figures, cursor.value)}`;
+  }
+  const violated = cell.violated ? ", violated" : "";
+  return `${start}, channel ${own}: ${STATE_NAMES[cell.state]}${violated}, Δ ${formatNumber(cell.delta)}`;
+}
+
+export const layer: View = {
+  component: LayerView,
+  css: [layerStyles, inspectorStyles].join("\n"),
+  steps() {
+    const [run, own] = [activeRun.value, activeLayer.value];
+    return (run && own && cellsOf(run.name, own.id).value?.steps) ?? viewedSteps.value;
+  },
+  layer: () => activeLayer.value?.id ?? null,
+  keys: {
+    layer(by) {
+      stepLayer(listedLayers.value.length > 0 ? listedLayers.value : layers.value, activeLayer.value?.id, by);
+    },
+    run: (by) => stepRun(shownRuns.value, activeRun.value?.name, by),
+    down() {},
+    up() {
+      if (page.peek().channel === null) return false;
+      update({ channel: null });
+      return true;
+    },
+    channel(by) {
+      const rows = drawnChannels();
+      if (!rows) return;
+      const place = channel.value === null ? -1 : rows.indexOf(channel.value);
+      update({ channel: rows[Math.min(rows.length - 1, Math.max(0, place + by))] });
+    },
+    pin() {
+      const rows = drawnChannels();
+      if (rows) togglePin(channel.value ?? rows[0]);
+    },
+  },
+  speak,
+  caption: () => `${activeLayer.value?.id ?? "Layer"} · ${activeRun.value?.name ?? ""}`,
+  files() {
+    const own = activeRun.value;
+    const list = own ? [own, ...shownRuns.value.filter((run) => run.name !== own.name)] : shownRuns.value;
+    return runFiles(list, activeLayer.value?.id ?? null);
+  },
+};

@@ -7,7 +7,7 @@ import { STATE_NAMES } from "../../data/states";
 import { drawParts } from "../../draw/heatmap";
 import { pixelsOf } from "../../draw/theme";
 import { RasterCanvas, useSize } from "../../parts/canvas";
-import { Crosshairs } from "../../parts/crosshair";
+import { Crosshairs } from "../../parts/plot";
 import { Marker, RunName, Skeleton } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
 import type { OverlapAnswer } from "../../server/types";

@@ -1,18 +1,16 @@
-/** One run's column: its words and its pointer; the strips of all columns are one picture. */
+/** One run's column: its words, its pointer and the outline of a row in it; the strips of all columns are one picture. */
 
-import { type Layout, placeAt } from "../../data/rowbox";
-import { toStep } from "../../data/scale";
-import { startDrag } from "../../parts/drag";
-import { Failure } from "../../parts/widgets";
+import { GAP, type Layout, NAME_WIDTH, placeAt } from "../../data/rowbox";
+import { startDrag, stepPointer } from "../../parts/plot";
+import { Failure, movedTo } from "../../parts/widgets";
 import { sharesText, stepsText, stepText } from "../../parts/words";
 import { overviewOf } from "../../state/answers";
 import { figuresAt, recordStep } from "../../state/at";
 import { baselineDiffText, baseOf } from "../../state/baseline";
-import { setStep } from "../../state/cursor";
 import { spokenStep } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
-import { type Run, scaleOf, totalLayers } from "../../state/runs";
-import { focusRow, hover, update } from "../../state/store";
+import { type Run, shownRuns, totalLayers } from "../../state/runs";
+import { focusRow, hover, runName, update } from "../../state/store";
 import { inSight } from "../../state/viewport";
 import { stripsOf } from "./strips";
 
@@ -35,39 +33,52 @@ interface Props {
 }
 
 export function RunColumn({ run, layout, width }: Props) {
-  const where = (event: MouseEvent) => {
-    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
-    return { step: recordStep(run, toStep(scaleOf(width), x)), place: placeAt(layout, event.clientY - box.top) };
-  };
+  const pointer = stepPointer(width, (pointed, y) => {
+    const step = recordStep(run, pointed);
+    const row = placeAt(layout, y)?.row;
+    if (!row) return { step, silent: true };
+    return {
+      step,
+      run: run.name,
+      row: row.id,
+      pick() {
+        if (row.kind === "total") return;
+        focusRow.value = row.id;
+        update({ run: run.name });
+      },
+      open: () => row.kind === "layer" && openLayer(row.id, run.name),
+    };
+  });
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
-    // biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same
-    <div
-      class="run-column"
-      onPointerMove={(event) => {
-        const { step, place } = where(event);
-        hover.value = place
-          ? { step, run: run.name, row: place.row.id, channel: null, x: event.clientX, y: event.clientY }
-          : null;
-      }}
-      onPointerLeave={() => (hover.value = null)}
-      onPointerDown={(event) => startDrag(event, width)}
-      onClick={(event) => {
-        if ((event.target as Element).closest("button")) return;
-        const { step, place } = where(event);
-        setStep(step);
-        if (place && place.row.kind !== "total") {
-          focusRow.value = place.row.id;
-          update({ run: run.name });
-        }
-      }}
-      onDblClick={(event) => {
-        const { place } = where(event);
-        if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
-      }}
-    >
+    <div class="run-column" {...pointer} onPointerDown={(event) => startDrag(event, width)}>
       {inSight(run.name) ? <Words run={run} width={width} /> : null}
     </div>
+  );
+}
+
+interface OutlineProps {
+  layout: Layout;
+  /** The width of a column. */
+  column: number;
+}
+
+function Outline({ layout, column, run, row }: OutlineProps & { run: string | null; row: string | null }) {
+  const place = shownRuns.value.findIndex(({ name }) => name === run);
+  const rowBox = layout.places.find((other) => other.row.id === row && (other.row.kind === "total") === (row === ""));
+  if (run === null || !rowBox || place < 0 || !inSight(run)) return null;
+  const moved = movedTo(NAME_WIDTH + place * column, rowBox.stripTop - 2);
+  const style = { width: `${column - GAP + 4}px`, height: `${rowBox.stripHeight + 4}px` };
+  return <div ref={moved} class="outline" style={style} />;
+}
+
+/** Around the rows that the pointer and the keyboard are on: the pointer's, and the keyboard's where that is in another column. */
+export function Outlines(props: OutlineProps) {
+  const { run = null, row = null } = hover.value ?? {};
+  const chosen = row !== null && run === runName.value ? null : runName.value;
+  return (
+    <>
+      <Outline {...props} run={chosen} row={focusRow.value} />
+      <Outline {...props} run={run} row={row} />
+    </>
   );
 }

@@ -5,18 +5,19 @@ import type { Row } from "../../data/layers";
 import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference, spreadOf } from "../../data/measure";
 import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox";
 import { placeOf, scaleTop } from "../../data/scale";
-import type { Measure } from "../../data/urlstate";
+import { MEASURES, type Measure } from "../../data/urlstate";
 import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
 import { Canvas, usePrepared } from "../../parts/canvas";
-import { Button, Icon } from "../../parts/widgets";
+import { pointAt, pointNowhere } from "../../parts/plot";
+import { Button, Icon, Select } from "../../parts/widgets";
 import { sparse } from "../../state/answers";
 import { blocksAt } from "../../state/at";
 import { baselineRun, differs, shownMeasure } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { dotStep, spokenStep } from "../../state/followers";
 import { groups, type RunGroup, shownRuns, threshold, totalLayers } from "../../state/runs";
-import { grouping, hover, measure, sorted, theme, update } from "../../state/store";
+import { grouping, measure, sorted, theme, update } from "../../state/store";
 import { dotBlock } from "../../state/viewport";
 
 const PADDING = 12;
@@ -75,19 +76,14 @@ function ticks(): [number, string][] {
 export function DotsHead() {
   return (
     <div class="dots-head">
-      <select
-        aria-label="Measure of the dot plot"
+      <Select
+        label="Measure of the dot plot"
         value={measure.value}
-        onChange={(event) => update({ measure: event.currentTarget.value as Measure })}
-      >
-        {Object.entries(MEASURE_TITLES)
-          .filter(([value]) => value !== "sparsity" || sparse.value || measure.value === "sparsity")
-          .map(([value, title]) => (
-            <option key={value} value={value}>
-              {title}
-            </option>
-          ))}
-      </select>
+        options={MEASURES.filter((value) => value !== "sparsity" || sparse.value || measure.value === "sparsity").map(
+          (value) => [value, MEASURE_TITLES[value]],
+        )}
+        onPick={(value) => update({ measure: value })}
+      />
       <Button
         class="small"
         pressed={sorted.value}
@@ -151,12 +147,13 @@ export function DotsColumn({ windowAt, layout, width }: Props) {
   return (
     <div
       class="dots-column"
-      onPointerMove={({ clientX: x, clientY: y, currentTarget }) => {
-        const row = placeAt(layout, y - currentTarget.getBoundingClientRect().top)?.row;
+      onPointerMove={(event) => {
+        const row = placeAt(layout, event.clientY - event.currentTarget.getBoundingClientRect().top)?.row;
         const step = cursor.peek();
-        hover.value = row ? { step, run: null, row: row.id, channel: null, x, y, tip: tipOf(row, step) } : null;
+        if (row) pointAt(event, { step, row: row.id, tip: tipOf(row, step) });
+        else pointNowhere();
       }}
-      onPointerLeave={() => (hover.value = null)}
+      onPointerLeave={pointNowhere}
     >
       <Canvas
         whole

@@ -13,8 +13,7 @@ import { awaited, figuresAt } from "../../state/at";
 import { baselineDiff, baseOf } from "../../state/baseline";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { listViolations } from "../../state/navigate";
-import type { Run } from "../../state/runs";
-import { totalLayers } from "../../state/runs";
+import { type Run, totalLayers } from "../../state/runs";
 import { measure } from "../../state/store";
 import { inSight } from "../../state/viewport";
 

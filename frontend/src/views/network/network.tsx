@@ -17,24 +17,24 @@ import {
 } from "../../data/rowbox";
 import { LEGEND, STATE_TITLES } from "../../data/states";
 import { useSize } from "../../parts/canvas";
-import { Crosshairs } from "../../parts/crosshair";
-import { ZoomBoxes } from "../../parts/drag";
-import { PastNote } from "../../parts/pastnote";
-import { DataTable, Skeleton, TableButton } from "../../parts/widgets";
-import { stepsText, weightsText } from "../../parts/words";
+import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
+import { columns, DataTable, Skeleton, TableButton } from "../../parts/widgets";
+import { asideText, pastsText, sharesText, stepsText, weightsText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
 import { figuresAt } from "../../state/at";
-import { baselineDiff, baselineRun, differs } from "../../state/baseline";
+import { baselineDiff, baselineDiffText, baselineRun, baseOf, differs } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
+import { openLayer, stepRun, toggleGroup } from "../../state/navigate";
 import { rows } from "../../state/rows";
-import { type Run, shownRuns } from "../../state/runs";
-import { focusRow, hover, layerFilter, measure, tables } from "../../state/store";
+import { activeLayer, layers, type Run, shownRuns, viewedSteps } from "../../state/runs";
+import { focusRow, hover, layerFilter, measure, page, tables } from "../../state/store";
 import { columnWidth, netWidth, scrollBack, scrollDown, scrolledBy, sight, stripBlock } from "../../state/viewport";
-import { RunColumn } from "./column";
+import css from "../../style/network.css";
+import { runFiles, type View } from "../view";
+import { Outlines, RunColumn } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
 import { RunHead } from "./head";
 import { Names } from "./names";
-import { Outlines } from "./outline";
 import { Strips } from "./strips";
 
 const HEAD_HEIGHT = 98;
@@ -88,16 +88,10 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
 
 function NetworkTable() {
   const base = differs.value ? baselineRun.value : null;
-  const columns = [
-    { title: "Layer", text: true },
-    { title: "Run", text: true },
-    { title: "Channels" },
-    { title: "Step" },
-    ...LEGEND.map((state) => ({ title: STATE_TITLES[state] })),
-    { title: "Violated" },
-    { title: "Non-finite" },
-    ...(sparse.value ? [{ title: "Pruned weights" }] : []),
-    ...(base ? [{ title: `${MEASURE_TITLES[measure.value]} against ${base.name}` }] : []),
+  const numbers = [
+    ...["Channels", "Step", ...LEGEND.map((state) => STATE_TITLES[state]), "Violated", "Non-finite"],
+    ...(sparse.value ? ["Pruned weights"] : []),
+    ...(base ? [`${MEASURE_TITLES[measure.value]} against ${base.name}`] : []),
   ];
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
@@ -119,7 +113,11 @@ function NetworkTable() {
     }),
   );
   return (
-    <DataTable caption={`Channels in each state at step ${formatCount(cursor.value)}`} columns={columns} rows={lines} />
+    <DataTable
+      caption={`Channels in each state at step ${formatCount(cursor.value)}`}
+      columns={columns(["Layer", "Run"], numbers)}
+      rows={lines}
+    />
   );
 }
 
@@ -140,7 +138,7 @@ function pointAt(place: Place | null): void {
   hover.value = place && { ...now, row: place.row.id };
 }
 
-export function NetworkView() {
+function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
@@ -150,6 +148,7 @@ export function NetworkView() {
   const tall = shown.some((run) => run.short.length * LETTER + 62 > column);
   const head = HEAD_HEIGHT + (tall ? 14 : 0) + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
+  const pasts = pastsText(shown);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
   const first =
@@ -173,7 +172,7 @@ export function NetworkView() {
 
   return (
     <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
-      <PastNote />
+      {pasts ? <p class="note">{pasts}</p> : null}
       {asTable && !empty ? (
         <div class="panel-top">
           <h1>Is it still learning?</h1>
@@ -192,7 +191,7 @@ export function NetworkView() {
           pointAt(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
           scrolledBy.value = net.scrollLeft;
         }}
-        onPointerLeave={() => (hover.value = null)}
+        onPointerLeave={pointNowhere}
       >
         {empty ? <Message /> : null}
         {!empty && asTable ? <NetworkTable /> : null}
@@ -232,3 +231,42 @@ export function NetworkView() {
     </section>
   );
 }
+
+function speak(): string {
+  const run = shownRuns.value.find(({ name }) => name === page.value.run) ?? shownRuns.value[0];
+  const row = rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value) ?? rows.value[0];
+  if (!run || !row) return "";
+  const base = baseOf(run);
+  const figures = figuresAt(run, row.layers, cursor.value);
+  const difference = base ? `${baselineDiffText(run, base, row.layers)}. ` : "";
+  const what = row.kind === "total" ? row.label : row.id;
+  return `Step ${formatCount(cursor.value)}, ${run.name}, ${what}: ${difference}${sharesText(figures)}${asideText(figures, cursor.value)}`;
+}
+
+export const network: View = {
+  component: NetworkView,
+  css,
+  steps: () => viewedSteps.value,
+  layer: () => layers.value.find(({ id }) => id === focusRow.value)?.id ?? activeLayer.value?.id ?? null,
+  keys: {
+    layer(by) {
+      const walk = rows.value.filter((row) => row.kind !== "total");
+      const place = walk.findIndex((row) => row.id === focusRow.value);
+      const next = walk[Math.min(walk.length - 1, Math.max(0, place + by))];
+      if (next) focusRow.value = next.id;
+    },
+    run: (by) => stepRun(shownRuns.value, page.peek().run, by),
+    down() {
+      const row = rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value);
+      if (row?.kind === "group") toggleGroup(row.id);
+      else if (row?.kind === "layer") openLayer(row.id, null);
+    },
+    up() {
+      focusRow.value = null;
+      return true;
+    },
+  },
+  speak,
+  caption: () => "Network",
+  files: () => runFiles(shownRuns.value, null),
+};

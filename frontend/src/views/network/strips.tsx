@@ -8,7 +8,7 @@ import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
 import { drawStripDifference } from "../../draw/valuerow";
 import { Canvas, type Paint, usePrepared } from "../../parts/canvas";
-import type { RowProps } from "../../parts/crosshair";
+import type { RowProps } from "../../parts/plot";
 import { type Drawn, drawnOf } from "../../state/answers";
 import { baseOf } from "../../state/baseline";
 import { type Run, range, scaleOf, shownRuns } from "../../state/runs";
@@ -68,8 +68,8 @@ const fresh = (window: Window, { top, bottom }: Window): readonly Place[] =>
 function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<string, Column> {
   if (!last || !Number.isInteger((window.top - last.window.top) * ratio)) return new Map();
   const same = ([run, { width, inputs }]: [string, Column]) => {
-    const before = columns.get(run);
-    return before?.width === width && before.inputs.every((input, i) => input === inputs[i]);
+    const column = columns.get(run);
+    return column?.width === width && column.inputs.every((input, i) => input === inputs[i]);
   };
   return new Map([...last.columns].filter(same));
 }
@@ -77,16 +77,16 @@ function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<st
 /** Draws column after column; what the last picture has of one is carried. */
 function* paintAll(picture: Picture, last: Picture | null): Generator<void> {
   const { raster, window, columns, ratio } = picture;
-  const before = kept(picture, last);
+  const carried = kept(picture, last);
   const shift = last ? (window.top - last.window.top) * ratio : 0;
-  const all = last?.raster.width === raster.width && before.size === last.columns.size;
-  const whole = all && [...columns].every(([run, { x }]) => before.get(run)?.x === x);
+  const all = last?.raster.width === raster.width && carried.size === last.columns.size;
+  const whole = all && [...columns].every(([run, { x }]) => carried.get(run)?.x === x);
   if (whole) {
     carryRows(raster, last.raster, shift);
     yield;
   }
   for (const [run, column] of columns) {
-    const old = last && before.get(run);
+    const old = last && carried.get(run);
     if (old && !whole) carryColumns(raster, column.x, column.width, last.raster, old.x, shift);
     for (const place of old ? fresh(window, last.window) : window.places) {
       paintRow(picture, column, place);

@@ -1,0 +1,102 @@
+/** Channels over steps, coloured by state and delta: a heatmap, and its frame. */
+
+import type { ComponentChildren } from "preact";
+import { type Cells, recordAt } from "../data/cells";
+import type { Mode } from "../data/urlstate";
+import { aliveStyle, differenceStyle } from "../draw/difference";
+import { drawParts } from "../draw/heatmap";
+import { pixelsOf } from "../draw/theme";
+import { scaleOf } from "../state/runs";
+import { channel, hover, rowZoom, theme, update } from "../state/store";
+import { RasterCanvas } from "./canvas";
+import { Plot } from "./plot";
+import { movedTo } from "./widgets";
+
+interface CanvasProps {
+  /** A sentence that says what the picture shows. */
+  label: string;
+  cells: Cells;
+  /** The channels to draw, from the top. */
+  rows: Uint32Array;
+  mode: Mode;
+  /** Whether the cells are differences to the baseline. */
+  differences?: boolean;
+  /** The colours of two runs, where the cells tell in which of them a channel is alive. */
+  alive?: readonly [string, string];
+  width: number;
+  height: number;
+}
+
+export function CellsCanvas({ label, cells, rows, mode, differences, alive, width, height }: CanvasProps) {
+  return (
+    <RasterCanvas
+      label={label}
+      width={width}
+      height={height}
+      inputs={[cells, rows, mode, theme.value, alive?.join()]}
+      steps
+      paint={function* (raster, box, w) {
+        const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+        const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
+        yield* drawParts(raster, box, cells, rows, scaleOf(w), style);
+      }}
+    />
+  );
+}
+
+interface LineProps {
+  rows: Uint32Array;
+  top: number;
+  height: number;
+  /** Whether the channel's number is written at it. */
+  pill: boolean;
+}
+
+/** The line of the channel under the pointer, or of the chosen one. */
+function ChannelLine({ rows, top, height, pill }: LineProps) {
+  const shown = hover.value?.channel ?? channel.value;
+  const row = shown === null ? -1 : rows.indexOf(shown);
+  if (row < 0) return null;
+  return (
+    <div ref={movedTo(0, Math.floor(top + ((row + 0.5) / rows.length) * height))} class="row-line">
+      {pill ? <span class="row-pill">#{shown}</span> : null}
+    </div>
+  );
+}
+
+interface PlotProps {
+  cells: Cells;
+  rows: Uint32Array;
+  /** Whose channels the tooltip tells of; else it has lines of its own. */
+  run?: string;
+  tip?: (channel: number, step: number) => string[];
+  width: number;
+  /** Of the rows; above them there may be another picture. */
+  height: number;
+  top?: number;
+  pill?: boolean;
+  children: ComponentChildren;
+}
+
+/** Around a heatmap: reads and sets step and channel, zooms into both. */
+export function CellsPlot({ cells, rows, run, tip, width, height, top = 0, pill = false, children }: PlotProps) {
+  const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
+  return (
+    <Plot
+      class="heat-plot"
+      width={width}
+      style={{ height: `${top + height}px` }}
+      band={{ top, height, from, count: rows.length }}
+      read={(pointed, y) => {
+        const record = recordAt(cells, pointed);
+        const step = record < 0 ? Math.floor(pointed) : cells.steps[record];
+        const own = rows[Math.floor(((y - top) / height) * rows.length)];
+        if (own === undefined) return { step, run };
+        return { step, run, channel: own, tip: tip?.(own, step), pick: () => update({ channel: own }) };
+      }}
+      over={<ChannelLine rows={rows} top={top} height={height} pill={pill} />}
+    >
+      {children}
+    </Plot>
+  );
+}
