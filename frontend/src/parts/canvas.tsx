@@ -3,7 +3,7 @@
 import { effect, type Signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Window } from "../data/rowbox";
-import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
+import { type Area, makeRaster, putRaster, type Raster, wholeOf } from "../draw/raster";
 import { later, never, prepared } from "../state/frames";
 import { range } from "../state/runs";
 import { scrolled } from "../state/viewport";
@@ -143,15 +143,15 @@ export function aside(
 }
 
 interface RasterProps extends Omit<CanvasProps, "draw" | "whole"> {
-  /** Fills the pixels, shown when all are; the box is all of them, the width is that of the canvas in CSS pixels. */
-  paint: (raster: Raster, box: Box, width: number, ratio: number) => Generator<void> | void;
+  /** Fills the pixels, shown when all are; the width is that of the canvas in CSS pixels. */
+  paint: (area: Area, width: number, ratio: number) => Generator<void> | void;
 }
 
 /** A canvas whose every pixel is computed. */
 export function RasterCanvas({ paint, ...rest }: RasterProps) {
   const draw: Draw = function* (context, width, height, ratio) {
     const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
-    yield* paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio) ?? [];
+    yield* paint(wholeOf(raster), width, ratio) ?? [];
     putRaster(context, raster);
   };
   return <Canvas {...rest} draw={draw} whole />;

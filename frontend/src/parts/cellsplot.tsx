@@ -35,10 +35,10 @@ export function CellsCanvas({ label, cells, rows, mode, differences, alive, widt
       height={height}
       inputs={[cells, rows, mode, theme.value, alive?.join()]}
       steps
-      paint={function* (raster, box, w) {
+      paint={function* (area, w) {
         const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
         const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
-        yield* drawParts(raster, box, cells, rows, scaleOf(w), style);
+        yield* drawParts(area, cells, rows, scaleOf(w), style);
       }}
     />
   );

@@ -59,11 +59,10 @@ function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
       style={{ top: `${first * pitch}px` }}
       inputs={[drawn, list.length, first, last, pitch, theme.value]}
       steps
-      paint={(raster, _, w, ratio) => {
+      paint={(area, w, ratio) => {
         const draw = (row: number, which: "overlap" | "kept" | "other_kept", from: number, to: number) => {
           const [top, bottom] = [Math.round(from * ratio), Math.round(to * ratio)];
-          const box = { x: 0, y: top, width: raster.width, height: bottom - top };
-          drawn.draw(raster, box, row, which, scaleOf(w), pixelsOf(theme.value));
+          drawn.draw({ ...area, y: top, height: bottom - top }, row, which, scaleOf(w), pixelsOf(theme.value));
         };
         list.slice(first, last).forEach(({ row }, i) => {
           const [top, bottom] = [i * pitch + 1, (i + 1) * pitch - 2];

@@ -73,12 +73,12 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
           style={{ top: `${first * pitch}px` }}
           inputs={[series, places, first, drawn.length, pitch, change, axis, theme.value]}
           steps
-          paint={(raster, box, w, ratio) => {
+          paint={(area, w, ratio) => {
             const style = { change, axis, pixels: pixelsOf(theme.value) };
             drawn.forEach((own, at) => {
               const y = Math.round(at * pitch * ratio);
-              const height = Math.round((at + 1) * pitch * ratio) - raster.ratio - y;
-              drawChanges(raster, { ...box, y, height }, series, series.rows.get(own.id), scaleOf(w), style);
+              const height = Math.round((at + 1) * pitch * ratio) - area.raster.ratio - y;
+              drawChanges({ ...area, y, height }, series, series.rows.get(own.id), scaleOf(w), style);
             });
           }}
         />

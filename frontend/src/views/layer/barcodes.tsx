@@ -68,12 +68,12 @@ function Barcodes({ codes, kind, height, ...rest }: Props) {
           height={codes.length * height}
           inputs={[codes.length, ...codes.flatMap(({ cells, channel }) => [cells, channel]), theme.value]}
           steps
-          paint={function* (raster, box, w, ratio) {
+          paint={function* (area, w, ratio) {
             for (const [i, { cells, channel }] of codes.entries()) {
               const y = Math.round((i * height + (height - HEIGHT) / 2) * ratio);
-              const row = { ...box, y, height: Math.round(HEIGHT * ratio) };
+              const row = { ...area, y, height: Math.round(HEIGHT * ratio) };
               const style = { mode: "both", threshold: cells.header.threshold, pixels: pixelsOf(theme.value) } as const;
-              drawCells(raster, row, cells, Uint32Array.of(channel), scaleOf(w), style);
+              drawCells(row, cells, Uint32Array.of(channel), scaleOf(w), style);
               yield;
             }
           }}

@@ -45,7 +45,7 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
       height={STRIP}
       inputs={[cells, theme.value]}
       steps
-      paint={(raster, box, w) => drawLayerStrip(raster, box, cells, scaleOf(w), pixelsOf(theme.value))}
+      paint={(area, w) => drawLayerStrip(area, cells, scaleOf(w), pixelsOf(theme.value))}
     />
   );
 }
@@ -78,7 +78,7 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
       width={width}
       height={height}
       inputs={[cells, rows, record, theme.value]}
-      paint={(raster, box) => drawBars(raster, box, cells, rows, record, cells.header.threshold, pixelsOf(theme.value))}
+      paint={(area) => drawBars(area, cells, rows, record, cells.header.threshold, pixelsOf(theme.value))}
     />
   );
 }

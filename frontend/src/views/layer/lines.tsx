@@ -98,7 +98,7 @@ export function DeltaLines({ layer, channel, run }: { layer: string; channel: nu
         axis
         draw={aside((context, width, ratio) => {
           context.setTransform(ratio, 0, 0, ratio, 0, 0);
-          return drawLines(context, scaleOf(width), DELTAS, lines, span, theme.value);
+          return drawLines({ context, scale: scaleOf(width), height: DELTAS, theme: theme.value }, lines, span);
         })}
       />
     </>
@@ -150,7 +150,7 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
         inputs={[answer]}
         draw={inPixels((context, width) => {
           const lines = [toLine(answer, "kept"), toLine(answer, "trainable")];
-          drawShares(context, scaleOf(width), SHARES, end, lines, theme.value);
+          drawShares({ context, scale: scaleOf(width), height: SHARES, theme: theme.value }, end, lines);
         })}
       />
     </>

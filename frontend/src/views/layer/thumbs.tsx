@@ -98,12 +98,12 @@ function Pictures({ runs, layer, width }: { runs: readonly Run[]; layer: string;
       height={HEIGHT}
       inputs={[layer, mode.value, theme.value, runs.length, ...found.flatMap(({ cells, rows }) => [cells, rows])]}
       steps
-      paint={function* (raster, box, _, ratio) {
+      paint={function* (area, _, ratio) {
         for (const [at, { cells, rows }] of found.entries()) {
           if (!cells || !rows?.length) continue;
-          const place = { ...box, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
+          const place = { ...area, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
           const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
-          yield* drawParts(raster, place, cells, rows, scaleOf(width), style);
+          yield* drawParts(place, cells, rows, scaleOf(width), style);
         }
       }}
     />
