@@ -3,10 +3,11 @@
 import type { ComponentChildren } from "preact";
 import { figuresAt as layerFiguresAt } from "../data/cells";
 import { formatPower, formatShare } from "../data/format";
-import { differenceTicks, MEASURE_TITLES } from "../data/measure";
+import { differenceTicks } from "../data/measure";
 import type { Figures } from "../data/record";
 import { scaleTop } from "../data/scale";
 import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { MEASURE_TITLES } from "../data/urlstate";
 import { blend, type Stops } from "../draw/theme";
 import { stepsText } from "../parts/words";
 import { cellsOf } from "../state/answers";

@@ -3,9 +3,10 @@
 import { type Cells, deltaAt, figuresAt as layerFiguresAt, recordAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
-import { differenceText, MEASURE_TITLES } from "../data/measure";
+import { differenceText } from "../data/measure";
 import type { Figures } from "../data/record";
 import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../data/states";
+import { MEASURE_TITLES } from "../data/urlstate";
 import { sparsityText } from "../data/violations";
 import { Icon, Marker, movedTo } from "../parts/widgets";
 import { stepsText } from "../parts/words";

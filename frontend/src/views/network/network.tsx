@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { formatCount, formatShare } from "../../data/format";
-import { differenceText, MEASURE_TITLES } from "../../data/measure";
+import { differenceText } from "../../data/measure";
 import {
   blockOf,
   DOTS_WIDTH,
@@ -16,6 +16,7 @@ import {
   type Window,
 } from "../../data/rowbox";
 import { LEGEND, STATE_TITLES } from "../../data/states";
+import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
 import { columns, DataTable, Skeleton, TableButton } from "../../parts/widgets";
@@ -100,7 +101,7 @@ function NetworkTable() {
         figures ? `${formatCount(figures.counts[state])} (${formatShare(figures.counts[state], figures.total)})` : "–",
       );
       return [
-        row.kind === "layer" ? row.layer.id : row.kind === "group" ? `${row.id}/` : row.label,
+        row.kind === "layer" ? row.id : row.kind === "group" ? `${row.id}/` : row.label,
         run.name,
         figures ? formatCount(figures.channels) : "–",
         figures ? stepsText(figures).replace(/^steps? /, "") : "–",
