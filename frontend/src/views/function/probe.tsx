@@ -2,7 +2,7 @@
 
 import { formatCount, plural } from "../../data/format";
 import { probeText } from "../../data/function";
-import { CopyLines, RunLabel } from "../../parts/widgets";
+import { CopyLines, Notes, RunLabel } from "../../parts/widgets";
 import { pastsText, pastText } from "../../parts/words";
 import { type Probed, probed, probedRuns, unprobedRuns } from "../../state/probed";
 import { shownRuns } from "../../state/runs";
@@ -48,7 +48,6 @@ export function NoProbe() {
 
 export function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
   const { header, steps } = series;
-  const pasts = pastsText(probedRuns.value);
   const without = unprobedRuns.value;
   const batches = new Set(probed.value.map((other) => JSON.stringify(other.series.header.probe)));
   return (
@@ -70,13 +69,13 @@ export function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
           <li>Another batch from step {header.changed.map(formatCount).join(", ")} on</li>
         ) : null}
       </ul>
-      {pasts ? <p class="note">{pasts}</p> : null}
-      {batches.size > 1 ? <p class="note">The runs were probed with different batches: compare with care.</p> : null}
-      {header.notes.map((note) => (
-        <p key={note.text} class="note">
-          {note.text} ({plural(note.count, "time")})
-        </p>
-      ))}
+      <Notes
+        texts={[
+          pastsText(probedRuns.value),
+          batches.size > 1 && "The runs were probed with different batches: compare with care.",
+          ...header.notes.map(({ text, count }) => `${text} (${plural(count, "time")})`),
+        ]}
+      />
       {without.length > 0 ? (
         <details>
           <summary>

@@ -4,7 +4,7 @@ import { type Cells, cellAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
-import { Button, columns, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../../parts/widgets";
+import { Button, columns, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
 import type { ChannelAnswer } from "../../server/types";
 import { channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
@@ -16,49 +16,39 @@ import { AcrossRuns, PinButton, Pins } from "./barcodes";
 import { ChannelViolations } from "./held";
 import { DeltaLines, MaskDensity, share } from "./lines";
 
-function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
-  return (
-    <div class="metric">
-      <dt>{title}</dt>
-      <dd>
-        {children}
-        {detail ? <span class="sub"> {detail}</span> : null}
-      </dd>
-    </div>
-  );
-}
-
 function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
   const step = numberSteps[1].value;
   const cell = cellAt(cells, channel, step);
   const i = answer && cell ? lastAtOrBefore(answer.steps, step) : -1;
   const lag = cell ? cells.steps[cell.record] - cells.pastSteps[cell.record] : 0;
-  const elements = cells.header.elements;
+  const { elements } = cells.header;
   const moved = summarise(cells).lastMoved[channel];
   const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
+  const number = (values?: (number | null)[], record = i) => formatNumber(i >= 0 ? values?.[record] : null);
+  const nonfinite = answer?.nonfinite[i] ?? 0;
+  const of = elements > 0 ? `of ${formatCount(elements)}` : "";
+  const metrics = [
+    [lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`, formatNumber(cell?.delta)],
+    ["‖w‖ now / at start", number(answer?.norm), i >= 0 ? `/ ${number(answer?.norm, 0)}` : ""],
+    ["‖w‖ past · ‖Δ‖", number(answer?.past_norm), i >= 0 ? `· ${number(answer?.delta_norm)}` : ""],
+    ["Last moved", moved < 0 ? "never" : formatCount(cells.steps[moved])],
+    ["Trainable", part(answer?.trainable), of],
+    ["Not pruned", part(answer?.kept), of],
+    ["Weights changed", part(answer?.changed)],
+    ["Largest |Δ|", number(answer?.delta_max)],
+    ...(nonfinite > 0 ? [["Non-finite", formatCount(nonfinite)]] : []),
+  ];
   return (
     <dl class="metrics">
-      <Metric title={lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`}>
-        {formatNumber(cell?.delta)}
-      </Metric>
-      <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
-        {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}
-      </Metric>
-      <Metric title="‖w‖ past · ‖Δ‖" detail={answer && i >= 0 ? `· ${formatNumber(answer.delta_norm[i])}` : undefined}>
-        {answer && i >= 0 ? formatNumber(answer.past_norm[i]) : "–"}
-      </Metric>
-      <Metric title="Last moved">{moved < 0 ? "never" : formatCount(cells.steps[moved])}</Metric>
-      <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
-        {part(answer?.trainable)}
-      </Metric>
-      <Metric title="Not pruned" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
-        {part(answer?.kept)}
-      </Metric>
-      <Metric title="Weights changed">{part(answer?.changed)}</Metric>
-      <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
-      {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
-        <Metric title="Non-finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
-      ) : null}
+      {metrics.map(([title, value, detail]) => (
+        <div key={title} class="metric">
+          <dt>{title}</dt>
+          <dd>
+            {value}
+            {detail ? <span class="sub"> {detail}</span> : null}
+          </dd>
+        </div>
+      ))}
     </dl>
   );
 }
@@ -113,20 +103,16 @@ function Origins({ run, layer, channel }: { run: Run; layer: string; channel: nu
   const unknown = others.filter((other) => !other.origin || !run.origin);
   const foreign = others.filter((other) => other.origin && run.origin && other.origin !== run.origin);
   return (
-    <>
-      {foreign.length > 0 ? (
-        <p class="note">
-          Channel {channel} isn't comparable between these runs: {names(foreign)} started from different weights than{" "}
-          {run.name}. Compare shares per layer instead.
-        </p>
-      ) : null}
-      {unknown.length > 0 ? (
-        <p class="note">
-          Channel {channel} may not be comparable: it isn't known whether {names(unknown)} started from the same weights
-          as {run.name}.
-        </p>
-      ) : null}
-    </>
+    <Notes
+      texts={[
+        foreign.length > 0 &&
+          `Channel ${channel} isn't comparable between these runs: ${names(foreign)} started from different weights ` +
+            `than ${run.name}. Compare shares per layer instead.`,
+        unknown.length > 0 &&
+          `Channel ${channel} may not be comparable: it isn't known whether ${names(unknown)} started from the same ` +
+            `weights as ${run.name}.`,
+      ]}
+    />
   );
 }
 
@@ -147,15 +133,9 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
   );
 }
 
-interface Told {
-  run: Run;
-  cells: Cells;
-  channel: number;
-  /** Whether somebody chose it. */
-  chosen: boolean;
-}
-
-function Head({ run, cells, channel, chosen }: Told) {
+/** @param chosen whether somebody chose the channel. */
+function Head(props: { run: Run; cells: Cells; channel: number; chosen: boolean }) {
+  const { run, cells, channel, chosen } = props;
   return (
     <>
       <header>

@@ -6,7 +6,7 @@ import type { Figures } from "../../data/record";
 import { LEGEND, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
-import { Icon, Marker } from "../../parts/widgets";
+import { Marker } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
 import { overviewOf, sparse, violatedIn } from "../../state/answers";
 import { awaited, figuresAt } from "../../state/at";
@@ -16,6 +16,8 @@ import { listViolations } from "../../state/navigate";
 import { type Run, totalLayers } from "../../state/runs";
 import { measure } from "../../state/store";
 import { inSight } from "../../state/viewport";
+
+import { Badge } from "./names";
 
 /** How many of the weights are pruned; an empty line keeps the heads aligned. */
 function Sparsity({ figures }: { figures: Figures | null }) {
@@ -85,23 +87,19 @@ interface HeadProps {
 
 export function RunHead({ run, width, place }: HeadProps) {
   const overview = overviewOf(run.name).value;
-  const found = overview && violatedIn(run.name, overview.header.layers);
+  const audit = overview && violatedIn(run.name, overview.header.layers);
   return (
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
         <Marker color={run.color} shape={run.shape} />
         <bdi class="run-head-text">{run.short}</bdi>
-        {found ? (
-          <button
-            type="button"
-            class="badge"
-            title={`${plural(found.channels, "channel")} violated since step ${formatCount(found.first.first_step)}. List them.`}
+        {audit ? (
+          <Badge
+            run={run}
+            channels={audit.channels}
+            title={`${plural(audit.channels, "channel")} violated since step ${formatCount(audit.first.first_step)}. List them.`}
             onClick={() => listViolations(run.name)}
-          >
-            <Icon name="warning" size={12} />
-            {formatCount(found.channels)}
-            <span class="offscreen"> violated in {run.name}</span>
-          </button>
+          />
         ) : null}
       </div>
       {inSight(run.name) ? (
