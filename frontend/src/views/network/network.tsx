@@ -32,9 +32,8 @@ import { focusRow, hover, layerFilter, measure, page, tables } from "../../state
 import { columnWidth, netWidth, scrollBack, scrollDown, scrolledBy, sight, stripBlock } from "../../state/viewport";
 import css from "../../style/network.css";
 import { runFiles, type View } from "../view";
-import { Outlines, RunColumn } from "./column";
+import { Outlines, RunColumn, RunHead } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { RunHead } from "./head";
 import { Names } from "./names";
 import { Strips } from "./strips";
 
