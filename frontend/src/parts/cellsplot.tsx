@@ -5,8 +5,6 @@ import { type Cells, recordAt } from "../data/cells";
 import type { Mode } from "../data/urlstate";
 import { aliveStyle, differenceStyle } from "../draw/difference";
 import { drawParts } from "../draw/heatmap";
-import { pixelsOf } from "../draw/theme";
-import { scaleOf } from "../state/runs";
 import { channel, hover, rowZoom, theme, update } from "../state/store";
 import { RasterCanvas } from "./canvas";
 import { Plot } from "./plot";
@@ -33,12 +31,12 @@ export function CellsCanvas({ label, cells, rows, mode, differences, alive, widt
       label={label}
       width={width}
       height={height}
-      inputs={[cells, rows, mode, theme.value, alive?.join()]}
+      inputs={[cells, rows, mode, alive?.join()]}
       steps
-      paint={function* (area, w) {
-        const own = { mode, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+      paint={({ area, scale, pixels }) => {
+        const own = { mode, threshold: cells.header.threshold, pixels };
         const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
-        yield* drawParts(area, cells, rows, scaleOf(w), style);
+        return drawParts(area, cells, rows, scale, style);
       }}
     />
   );

@@ -164,6 +164,11 @@ export function Waiting({ found, height }: { found: Resource<unknown>; height: n
   return found.value ? null : <Skeleton height={height} />;
 }
 
+/** What to keep in mind about a panel: a line each, as far as it applies. */
+export const Notes = ({ texts }: { texts: readonly (string | false | null)[] }) => (
+  <>{texts.map((text) => text && <p class="note">{text}</p>)}</>
+);
+
 /** A scale of colours, from its low to its high end. */
 export const Gradient = ({ stops }: { stops: Stops }) => (
   <i class="gradient" style={{ background: `linear-gradient(to right, ${stops.join()})` }} />

@@ -12,7 +12,7 @@ import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, f
 import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
 import { follower } from "./frames";
 import { type Resource, resource } from "./resource";
-import { activeLayer, activeRun, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
+import { activeLayer, activeRun, layerIn, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
 import { pageWidth, view } from "./store";
 import { inSight } from "./viewport";
 
@@ -138,6 +138,10 @@ export function cellsOf(run: string, layer: string): Resource<Cells> {
     view.value === "layer" && run !== activeRun.value?.name,
   ).value;
 }
+
+/** A layer of a run once it is there; null where the run has no such layer. */
+export const layerCells = (run: Run, layer: string): Cells | null =>
+  layerIn(run, layer) ? cellsOf(run.name, layer).value : null;
 
 export function channelOf(run: string, layer: string, channel: number): Resource<ChannelAnswer> {
   const variable = variableOf(layer);

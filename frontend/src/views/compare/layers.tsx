@@ -3,11 +3,9 @@
 import { formatCount } from "../../data/format";
 import { formatOverlap, setText } from "../../data/overlap";
 import type { OverlapColumns } from "../../draw/overlap";
-import { pixelsOf } from "../../draw/theme";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas } from "../../parts/canvas";
+import { RasterCanvas, useRows } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
-import { useRows } from "../../parts/rows";
 import { columns, DataTable, Marker, TableButton, Waiting } from "../../parts/widgets";
 import { recordStep } from "../../state/at";
 import { cursor } from "../../state/cursor";
@@ -22,8 +20,7 @@ import {
   type Pair,
   pairLayer,
 } from "../../state/overlaps";
-import { scaleOf } from "../../state/runs";
-import { layerFilter, tables, theme, update } from "../../state/store";
+import { layerFilter, tables, update } from "../../state/store";
 
 const NAMES = 108;
 const NUMBERS = 74;
@@ -57,12 +54,12 @@ function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
       width={width}
       height={(last - first) * pitch}
       style={{ top: `${first * pitch}px` }}
-      inputs={[drawn, list.length, first, last, pitch, theme.value]}
+      inputs={[drawn, list.length, first, last, pitch]}
       steps
-      paint={(area, w, ratio) => {
+      paint={({ area, ratio, scale, pixels }) => {
         const draw = (row: number, which: "overlap" | "kept" | "other_kept", from: number, to: number) => {
           const [top, bottom] = [Math.round(from * ratio), Math.round(to * ratio)];
-          drawn.draw({ ...area, y: top, height: bottom - top }, row, which, scaleOf(w), pixelsOf(theme.value));
+          drawn.draw({ ...area, y: top, height: bottom - top }, row, which, scale, pixels);
         };
         list.slice(first, last).forEach(({ row }, i) => {
           const [top, bottom] = [i * pitch + 1, (i + 1) * pitch - 2];

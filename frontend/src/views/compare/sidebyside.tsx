@@ -13,7 +13,7 @@ import { useSize } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { CellControls } from "../../parts/controls";
 import { columns, DataTable, Gradient, Marker, RunName, TableButton, Waiting } from "../../parts/widgets";
-import { cellsOf } from "../../state/answers";
+import { cellsOf, layerCells } from "../../state/answers";
 import { sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
@@ -26,16 +26,16 @@ import { maskKind, mode, order, tables, theme } from "../../state/store";
 interface Sides {
   layer: string;
   pair: Pair;
-  /** null until they are there, or where the run has no such layer. */
-  cells: readonly [Cells | null, Cells | null];
-  /** The rows that are drawn of each; the same for both where channels can be matched. */
-  rows: readonly [Uint32Array, Uint32Array];
-  /** Where each channel is alive, by the colours of the runs; or how far B's delta is from A's. */
-  third: Cells | null;
+  /** Of A and B, null until they are there or where the run has no such layer; then what differs. */
+  cells: readonly [Cells | null, Cells | null, Cells | null];
+  /** The rows that are drawn of each; the same for all where channels can be matched. */
+  rows: readonly [Uint32Array, Uint32Array, Uint32Array];
+  /** Whether it differs how far B's delta is from A's, or else where each channel is alive. */
   moves: boolean;
 }
 
 const NONE = new Uint32Array(0);
+const THIRD = 2;
 
 /** What the mask lets through, and what it doesn't. */
 const maskWords = () => (maskKind.value === "kept" ? ["remaining", "pruned"] : ["trainable", "held"]);
@@ -53,15 +53,23 @@ const cellText = (cell: Cell | null): string =>
     ? `${STATE_NAMES[cell.state]}, Δ ${formatNumber(cell.delta)}${cell.violated ? ", violated" : ""}`
     : "no record yet";
 
-/** Channels of a heatmap, with what the runs of some sides say of the one under the pointer. */
-function HeatSide({ label, cells, rows, shown, sides, ...size }: HeatProps) {
+interface SideProps {
+  sides: Sides;
+  width: number;
+  height: number;
+}
+
+/** The heatmap of a side; the tooltip tells of both runs where channels can be matched. */
+function Heat({ sides, side, label, ...size }: SideProps & { side: 0 | 1 | 2; label: string }) {
+  const { pair, moves } = sides;
+  const [cells, rows, own] = [sides.cells[side], sides.rows[side], side !== THIRD];
+  if (!cells || rows.length === 0) return null;
   const tip = (channel: number, step: number) => {
-    const own = (side: number) => sides.cells[side] && cellAt(sides.cells[side], channel, step);
-    const texts = shown.map((side) => `${sides.pair[side].name}: ${cellText(own(side))}`);
+    const shown = sides.cells[THIRD] ? [0, 1] : [side];
+    const textOf = (cells: Cells | null) => cellText(cells && cellAt(cells, channel, step));
+    const texts = shown.map((i) => `${pair[i].name}: ${textOf(sides.cells[i])}`);
     return [`Channel ${channel}`, `step ${formatCount(step)}`, ...texts];
   };
-  const { third, moves, pair } = sides;
-  const own = cells !== third;
   return (
     <>
       <CellsPlot cells={cells} rows={rows} tip={tip} {...size}>
@@ -80,24 +88,10 @@ function HeatSide({ label, cells, rows, shown, sides, ...size }: HeatProps) {
   );
 }
 
-interface SideProps {
-  sides: Sides;
-  width: number;
-  height: number;
-}
-
-interface HeatProps extends SideProps {
-  label: string;
-  cells: Cells;
-  rows: Uint32Array;
-  /** The sides that the tooltip tells of. */
-  shown: readonly number[];
-}
-
-function Side({ at, ...props }: SideProps & { at: 0 | 1 }) {
-  const { sides, height } = props;
-  const run = sides.pair[at];
-  const cells = sides.cells[at];
+function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
+  const { layer, pair, ...sides } = props.sides;
+  const [run, cells] = [pair[side], sides.cells[side]];
+  const now = cells && aliveText(cells, cursor.value);
   return (
     <div class="side">
       <div class="side-head">
@@ -107,38 +101,36 @@ function Side({ at, ...props }: SideProps & { at: 0 | 1 }) {
         </b>
         <span class="sub">{cells ? aliveText(cells, numberSteps[1].value) : ""}</span>
       </div>
-      {layerIn(run, sides.layer) ? (
-        <Waiting found={cellsOf(run.name, sides.layer)} height={height} />
+      {layerIn(run, layer) ? (
+        <Waiting found={cellsOf(run.name, layer)} height={props.height} />
       ) : (
         <p class="message">This run has no such layer.</p>
       )}
-      {cells && sides.rows[at].length > 0 ? (
-        <HeatSide
-          label={`${run.name}, ${sides.layer}: ${formatCount(cells.channels)} channels over steps. At step ${formatCount(cursor.value)}: ${aliveText(cells, cursor.value)}`}
-          cells={cells}
-          rows={sides.rows[at]}
-          shown={sides.third ? [0, 1] : [at]}
-          {...props}
-        />
-      ) : null}
+      <Heat
+        side={side}
+        label={`${run.name}, ${layer}: ${formatCount(cells?.channels ?? 0)} channels over steps. At step ${formatCount(cursor.value)}: ${now}`}
+        {...props}
+      />
     </div>
   );
 }
 
 /** The classes of the difference in words, and how many channels are in each at a step. */
-function classesAt({ pair: [a, b], third }: Sides, step: number): [string, string][] {
-  const counts = third && figuresAt(third, step)?.counts;
+function classesAt({ pair: [a, b], cells }: Sides, step: number): [string, string][] {
+  const counts = cells[THIRD] && figuresAt(cells[THIRD], step)?.counts;
   const [alive, gone] = maskWords();
   const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
   return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], counts ? formatCount(counts[kind]) : "–"]);
 }
 
 function ThirdSide(props: SideProps) {
-  const { layer, pair, rows, third, moves } = props.sides;
+  const { layer, pair, cells, rows, moves } = props.sides;
   const overlaps = layerOverlapsAt(pair, numberSteps[1].value);
   const own = overlaps?.layers.get(layer) ?? null;
   const what = moves ? "Δ: B − A" : "Difference";
-  const legend = () => classesAt(props.sides, cursor.value).map((texts) => texts.join(" "));
+  const legend = moves
+    ? ["colours as in the legend"]
+    : classesAt(props.sides, cursor.value).map((texts) => texts.join(" "));
   return (
     <div class="side">
       <div class="side-head">
@@ -149,12 +141,10 @@ function ThirdSide(props: SideProps) {
             : ""}
         </span>
       </div>
-      {third && rows[0].length > 0 ? (
-        <HeatSide
-          label={`${what}, ${layer} at step ${formatCount(cursor.value)}: ${moves ? "colours as in the legend" : legend().join(", ")}`}
-          cells={third}
-          rows={rows[0]}
-          shown={[0, 1]}
+      {cells[THIRD] && rows[THIRD].length > 0 ? (
+        <Heat
+          side={THIRD}
+          label={`${what}, ${layer} at step ${formatCount(cursor.value)}: ${legend.join(", ")}`}
           {...props}
         />
       ) : (
@@ -165,8 +155,8 @@ function ThirdSide(props: SideProps) {
 }
 
 function Legend(sides: Sides) {
-  const { pair, third, moves } = sides;
-  if (!third) return null;
+  const { pair, cells, moves } = sides;
+  if (!cells[THIRD]) return null;
   if (moves) {
     return (
       <div class="side-legend">
@@ -183,10 +173,7 @@ function Legend(sides: Sides) {
     <div class="side-legend">
       {classesAt(sides, numberSteps[1].value).map(([text, count], i) => (
         <span key={text}>
-          <i
-            class="swatch fill-pruned"
-            style={i < 3 ? { background: [bothColor(theme.value), a, lined][i] } : undefined}
-          />
+          <i class="swatch fill-pruned" style={{ background: [bothColor(theme.value), a, lined][i] }} />
           <bdi>{text}</bdi> <b>{count}</b>
         </span>
       ))}
@@ -235,7 +222,7 @@ function SidesTable({ layer, pair, cells, rows }: Sides) {
       caption={`Channels of ${layer} at step ${formatCount(step)}`}
       columns={columns(["Channel", `State in ${a}`, `State in ${b}`], [`Δ in ${a}`, `Δ in ${b}`, "B against A"])}
       rows={Array.from(rows[cells[0] ? 0 : 1], (c) => {
-        const [own, other] = cells.map((side) => side && cellAt(side, c, step));
+        const [own, other] = [cells[0], cells[1]].map((side) => side && cellAt(side, c, step));
         const times = own && other ? timesText(Math.log10(other.delta / own.delta)) : "–";
         const states = [own, other].map((cell) => (cell ? STATE_NAMES[cell.state] : "–"));
         return [c, ...states, formatNumber(own?.delta), formatNumber(other?.delta), times];
@@ -246,9 +233,7 @@ function SidesTable({ layer, pair, cells, rows }: Sides) {
 
 function useSides(pair: Pair): Sides | null {
   const layer = pairLayer.value?.id;
-  const [a, b] = pair.map((run) =>
-    layer !== undefined && layerIn(run, layer) ? cellsOf(run.name, layer).value : null,
-  );
+  const [a, b] = pair.map((run) => (layer === undefined ? null : layerCells(run, layer)));
   const matched = a && b && a.channels === b.channels && sameOrigin(...pair) ? ([a, b] as const) : null;
   const [mask, moves] = [maskKind.value, mode.value === "delta"];
   const third = useMemo(
@@ -257,28 +242,32 @@ function useSides(pair: Pair): Sides | null {
   );
   if (layer === undefined) return null;
   const [own, other] = [a, b].map((side) => (side ? ordered(side, order.value) : NONE));
-  const rows = [drawnRows(own), matched ? drawnRows(own) : other] as const;
-  return { layer, pair, cells: [a, b], rows, third, moves };
+  const drawn = drawnRows(own);
+  return { layer, pair, cells: [a, b, third], rows: [drawn, matched ? drawn : other, drawn], moves };
 }
 
-function Pictures({ sides }: { sides: Sides }) {
+function Pictures(sides: Sides) {
   const { ref, size } = useSize<HTMLDivElement>();
   const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
   return (
-    <div class="sides" ref={ref}>
-      {size.width > 0 ? (
-        <>
-          <Side {...sized} at={0} />
-          <Side {...sized} at={1} />
-          <ThirdSide {...sized} />
-        </>
-      ) : null}
-    </div>
+    <>
+      <div class="sides" ref={ref}>
+        {size.width > 0 ? (
+          <>
+            <Side {...sized} side={0} />
+            <Side {...sized} side={1} />
+            <ThirdSide {...sized} />
+          </>
+        ) : null}
+      </div>
+      <Legend {...sides} />
+    </>
   );
 }
 
 export function SidePanel({ pair }: { pair: Pair }) {
   const sides = useSides(pair);
+  const Shown = tables.value.has("sides") ? SidesTable : Pictures;
   if (!sides) return <p class="message">No layer to compare. Change the filter for layers.</p>;
   return (
     <>
@@ -287,21 +276,14 @@ export function SidePanel({ pair }: { pair: Pair }) {
           <bdi>{sides.layer}</bdi>
         </h1>
         <span class="sub">
-          {sides.third ? `same channel order in all three; sorted by ${pair[0].name}` : "each in its own order"}
+          {sides.cells[THIRD] ? `same channel order in all three; sorted by ${pair[0].name}` : "each in its own order"}
         </span>
         <TableButton panel="sides" what="the channels" />
       </div>
       <div class="controls">
         <CellControls />
       </div>
-      {tables.value.has("sides") ? (
-        <SidesTable {...sides} />
-      ) : (
-        <>
-          <Pictures sides={sides} />
-          <Legend {...sides} />
-        </>
-      )}
+      <Shown {...sides} />
     </>
   );
 }

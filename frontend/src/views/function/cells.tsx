@@ -2,13 +2,12 @@
 
 import { formatCount } from "../../data/format";
 import { CHANGE_TITLES, type ChangeAxis, changePlace, changeTicks, formatChange, probedAt } from "../../data/function";
-import { movementColor, pixelsOf } from "../../draw/theme";
+import { movementColor } from "../../draw/theme";
 import { drawChanges } from "../../draw/valuerow";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas } from "../../parts/canvas";
+import { RasterCanvas, useRows } from "../../parts/canvas";
 import { RunTab } from "../../parts/controls";
 import { Plot } from "../../parts/plot";
-import { useRows } from "../../parts/rows";
 import { columns, DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
@@ -24,7 +23,6 @@ import {
   type Spot,
   useChangeAxis,
 } from "../../state/probed";
-import { scaleOf } from "../../state/runs";
 import { hover, place, theme, update } from "../../state/store";
 import { FunctionPanel, functionText, placeText, placeTip, valueText } from "./place";
 
@@ -71,14 +69,14 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
           width={width}
           height={drawn.length * pitch}
           style={{ top: `${first * pitch}px` }}
-          inputs={[series, places, first, drawn.length, pitch, change, axis, theme.value]}
+          inputs={[series, places, first, drawn.length, pitch, change, axis]}
           steps
-          paint={(area, w, ratio) => {
-            const style = { change, axis, pixels: pixelsOf(theme.value) };
+          paint={({ area, ratio, scale, pixels }) => {
+            const style = { change, axis, pixels };
             drawn.forEach((own, at) => {
               const y = Math.round(at * pitch * ratio);
               const height = Math.round((at + 1) * pitch * ratio) - area.raster.ratio - y;
-              drawChanges({ ...area, y, height }, series, series.rows.get(own.id), scaleOf(w), style);
+              drawChanges({ ...area, y, height }, series, series.rows.get(own.id), scale, style);
             });
           }}
         />

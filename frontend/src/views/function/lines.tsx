@@ -10,7 +10,7 @@ import { columns, DataTable, RunLabel, Select } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { activeChange, activeProbed, places, probed, type Spot, useChangeAxis } from "../../state/probed";
-import { range, scaleOf } from "../../state/runs";
+import { range } from "../../state/runs";
 import { theme, update } from "../../state/store";
 import { FunctionPanel, placeText, valueText } from "./place";
 
@@ -41,14 +41,14 @@ function Lines({ own, width, height }: { own: Spot; width: number; height: numbe
             height={height + 4}
             inputs={[list, own.id, change, bold, theme.value]}
             steps
-            draw={inPixels((context, w) => {
+            draw={inPixels((context, scale) => {
               const trends = list.map(({ run, series }) => ({
                 ...run,
                 steps: series.steps,
                 values: Float64Array.from(series.steps, (_, t) => changeOf(series, change, series.rows.get(own.id), t)),
                 bold: run.name === bold,
               }));
-              drawTrends({ context, scale: scaleOf(w), height, theme: theme.value }, trends, axis);
+              drawTrends({ context, scale, height, theme: theme.value }, trends, axis);
             })}
           />
         </Plot>

@@ -5,7 +5,6 @@ import { type Cells, cellAt } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { STATE_NAMES } from "../../data/states";
 import { drawCells } from "../../draw/heatmap";
-import { pixelsOf } from "../../draw/theme";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshair, stepPointer } from "../../parts/plot";
 import { Button, Icon, Marker, RunName } from "../../parts/widgets";
@@ -13,8 +12,8 @@ import { cellsOf } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { togglePin } from "../../state/navigate";
-import { layerIn, type Run, scaleOf, shownRuns } from "../../state/runs";
-import { pins, theme, update } from "../../state/store";
+import { layerIn, type Run, shownRuns } from "../../state/runs";
+import { pins, update } from "../../state/store";
 
 const HEIGHT = 14;
 
@@ -66,14 +65,14 @@ function Barcodes({ codes, kind, height, ...rest }: Props) {
           label={codes.map((code) => codeText(code, kind)).join(". ")}
           width={width}
           height={codes.length * height}
-          inputs={[codes.length, ...codes.flatMap(({ cells, channel }) => [cells, channel]), theme.value]}
+          inputs={[codes.length, ...codes.flatMap(({ cells, channel }) => [cells, channel])]}
           steps
-          paint={function* (area, w, ratio) {
+          paint={function* ({ area, ratio, scale, pixels }) {
             for (const [i, { cells, channel }] of codes.entries()) {
               const y = Math.round((i * height + (height - HEIGHT) / 2) * ratio);
               const row = { ...area, y, height: Math.round(HEIGHT * ratio) };
-              const style = { mode: "both", threshold: cells.header.threshold, pixels: pixelsOf(theme.value) } as const;
-              drawCells(row, cells, Uint32Array.of(channel), scaleOf(w), style);
+              const style = { mode: "both", threshold: cells.header.threshold, pixels } as const;
+              drawCells(row, cells, Uint32Array.of(channel), scale, style);
               yield;
             }
           }}

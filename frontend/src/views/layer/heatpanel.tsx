@@ -1,20 +1,168 @@
 /** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
 
-import { type Cells, figuresAt, recordAt } from "../../data/cells";
+import { useMemo } from "preact/hooks";
+import { type Cells, figuresAt, recordAt, summarise } from "../../data/cells";
+import { flagText } from "../../data/events";
 import { formatCount } from "../../data/format";
+import { toPixel } from "../../data/scale";
+import { segmentsOf } from "../../data/sort";
+import { STATE_NAMES } from "../../data/states";
 import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
-import { pixelsOf } from "../../draw/theme";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
+import { Icon } from "../../parts/widgets";
 import { differencesText, sharesText, stepsText, stepText } from "../../parts/words";
+import type { LayerEvent } from "../../server/types";
 import { baselineRun } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { dotStep } from "../../state/followers";
 import { type Run, scaleOf } from "../../state/runs";
-import { mode, theme } from "../../state/store";
-import { Flags, Gutter, Violations } from "./heatgutter";
+import { mode, order, rowsOf, update } from "../../state/store";
+
+const CHARACTER = 5.2;
+
+/** Flags from left to right; a label that would cover the one before is left out, its tick stays. */
+function placeFlags(events: readonly LayerEvent[], width: number) {
+  const scale = scaleOf(width);
+  let right = Number.NEGATIVE_INFINITY;
+  return [...events]
+    .sort((a, b) => a.step - b.step)
+    .map((event) => ({ event, x: toPixel(scale, event.step) }))
+    .filter(({ x }) => x >= 0 && x <= width)
+    .map(({ event, x }) => {
+      const text = flagText(event);
+      const half = (text.length * CHARACTER) / 2 + 3;
+      const middle = Math.min(Math.max(x, half), width - half);
+      const labelled = middle - half > right;
+      if (labelled) right = middle + half;
+      return { event, x, middle, text: labelled ? text : null };
+    });
+}
+
+function Flags({ cells, width }: { cells: Cells; width: number }) {
+  const { events } = cells.header;
+  return (
+    <div class="flags" style={{ width: `${width}px` }}>
+      <ul class="offscreen" aria-label="Events">
+        {events.map((event) => (
+          <li key={`${event.step} ${event.kind} ${event.text}`}>
+            step {formatCount(event.step)}: {event.text}
+          </li>
+        ))}
+      </ul>
+      {placeFlags(events, width).map(({ event, x, middle, text }) => {
+        const whole = `step ${formatCount(event.step)}: ${event.text}`;
+        return (
+          <div key={whole} aria-hidden="true" title={whole}>
+            <i class={`flag ${event.kind}`} style={{ left: `${x}px` }} />
+            {text !== null ? (
+              <span class="flag-text" style={{ left: `${middle}px` }}>
+                {text}
+              </span>
+            ) : null}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+interface Props {
+  cells: Cells;
+  rows: Uint32Array;
+  height: number;
+}
+
+/** Rows of at least this height have their channel's number beside them. */
+const NUMBERED = 11;
+
+/** The channel of each row where there is room; else the first and the last in the order of channels. */
+function Numbers({ rows, height }: { rows: Uint32Array; height: number }) {
+  const each = height / rows.length;
+  const numbered = each >= NUMBERED;
+  if (!numbered && order.value !== "index") return null;
+  const shown = numbered ? Array.from(rows.keys()) : [0, rows.length - 1];
+  return (
+    <>
+      {shown.map((row) => (
+        <span
+          key={row}
+          class="gutter-number"
+          style={{ top: `${Math.min(Math.max((row + 0.5) * each, 8), height - 8)}px` }}
+        >
+          {formatCount(rows[row])}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** What the rows are, on the left of the heatmap: channels, or segments of one state. */
+function Gutter({ cells, rows, height }: Props) {
+  const summary = summarise(cells);
+  // In the order of another run, this one's states lie in pieces.
+  const own = rowsOf.value === null || rowsOf.value === cells.header.run;
+  const segments = useMemo(
+    () => (own ? segmentsOf(summary, rows, order.value) : []),
+    [summary, rows, order.value, own],
+  );
+  const at = (row: number) => (row / rows.length) * height;
+  return (
+    <>
+      <Numbers rows={rows} height={height} />
+      {segments.map((segment) => (
+        <div key={segment.from}>
+          {segment.from > 0 ? <i class="gutter-tick" style={{ top: `${at(segment.from)}px` }} /> : null}
+          {at(segment.to) - at(segment.from) >= 26 ? (
+            <span class="gutter-label" style={{ top: `${(at(segment.from) + at(segment.to)) / 2}px` }}>
+              {formatCount(segment.to - segment.from)}
+              <br />
+              {STATE_NAMES[segment.state]}
+            </span>
+          ) : null}
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** A mark beside each violated row, as far as they don't cover each other. */
+function Violations({ cells, rows, height }: Props) {
+  const { firstViolated } = summarise(cells);
+  const marks = useMemo(() => {
+    let lowest = -20;
+    return Array.from(rows, (channel, i) => ({ channel, y: ((i + 0.5) / rows.length) * height })).filter(
+      ({ channel, y }) => {
+        const marked = firstViolated[channel] >= 0 && y - lowest >= 24;
+        if (marked) lowest = y;
+        return marked;
+      },
+    );
+  }, [firstViolated, rows, height]);
+  return (
+    <>
+      {marks.map(({ channel, y }) => {
+        const step = cells.steps[firstViolated[channel]];
+        const text = `Channel ${channel} violated since step ${formatCount(step)}`;
+        return (
+          <button
+            key={channel}
+            type="button"
+            class="violation-mark"
+            style={{ top: `${y}px` }}
+            aria-label={text}
+            title={text}
+            onClick={() => update({ channel, step })}
+          >
+            <Icon name="warning" size={12} />
+          </button>
+        );
+      })}
+    </>
+  );
+}
 
 const GUTTER = 64;
 const STRIP = 58;
@@ -43,9 +191,9 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
       label={label}
       width={width}
       height={STRIP}
-      inputs={[cells, theme.value]}
+      inputs={[cells]}
       steps
-      paint={(area, w) => drawLayerStrip(area, cells, scaleOf(w), pixelsOf(theme.value))}
+      paint={({ area, scale, pixels }) => drawLayerStrip(area, cells, scale, pixels)}
     />
   );
 }
@@ -77,8 +225,8 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
       label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold on`}
       width={width}
       height={height}
-      inputs={[cells, rows, record, theme.value]}
-      paint={(area) => drawBars(area, cells, rows, record, cells.header.threshold, pixelsOf(theme.value))}
+      inputs={[cells, rows, record]}
+      paint={({ area, pixels }) => drawBars(area, cells, rows, record, cells.header.threshold, pixels)}
     />
   );
 }

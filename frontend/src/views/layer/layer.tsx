@@ -4,7 +4,7 @@ import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
 import { STATE_NAMES } from "../../data/states";
 import { CellControls, RunTab } from "../../parts/controls";
-import { Button, columns, DataTable, Icon, Select, TableButton, Waiting } from "../../parts/widgets";
+import { Button, columns, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
 import { accountText, asideText, pastText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
 import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
@@ -29,23 +29,26 @@ import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
 import { Thumbnails } from "./thumbs";
 
+const UNKNOWN_ORIGIN = "isn't known to have started from the same weights";
+
 function Title() {
   const run = activeRun.value;
-  const layer =
-    run && activeLayer.value ? (layerIn(run, activeLayer.value.id) ?? activeLayer.value) : activeLayer.value;
+  const layer = (run && activeLayer.value && layerIn(run, activeLayer.value.id)) ?? activeLayer.value;
   if (!layer) return null;
   const shown = layer.variables.find((variable) => variable.id === variableId.value) ?? layer;
-  const at = listedLayers.value.findIndex((other) => other.id === layer.id);
+  const list = listedLayers.value;
+  const place = list.findIndex(({ id }) => id === layer.id);
+  const weights = shown === layer ? layer.weights : shown.shape.reduce((product, size) => product * size, 1);
   return (
     <div class="layer-title">
       <div class="joined">
-        <Button label="Layer above (K)" disabled={at === 0} onClick={() => stepLayer(listedLayers.value, layer.id, -1)}>
+        <Button label="Layer above (K)" disabled={place === 0} onClick={() => stepLayer(list, layer.id, -1)}>
           <Icon name="up" />
         </Button>
         <Button
           label="Layer below (J)"
-          disabled={at === listedLayers.value.length - 1}
-          onClick={() => stepLayer(listedLayers.value, layer.id, 1)}
+          disabled={place === list.length - 1}
+          onClick={() => stepLayer(list, layer.id, 1)}
         >
           <Icon name="down" />
         </Button>
@@ -54,9 +57,8 @@ function Title() {
         <bdi>{layer.id}</bdi>
       </h1>
       <p>
-        {layer.type} {formatShape(shown.shape)} ·{" "}
-        {plural(shown === layer ? layer.weights : shown.shape.reduce((product, size) => product * size, 1), "weight")} ·{" "}
-        {plural(shown.channels, "channel")} on axis {shown.axis}
+        {layer.type} {formatShape(shown.shape)} · {plural(weights, "weight")} · {plural(shown.channels, "channel")} on
+        axis {shown.axis}
         {shown.verified ? "" : " (a guess for this kind of layer: set channel_axis= where it is wrong)"}
       </p>
       {layer.variables.length > 1 ? (
@@ -76,16 +78,13 @@ function Title() {
   );
 }
 
-function Controls() {
-  const id = activeLayer.value?.id;
+function Controls({ layer }: { layer: string }) {
   return (
     <div class="controls">
       <div class="joined run-tabs" role="group" aria-label="Run">
-        {shownRuns.value
-          .filter((run) => id !== undefined && layerIn(run, id))
-          .map((run) => (
-            <RunTab key={run.name} run={run} on={run.name === activeRun.value?.name} />
-          ))}
+        {shownRuns.value.map((run) =>
+          layerIn(run, layer) ? <RunTab key={run.name} run={run} on={run === activeRun.value} /> : null,
+        )}
       </div>
       <CellControls />
     </div>
@@ -95,22 +94,16 @@ function Controls() {
 /** What limits the picture: no difference to the baseline, an order that isn't of the same channels. */
 function Reservations({ run, layer, reason }: { run: Run; layer: string; reason: string | null }) {
   const by = orderRun(run, layer);
+  const foreign = by?.origin && run.origin ? "started from other weights" : UNKNOWN_ORIGIN;
+  const order = `a row's place says nothing about the channel of ${run.name} in it.`;
   return (
-    <>
-      {differs.value && !baseOf(run) ? <p class="note">{run.name} is the baseline: these are its values.</p> : null}
-      {reason ? (
-        <p class="note">
-          {reason}: these are the values of {run.name}, no difference channel by channel.
-        </p>
-      ) : null}
-      {by && !sameOrigin(run, by) ? (
-        <p class="note">
-          {by.name}{" "}
-          {by.origin && run.origin ? "started from other weights" : "isn't known to have started from the same weights"}
-          : a row's place says nothing about the channel of {run.name} in it.
-        </p>
-      ) : null}
-    </>
+    <Notes
+      texts={[
+        differs.value && !baseOf(run) && `${run.name} is the baseline: these are its values.`,
+        reason && `${reason}: these are the values of ${run.name}, no difference channel by channel.`,
+        by && !sameOrigin(run, by) && `${by.name} ${foreign}: ${order}`,
+      ]}
+    />
   );
 }
 
@@ -160,14 +153,14 @@ function LayerTable({ run, layer, cells, rows, base }: TableProps) {
 function LayerView() {
   const run = activeRun.value;
   const layer = activeLayer.value;
-  const found = run && layer ? cellsOf(run.name, layer.id) : null;
-  const cells = found?.value ?? null;
-  if (!run || !layer || !found) {
+  if (!run || !layer) {
     const wanted = layerId.value === null ? "this layer" : `layer '${layerId.value}'`;
     return (
       <p class="message">No selected run has {wanted}. Tick a run on the left, or go back to the network (Esc).</p>
     );
   }
+  const answer = cellsOf(run.name, layer.id);
+  const cells = answer.value;
   const rows = cells ? drawnRows(allRows(run, layer.id, cells)) : new Uint32Array(0);
   const base = baseOf(run);
   const difference = base && cells ? layerDifference(run, base, layer.id, cells) : null;
@@ -176,9 +169,9 @@ function LayerView() {
       <Title />
       <div class="layer-columns">
         <section class="panel layer-panel" aria-label={`Layer ${layer.id}: channels over steps`}>
-          <Controls />
+          <Controls layer={layer.id} />
           <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
-          <Waiting found={found} height={400} />
+          <Waiting found={answer} height={400} />
           {cells && cells.records === 0 ? (
             <p class="message">No record of this layer yet. Reload TensorBoard when training has gone on.</p>
           ) : null}
@@ -204,34 +197,38 @@ function LayerView() {
   );
 }
 
-/** The channels in drawing order. */
-function drawnChannels(): Uint32Array | null {
+/** The layer of the run that is shown, once it is there. */
+function shownLayer() {
   const [run, layer] = [activeRun.value, activeLayer.value];
   const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
-  return run && layer && cells && cells.channels > 0 ? drawnRows(allRows(run, layer.id, cells)) : null;
+  return run && layer && cells ? { run, layer, cells } : null;
+}
+
+/** The channels in drawing order. */
+function drawnChannels(): Uint32Array | null {
+  const shown = shownLayer();
+  if (!shown || shown.cells.channels === 0) return null;
+  return drawnRows(allRows(shown.run, shown.layer.id, shown.cells));
 }
 
 function speak(): string {
-  const [run, layer, own] = [activeRun.value, activeLayer.value, channel.value];
-  const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
-  if (!run || !layer || !cells) return "";
+  const shown = shownLayer();
+  if (!shown) return "";
+  const { run, layer, cells } = shown;
   const start = `Step ${formatCount(cursor.value)}, ${run.name}, ${layer.id}`;
-  const cell = own === null ? null : cellAt(cells, own, cursor.value);
+  const cell = channel.value === null ? null : cellAt(cells, channel.value, cursor.value);
   if (!cell) {
     const figures = figuresAt(cells, cursor.value);
     return `${start}: ${sharesText(figures)}${asideText(figures, cursor.value)}`;
   }
   const violated = cell.violated ? ", violated" : "";
-  return `${start}, channel ${own}: ${STATE_NAMES[cell.state]}${violated}, Δ ${formatNumber(cell.delta)}`;
+  return `${start}, channel ${channel.value}: ${STATE_NAMES[cell.state]}${violated}, Δ ${formatNumber(cell.delta)}`;
 }
 
 export const layer: View = {
   component: LayerView,
   css: [layerStyles, inspectorStyles].join("\n"),
-  steps() {
-    const [run, own] = [activeRun.value, activeLayer.value];
-    return (run && own && cellsOf(run.name, own.id).value?.steps) ?? viewedSteps.value;
-  },
+  steps: () => shownLayer()?.cells.steps ?? viewedSteps.value,
   layer: () => activeLayer.value?.id ?? null,
   keys: {
     layer(by) {

@@ -11,7 +11,7 @@ import { Crosshair, stepPointer } from "../../parts/plot";
 import type { ChannelAnswer } from "../../server/types";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { type Run, scaleOf } from "../../state/runs";
+import type { Run } from "../../state/runs";
 import { theme } from "../../state/store";
 import { runsWith } from "./barcodes";
 
@@ -96,10 +96,7 @@ export function DeltaLines({ layer, channel, run }: { layer: string; channel: nu
         inputs={[lines]}
         whole
         axis
-        draw={aside((context, width, ratio) => {
-          context.setTransform(ratio, 0, 0, ratio, 0, 0);
-          return drawLines({ context, scale: scaleOf(width), height: DELTAS, theme: theme.value }, lines, span);
-        })}
+        draw={aside((context, scale) => drawLines({ context, scale, height: DELTAS, theme: theme.value }, lines, span))}
       />
     </>
   );
@@ -148,9 +145,9 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
         left={36}
         height={SHARES}
         inputs={[answer]}
-        draw={inPixels((context, width) => {
+        draw={inPixels((context, scale) => {
           const lines = [toLine(answer, "kept"), toLine(answer, "trainable")];
-          drawShares({ context, scale: scaleOf(width), height: SHARES, theme: theme.value }, end, lines);
+          drawShares({ context, scale, height: SHARES, theme: theme.value }, end, lines);
         })}
       />
     </>

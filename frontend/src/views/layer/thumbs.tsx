@@ -5,7 +5,6 @@ import { formatCount, formatShare } from "../../data/format";
 import { formatOverlap, pairOf, pairTexts } from "../../data/overlap";
 import { STATE_NAMES } from "../../data/states";
 import { drawParts } from "../../draw/heatmap";
-import { pixelsOf } from "../../draw/theme";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshairs } from "../../parts/plot";
 import { Marker, RunName, Skeleton } from "../../parts/widgets";
@@ -17,7 +16,7 @@ import { numberSteps } from "../../state/followers";
 import { askOverlap, MOST_RUNS } from "../../state/overlaps";
 import { allRows } from "../../state/rows";
 import { layerIn, type Run, scaleOf, shownRuns } from "../../state/runs";
-import { mode, theme, unit, update } from "../../state/store";
+import { mode, unit, update } from "../../state/store";
 
 const HEIGHT = 72;
 const GAP = 10;
@@ -96,13 +95,13 @@ function Pictures({ runs, layer, width }: { runs: readonly Run[]; layer: string;
       label={`At step ${formatCount(cursor.value)}, ${label.join(". ")}`}
       width={runs.length * (width + GAP) - GAP}
       height={HEIGHT}
-      inputs={[layer, mode.value, theme.value, runs.length, ...found.flatMap(({ cells, rows }) => [cells, rows])]}
+      inputs={[layer, mode.value, runs.length, ...found.flatMap(({ cells, rows }) => [cells, rows])]}
       steps
-      paint={function* (area, _, ratio) {
+      paint={function* ({ area, ratio, pixels }) {
         for (const [at, { cells, rows }] of found.entries()) {
           if (!cells || !rows?.length) continue;
           const place = { ...area, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
-          const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
+          const style = { mode: mode.value, threshold: cells.header.threshold, pixels };
           yield* drawParts(place, cells, rows, scaleOf(width), style);
         }
       }}

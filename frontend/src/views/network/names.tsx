@@ -6,34 +6,39 @@ import type { Place, Window } from "../../data/rowbox";
 import { Icon } from "../../parts/widgets";
 import { violatedIn } from "../../state/answers";
 import { openLayer, openListed, toggleGroup } from "../../state/navigate";
-import { layers, shownRuns } from "../../state/runs";
+import { layers, type Run, shownRuns } from "../../state/runs";
 import { focusRow } from "../../state/store";
 import { nameBlock } from "../../state/viewport";
 
-function Badge({ row }: { row: Row }) {
-  const found = shownRuns.value.flatMap((run) => {
-    const violated = violatedIn(run.name, row.layers);
-    return violated ? [{ run, ...violated }] : [];
-  });
-  if (found.length === 0) return null;
-  const worst = found.reduce((a, b) => (b.channels > a.channels ? b : a));
-  const text = found
-    .map(
-      (entry) => `${entry.run.name}: ${formatCount(entry.channels)} since step ${formatCount(entry.first.first_step)}`,
-    )
-    .join("\n");
+interface BadgeProps {
+  run: Run;
+  channels: number;
+  title: string;
+  onClick: () => void;
+}
+
+export function Badge({ run, channels, title, onClick }: BadgeProps) {
   return (
-    <button
-      type="button"
-      class="badge"
-      title={`Violated channels\n${text}\nShow the first one.`}
-      onClick={() => openListed(worst.run, worst.first)}
-    >
+    <button type="button" class="badge" title={title} onClick={onClick}>
       <Icon name="warning" size={12} />
-      {formatCount(worst.channels)}
-      <span class="offscreen"> violated in {worst.run.name}</span>
+      {formatCount(channels)}
+      <span class="offscreen"> violated in {run.name}</span>
     </button>
   );
+}
+
+function RowBadge({ row }: { row: Row }) {
+  const audits = shownRuns.value.flatMap((run) => {
+    const audit = violatedIn(run.name, row.layers);
+    return audit ? [{ run, ...audit }] : [];
+  });
+  if (audits.length === 0) return null;
+  const { run, channels, first } = audits.reduce((a, b) => (b.channels > a.channels ? b : a));
+  const lines = audits.map(
+    (audit) => `${audit.run.name}: ${formatCount(audit.channels)} since step ${formatCount(audit.first.first_step)}`,
+  );
+  const title = ["Violated channels", ...lines, "Show the first one."].join("\n");
+  return <Badge run={run} channels={channels} title={title} onClick={() => openListed(run, first)} />;
 }
 
 function Name({ place }: { place: Place }) {
@@ -55,32 +60,27 @@ function Name({ place }: { place: Place }) {
               {plural(row.layers.length, "layer")} · {plural(row.channels, "channel")}
             </span>
           </div>
-        ) : null}
-        {row.kind === "group" ? (
+        ) : (
           <button
             type="button"
-            class="plain group-name"
-            aria-expanded={!row.closed}
-            title={`${row.id}: ${formatCount(row.layers.length)} layers`}
-            onClick={() => toggleGroup(row.id)}
+            class={`plain ${row.kind}-name`}
+            aria-expanded={row.kind === "group" ? !row.closed : undefined}
+            title={
+              row.kind === "group"
+                ? `${row.id}: ${formatCount(row.layers.length)} layers`
+                : `${row.layer.id}: ${row.layer.type}. Open the layer.`
+            }
+            onClick={() => (row.kind === "group" ? toggleGroup(row.id) : openLayer(row.id, null))}
           >
-            <span class="chevron" aria-hidden="true">
-              {row.closed ? "▶" : "▼"}
-            </span>
+            {row.kind === "group" ? (
+              <span class="chevron" aria-hidden="true">
+                {row.closed ? "▶" : "▼"}
+              </span>
+            ) : null}
             <bdi>{row.label}</bdi>
           </button>
-        ) : null}
-        {row.kind === "layer" ? (
-          <button
-            type="button"
-            class="plain layer-name"
-            title={`${row.layer.id}: ${row.layer.type}. Open the layer.`}
-            onClick={() => openLayer(row.id, null)}
-          >
-            <bdi>{row.label}</bdi>
-          </button>
-        ) : null}
-        <Badge row={row} />
+        )}
+        <RowBadge row={row} />
         {row.kind === "total" ? null : (
           <span class="channels">
             {formatCount(row.channels)}

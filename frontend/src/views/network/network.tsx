@@ -2,7 +2,9 @@
 
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { formatCount, formatShare } from "../../data/format";
+import { keptByValue } from "../../data/kept";
 import { differenceText } from "../../data/measure";
+import type { Figures } from "../../data/record";
 import {
   blockOf,
   DOTS_WIDTH,
@@ -13,13 +15,12 @@ import {
   type Place,
   placeAt,
   placeRows,
-  type Window,
 } from "../../data/rowbox";
 import { LEGEND, STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
-import { columns, DataTable, Skeleton, TableButton } from "../../parts/widgets";
+import { columns, DataTable, Notes, Skeleton, TableButton } from "../../parts/widgets";
 import { asideText, pastsText, sharesText, stepsText, weightsText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
 import { figuresAt } from "../../state/at";
@@ -32,9 +33,8 @@ import { focusRow, hover, layerFilter, measure, page, tables } from "../../state
 import { columnWidth, netWidth, scrollBack, scrollDown, scrolledBy, sight, stripBlock } from "../../state/viewport";
 import css from "../../style/network.css";
 import { runFiles, type View } from "../view";
-import { Outlines, RunColumn } from "./column";
+import { Outlines, RunColumn, RunHead } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { RunHead } from "./head";
 import { Names } from "./names";
 import { Strips } from "./strips";
 
@@ -46,22 +46,13 @@ const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
 const NARROW = 132;
 
-/** The windows around blocks, each made once. */
-function useWindows(layout: Layout, height: number): (block: number) => Window {
-  return useMemo(() => {
-    const known = new Map<number, Window>();
-    return (block) => {
-      const window = known.get(block) ?? drawnWindow(layout, block, height);
-      known.set(block, window);
-      return window;
-    };
-  }, [layout, height]);
-}
+const template = (): string =>
+  `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${columnWidth.value}px) ${DOTS_WIDTH}px`;
 
 function Body({ layout, height }: { layout: Layout; height: number }) {
   const column = columnWidth.value;
   const [first, end] = sight.value;
-  const windowAt = useWindows(layout, height);
+  const windowAt = useMemo(() => keptByValue((block: number) => drawnWindow(layout, block, height)), [layout, height]);
   const window = windowAt(stripBlock.value);
   const pictures = {
     width: column - GAP,
@@ -71,9 +62,8 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
     top: window.top,
     height: window.bottom - window.top,
   };
-  const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
-    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
+    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template() }}>
       <Strips layout={layout} windowAt={windowAt} {...pictures} />
       <Names windowAt={windowAt} />
       {shownRuns.value.map((run) => (
@@ -97,18 +87,18 @@ function NetworkTable() {
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
       const figures = figuresAt(run, row.layers, cursor.value);
-      const states = LEGEND.map((state) =>
-        figures ? `${formatCount(figures.counts[state])} (${formatShare(figures.counts[state], figures.total)})` : "–",
-      );
+      const of = (text: (figures: Figures) => string | null) => (figures && text(figures)) ?? "–";
       return [
         row.kind === "layer" ? row.id : row.kind === "group" ? `${row.id}/` : row.label,
         run.name,
-        figures ? formatCount(figures.channels) : "–",
-        figures ? stepsText(figures).replace(/^steps? /, "") : "–",
-        ...states,
-        figures ? formatCount(figures.violated) : "–",
-        figures ? formatCount(figures.nonfinite) : "–",
-        ...(sparse.value ? [(figures && weightsText(figures)) ?? "–"] : []),
+        of(({ channels }) => formatCount(channels)),
+        of((own) => stepsText(own).replace(/^steps? /, "")),
+        ...LEGEND.map((state) =>
+          of(({ counts, total }) => `${formatCount(counts[state])} (${formatShare(counts[state], total)})`),
+        ),
+        of(({ violated }) => formatCount(violated)),
+        of(({ nonfinite }) => formatCount(nonfinite)),
+        ...(sparse.value ? [of(weightsText)] : []),
         ...(base ? [differenceText(baselineDiff(run, base, row.layers, cursor.value), measure.value)] : []),
       ];
     }),
@@ -122,18 +112,13 @@ function NetworkTable() {
   );
 }
 
-function Message() {
-  const reason =
-    shownRuns.value.length === 0
-      ? "No runs selected. Tick a run on the left, or change the filter for runs."
-      : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
-  return <p class="message">{reason}</p>;
-}
+/** The row that the keyboard is on. */
+const focusedRow = () => rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value);
 
 const bodyTop = (net: HTMLElement, head: number): number => net.getBoundingClientRect().top + head - net.scrollTop;
 
 /** Another row has come under the pointer, which rests. */
-function pointAt(place: Place | null): void {
+function pointRow(place: Place | null): void {
   const now = hover.peek();
   if (now === null || now.row === place?.row.id) return;
   hover.value = place && { ...now, row: place.row.id };
@@ -149,11 +134,15 @@ function NetworkView() {
   const tall = shown.some((run) => run.short.length * LETTER + 62 > column);
   const head = HEAD_HEIGHT + (tall ? 14 : 0) + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
-  const pasts = pastsText(shown);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
-  const first =
-    shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+  const first = shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+  const title = (
+    <>
+      <h1>Is it still learning?</h1>
+      <TableButton panel="network" what="the network" />
+    </>
+  );
 
   useLayoutEffect(() => {
     if (size.width > 0) netWidth.value = size.width;
@@ -162,24 +151,17 @@ function NetworkView() {
   // The keyboard's row stays in sight.
   useLayoutEffect(() => {
     const scroller = ref.current;
-    const place = layout.places.find((p) => p.row.kind !== "total" && p.row.id === focusRow.value);
+    const focused = focusedRow();
+    const place = layout.places.find(({ row }) => row === focused);
     if (!scroller || !place) return;
-    const visible = scroller.clientHeight - head;
-    if (place.top < scroller.scrollTop) scroller.scrollTop = place.top;
-    else if (place.top + place.height > scroller.scrollTop + visible) {
-      scroller.scrollTop = place.top + place.height - visible;
-    }
+    const lowest = place.top + place.height - (scroller.clientHeight - head);
+    scroller.scrollTop = Math.min(place.top, Math.max(scroller.scrollTop, lowest));
   }, [focusRow.value]);
 
   return (
     <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
-      {pasts ? <p class="note">{pasts}</p> : null}
-      {asTable && !empty ? (
-        <div class="panel-top">
-          <h1>Is it still learning?</h1>
-          <TableButton panel="network" what="the network" />
-        </div>
-      ) : null}
+      <Notes texts={[pastsText(shown)]} />
+      {asTable && !empty ? <div class="panel-top">{title}</div> : null}
       <div
         class="net"
         ref={ref}
@@ -189,12 +171,18 @@ function NetworkView() {
         onScroll={({ currentTarget: net }) => {
           scrollDown(blockOf(net.scrollTop));
           const aside = net.scrollLeft !== scrolledBy.value;
-          pointAt(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
+          pointRow(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
           scrolledBy.value = net.scrollLeft;
         }}
         onPointerLeave={pointNowhere}
       >
-        {empty ? <Message /> : null}
+        {empty ? (
+          <p class="message">
+            {shown.length === 0
+              ? "No runs selected. Tick a run on the left, or change the filter for runs."
+              : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`}
+          </p>
+        ) : null}
         {!empty && asTable ? <NetworkTable /> : null}
         {!empty && !asTable ? (
           <div
@@ -203,16 +191,10 @@ function NetworkView() {
           >
             <div
               class={`net-head ${tall ? "tall" : ""} ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
-              style={{
-                height: `${head}px`,
-                gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px`,
-              }}
+              style={{ height: `${head}px`, gridTemplateColumns: template() }}
             >
               <div class="net-title">
-                <div class="net-title-line">
-                  <h1>Is it still learning?</h1>
-                  <TableButton panel="network" what="the network" />
-                </div>
+                <div class="net-title-line">{title}</div>
                 <p>
                   {differs.value
                     ? `${MEASURE_TITLES[measure.value]}: difference to ${baselineRun.value?.name}, by layer`
@@ -235,7 +217,7 @@ function NetworkView() {
 
 function speak(): string {
   const run = shownRuns.value.find(({ name }) => name === page.value.run) ?? shownRuns.value[0];
-  const row = rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value) ?? rows.value[0];
+  const row = focusedRow() ?? rows.value[0];
   if (!run || !row) return "";
   const base = baseOf(run);
   const figures = figuresAt(run, row.layers, cursor.value);
@@ -258,7 +240,7 @@ export const network: View = {
     },
     run: (by) => stepRun(shownRuns.value, page.peek().run, by),
     down() {
-      const row = rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value);
+      const row = focusedRow();
       if (row?.kind === "group") toggleGroup(row.id);
       else if (row?.kind === "layer") openLayer(row.id, null);
     },
