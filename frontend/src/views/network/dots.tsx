@@ -141,7 +141,7 @@ export function DotsColumn({ windowAt, layout, width }: Props) {
   const draw = usePrepared(dotBlock, windowAt, function* (shown, ratio) {
     const raster = makeRaster(Math.round(width * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
     const axis = width - 2 * PADDING - 8;
-    yield* paintDots(raster, { a: ratio, e: 0, f: 0 }, PADDING, axis, dotRows(shown), theme.value);
+    yield* paintDots(raster, ratio, PADDING, axis, dotRows(shown), theme.value);
     return raster;
   });
   return (
