@@ -25,9 +25,9 @@ const cells = (name: string, values: number[]): RasterGlyph => ({
   name: `change-${name}`,
   width: 80,
   height: 16,
-  paint: (raster, box, theme) => {
+  paint: (area, theme) => {
     const style = { change: "relative", axis: AXIS, pixels: pixelsOf(theme) } as const;
-    drawChanges(raster, box, seriesOf(values), 0, steps(values.length, box.width), style);
+    drawChanges(area, seriesOf(values), 0, steps(values.length, area.width), style);
   },
 });
 
@@ -45,7 +45,8 @@ const trends = (name: string, axis: ChangeAxis, made: (theme: Theme) => Trend[])
   name: `trends-${name}`,
   width: 120,
   height: 70,
-  draw: (context, width, height, theme) => drawTrends(context, steps(20, width), height - 2, made(theme), axis, theme),
+  draw: (context, width, height, theme) =>
+    drawTrends({ context, scale: steps(20, width), height: height - 2, theme }, made(theme), axis),
 });
 
 const move = (layer: string, weights: number, output: number, state = MOVING): Move => ({

@@ -16,9 +16,9 @@ const values = (name: string, made: ((t: number) => number) | null): RasterGlyph
   name: `overlap-${name}`,
   width: 80,
   height: 16,
-  paint: (raster, box, theme) => {
+  paint: (area, theme) => {
     const drawn = made && Float64Array.from(starts, made);
-    drawValues(raster, box, drawn, { starts, end: 40 }, steps(40, box.width), pixelsOf(theme));
+    drawValues(area, drawn, { starts, end: 40 }, steps(40, area.width), pixelsOf(theme));
   },
 });
 
@@ -33,9 +33,9 @@ const classes = (mask: MaskKind): RasterGlyph => ({
   name: `classes-${mask}`,
   width: 80,
   height: 48,
-  paint: (raster, box, theme) => {
+  paint: (area, theme) => {
     const colors = [runColor(1, theme.dark), runColor(4, theme.dark)] as const;
-    drawCells(raster, box, aliveIn(a, b, mask), inOrder(a), steps(40, box.width), aliveStyle(theme, colors));
+    drawCells(area, aliveIn(a, b, mask), inOrder(a), steps(40, area.width), aliveStyle(theme, colors));
   },
 });
 

@@ -23,7 +23,7 @@ const lines = (name: string, made: (theme: Theme) => Line[]): VectorGlyph => ({
   height: 50,
   draw: (context, width, height, theme) => {
     const shown = made(theme);
-    for (const _ of drawLines(context, steps(20, width), height - 2, shown, decades(shown), theme));
+    for (const _ of drawLines({ context, scale: steps(20, width), height: height - 2, theme }, shown, decades(shown)));
   },
 });
 
@@ -50,7 +50,8 @@ const shares = (name: string, ...made: ShareLine[]): VectorGlyph => ({
   name: `shares-${name}`,
   width: 80,
   height: 40,
-  draw: (context, width, height, theme) => drawShares(context, steps(20, width), height - 2, 18, made, theme),
+  draw: (context, width, height, theme) =>
+    drawShares({ context, scale: steps(20, width), height: height - 2, theme }, 18, made),
 });
 
 export const vectors: VectorGlyph[] = [

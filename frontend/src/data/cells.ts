@@ -1,9 +1,9 @@
 /** One layer of one run: state and delta, channel × record. */
 
-import { type Container, numbers, type Places, places, section } from "../server/container";
+import { type Container, numbers, type Places, section } from "../server/container";
 import type { LayerHeader } from "../server/types";
 import { kept } from "./kept";
-import type { Figures } from "./record";
+import { type Figures, nothing } from "./record";
 import { FROZEN, MOVING, NO_DATA, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 
@@ -56,7 +56,7 @@ export function readCells(container: Container<LayerHeader>): Cells {
       numbers(container, "state_lengths", Uint32Array),
       header.channels * steps.length,
     ),
-    delta: places(container, "delta"),
+    delta: section<Places>(container, "delta", Uint8Array, Uint16Array),
     values: section(container, "delta_values", Float64Array),
   };
 }
@@ -239,8 +239,7 @@ export function figuresAt(cells: Cells, step: number): Figures | null {
   const { counts, violated, nonfinite, meanDelta } = countsOf(cells);
   const own = Array.from(counts.subarray(record * STATES, (record + 1) * STATES));
   return {
-    step: cells.steps[record],
-    oldest: cells.steps[record],
+    ...nothing(cells.steps[record]),
     counts: own,
     total: cells.channels - own[NO_DATA],
     channels: cells.channels,
@@ -248,6 +247,5 @@ export function figuresAt(cells: Cells, step: number): Figures | null {
     nonfinite: nonfinite[record],
     meanDelta: meanDelta[record],
     pruned: Number.NaN,
-    prunable: 0,
   };
 }

@@ -2,35 +2,21 @@
 
 import type { LayerInfo } from "../server/types";
 
-export interface Leaf {
-  kind: "layer";
-  id: string;
-  label: string;
-  depth: number;
-  layer: LayerInfo;
-  layers: string[];
-}
-
-export interface Group {
-  kind: "group";
+interface RowOf<Kind> {
+  kind: Kind;
+  /** Of the layer or group, "" of the total. */
   id: string;
   label: string;
   depth: number;
   layers: string[];
   channels: number;
+}
+
+export interface Group extends RowOf<"group"> {
   closed: boolean;
 }
 
-export interface Total {
-  kind: "total";
-  id: "";
-  label: string;
-  depth: 0;
-  layers: string[];
-  channels: number;
-}
-
-export type Row = Leaf | Group | Total;
+export type Row = (RowOf<"layer"> & { layer: LayerInfo }) | Group | RowOf<"total">;
 
 /** Forward order over several networks: a layer that only a later one has comes after its predecessor there. */
 export function mergeLayers<T extends { id: string }>(networks: readonly { layers: readonly T[] }[]): T[] {
@@ -73,11 +59,7 @@ function build(layers: readonly LayerInfo[]): Node {
   for (const layer of layers) {
     let node = root;
     const prefix = shared.has(prefixOf(layer)) ? [layer.group, stem(layer)] : [layer.group];
-    for (const part of prefix
-      .filter((group) => group !== "")
-      .join("/")
-      .split("/")
-      .filter(Boolean)) {
+    for (const part of prefix.join("/").split("/").filter(Boolean)) {
       const id = node.id === "" ? part : `${node.id}/${part}`;
       let next = node.children.find((child): child is Node => isNode(child) && child.id === id);
       if (!next) {
@@ -91,9 +73,7 @@ function build(layers: readonly LayerInfo[]): Node {
   return root;
 }
 
-function leaves(node: Node): LayerInfo[] {
-  return node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
-}
+const leaves = (node: Node): LayerInfo[] => node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
 
 /** Of more layers groups are closed at first. */
 const MOST_OPEN = 60;
@@ -111,22 +91,19 @@ export function treeRows(
 ): Row[] {
   const shown = filter ? layers.filter((layer) => filter.test(layer.id)) : layers;
   const rows: Row[] = [];
-  const channels = (list: readonly LayerInfo[]) => list.reduce((sum, layer) => sum + layer.channels, 0);
-  const leaf = (layer: LayerInfo, label: string, depth: number): Leaf => ({
-    kind: "layer",
-    id: layer.id,
-    label,
-    depth,
-    layer,
-    layers: [layer.id],
+  const over = (list: readonly LayerInfo[]) => ({
+    layers: list.map((layer) => layer.id),
+    channels: list.reduce((sum, layer) => sum + layer.channels, 0),
   });
+  const addLayer = (layer: LayerInfo, label: string, depth: number) =>
+    rows.push({ kind: "layer", id: layer.id, label, depth, layer, ...over([layer]) });
   // With many layers groups are closed at first; the ids are those that were toggled since.
   const folded = shown.length > MOST_OPEN;
   const walk = (node: Node, depth: number, prefix: string, shared = "") => {
     for (const child of node.children) {
       if (!isNode(child)) {
         const own = shared && child.name.startsWith(`${shared}_`) ? child.name.slice(shared.length + 1) : child.name;
-        rows.push(leaf(child, prefix + own, depth));
+        addLayer(child, prefix + own, depth);
         continue;
       }
       const label = `${prefix}${child.name}`;
@@ -134,31 +111,16 @@ export function treeRows(
         walk(child, depth, `${label}/`);
         continue;
       }
-      const below = leaves(child);
       const isClosed = closed.has(child.id) !== folded;
-      rows.push({
-        kind: "group",
-        id: child.id,
-        label,
-        depth,
-        layers: below.map((layer) => layer.id),
-        channels: channels(below),
-        closed: isClosed,
-      });
+      rows.push({ kind: "group", id: child.id, label, depth, closed: isClosed, ...over(leaves(child)) });
       if (!isClosed) walk(child, depth + 1, "", child.name);
     }
   };
   if (shown.length > 0) {
-    rows.push({
-      kind: "total",
-      id: "",
-      label: filter ? "Matching layers" : "All layers",
-      depth: 0,
-      layers: shown.map((layer) => layer.id),
-      channels: channels(shown),
-    });
+    const label = filter ? "Matching layers" : "All layers";
+    rows.push({ kind: "total", id: "", label, depth: 0, ...over(shown) });
   }
-  if (filter || flat) for (const layer of shown) rows.push(leaf(layer, layer.id, 0));
+  if (filter || flat) for (const layer of shown) addLayer(layer, layer.id, 0);
   else walk(build(shown), 0, "");
   return rows;
 }

@@ -3,18 +3,7 @@
 import { formatNumber } from "./format";
 import type { Figures } from "./record";
 import { stateCode } from "./states";
-import type { Measure } from "./urlstate";
-
-export const MEASURE_TITLES: Record<Measure, string> = {
-  moving: "Still moving",
-  settled: "Settled",
-  frozen: "Frozen",
-  pruned: "Pruned",
-  reactivated: "Reactivated",
-  violated: "Violated",
-  sparsity: "Pruned weights",
-  delta: "Mean Δ of moving",
-};
+import { MEASURE_TITLES, type Measure } from "./urlstate";
 
 /** "still moving", inside a sentence */
 export const measureName = (which: Measure): string =>

@@ -68,7 +68,8 @@ export function readBlock(container: Container<RecordsHeader>): RecordBlock {
   };
 }
 
-const nothing = (step: number): Figures => ({
+/** Figures of no channel. */
+export const nothing = (step: number): Figures => ({
   step,
   oldest: step,
   counts: new Array<number>(STATES).fill(0),

@@ -4,17 +4,18 @@ import { ORDERS } from "./sort";
 
 export const MODES = ["state", "both", "delta"] as const;
 export type Mode = (typeof MODES)[number];
-export const MEASURES = [
-  "moving",
-  "settled",
-  "frozen",
-  "pruned",
-  "reactivated",
-  "violated",
-  "sparsity",
-  "delta",
-] as const;
-export type Measure = (typeof MEASURES)[number];
+export const MEASURE_TITLES = {
+  moving: "Still moving",
+  settled: "Settled",
+  frozen: "Frozen",
+  pruned: "Pruned",
+  reactivated: "Reactivated",
+  violated: "Violated",
+  sparsity: "Pruned weights",
+  delta: "Mean Δ of moving",
+};
+export type Measure = keyof typeof MEASURE_TITLES;
+export const MEASURES = Object.keys(MEASURE_TITLES) as Measure[];
 
 /** The first one is shown where none is named. */
 export const VIEW_NAMES = ["findings", "network", "layer", "compare", "function"] as const;

@@ -8,6 +8,9 @@ const CODES = STATE_BITS + 1;
 const MOST = 4 * 2 ** 20;
 
 export interface Bands {
+  cells: Cells;
+  /** The channels, from the top. */
+  rows: Uint32Array;
   /** The rows of pixels that they are made for. */
   from: number;
   end: number;
@@ -85,7 +88,7 @@ function build(cells: Cells, rows: Uint32Array, height: number, from: number, le
     at[dy - from] = to;
   }
   const places = new Uint32Array(sums.length);
-  return { from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
+  return { cells, rows, from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
 }
 
 interface Kept {
@@ -139,7 +142,7 @@ export function poolBand(sums: Uint32Array, from: number, to: number): number {
 export const MIXED = 0x80000;
 
 /** The place of a cell's counts by state, counted when first asked for: few cells of a picture are mixed. */
-function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r0: number, r1: number, t: number) {
+function countsOf(bands: Bands, cell: number, [r0, r1]: readonly [number, number], t: number): number {
   let place = bands.places[cell];
   if (place > 0) return place;
   place = ++bands.counted * CODES;
@@ -148,7 +151,7 @@ function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r
     more.set(bands.counts);
     bands.counts = more;
   }
-  const { counts } = bands;
+  const { cells, rows, counts } = bands;
   for (let r = r0; r < r1; r++) counts[place + (cells.state[rows[r] * cells.records + t] & STATE_BITS)]++;
   bands.places[cell] = place;
   return place;
@@ -157,7 +160,7 @@ function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r
 const sum = new Uint32Array(CODES);
 
 /**
- * The state of most of the cells, rows [r0, r1) of the order and records [c0, c1); ties go to the latest.
+ * The state of most of the cells, those of rows under a pixel and records [c0, c1); ties go to the latest.
  *
  * @param first where the cells of the band begin.
  * @param pooled what `poolBand` gave.
@@ -165,16 +168,14 @@ const sum = new Uint32Array(CODES);
 export function mostOf(
   bands: Bands,
   first: number,
-  cells: Cells,
-  rows: Uint32Array,
-  [r0, r1]: readonly [number, number],
+  under: readonly [number, number],
   c0: number,
   c1: number,
   pooled: number,
 ): number {
   sum.fill(0);
   for (let t = c0; t < c1; t++) {
-    const place = countsOf(bands, first + t, cells, rows, r0, r1, t);
+    const place = countsOf(bands, first + t, under, t);
     for (let s = 0; s < CODES; s++) sum[s] += bands.counts[place + s];
   }
   let best = 0;

@@ -31,14 +31,21 @@ it("colours a strip by the difference at the same steps, dotted where one has no
   const raster = makeRaster(4, 1, 1);
   const box = { x: 0, y: 0, width: 4, height: 1 };
   const scale = { from: 0, to: 4, width: 4 };
-  drawStripDifference(raster, box, columns([0, 1, 2], [4, 2, 3]), columns([0, 2], [4, 4]), "moving", scale, pixels);
+  drawStripDifference(
+    { raster, ...box },
+    columns([0, 1, 2], [4, 2, 3]),
+    columns([0, 2], [4, 4]),
+    "moving",
+    scale,
+    pixels,
+  );
   expect(Array.from(raster.data)).toEqual([
     divergingPixel(pixels, 0),
     divergingPixel(pixels, -Math.SQRT1_2),
     divergingPixel(pixels, -0.5),
     0,
   ]);
-  drawStripDifference(raster, box, columns([0], [4]), null, "moving", scale, pixels);
+  drawStripDifference({ raster, ...box }, columns([0], [4]), null, "moving", scale, pixels);
   expect(Array.from(raster.data)).toEqual([pixels.dot, 0, 0, 0]);
 });
 
@@ -62,8 +69,7 @@ it("colours cells by the distance of deltas, by the state where it differs, and 
   const rows = Uint32Array.of(0, 1, 2, 3, 4);
   const scale = { from: 0, to: 1, width: 1 };
   drawCells(
-    raster,
-    { x: 0, y: 0, width: 1, height: 5 },
+    { raster, x: 0, y: 0, width: 1, height: 5 },
     differenceCells(own, base),
     rows,
     scale,

@@ -22,7 +22,7 @@ function painted(values: number[], width: number): number[] {
   } as FunctionSeries;
   const raster = makeRaster(width, 1, 1);
   const scale = { from: 0, to: values.length, width };
-  drawChanges(raster, { x: 0, y: 0, width, height: 1 }, series, 0, scale, { change: "relative", axis, pixels });
+  drawChanges({ raster, x: 0, y: 0, width, height: 1 }, series, 0, scale, { change: "relative", axis, pixels });
   return Array.from(raster.data);
 }
 

@@ -5,7 +5,6 @@ import { type Scale, toPixel } from "../data/scale";
 import { drawMarker } from "./marker";
 import type { Theme } from "./theme";
 
-type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 type Corner = [x: number, y: number];
 
 interface Series {
@@ -14,8 +13,16 @@ interface Series {
   values: Float64Array;
 }
 
-/** Draws level lines at some heights; what is drawn next ends a margin outside of the picture, until it is restored. */
-function begin(context: Context, scale: Scale, height: number, levels: number[], margin: number, theme: Theme): void {
+/** Where lines are drawn: at the context's origin. */
+export interface Plot {
+  context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+  scale: Scale;
+  height: number;
+  theme: Theme;
+}
+
+/** Draws level lines at some heights; what is drawn next ends a margin outside of the plot, until it is restored. */
+function begin({ context, scale, height, theme }: Plot, levels: readonly number[], margin: number): void {
   context.lineWidth = 1;
   context.strokeStyle = theme.line;
   context.beginPath();
@@ -45,7 +52,7 @@ function piecesOf(
   return pieces.filter((piece) => piece.length > 0);
 }
 
-function strokePieces(context: Context, pieces: readonly Corner[][], color: string, width: number): void {
+function strokePieces({ context }: Plot, pieces: readonly Corner[][], color: string, width: number): void {
   context.strokeStyle = color;
   context.lineWidth = width;
   context.beginPath();
@@ -82,24 +89,18 @@ export function levelY(value: number, [low, high]: [number, number], height: num
 }
 
 /** Draws line after line. A zero, a missing or a non-finite value breaks the line; a value alone is a dot. */
-export function* drawLines(
-  context: Context,
-  scale: Scale,
-  height: number,
-  lines: readonly Line[],
-  range: [number, number],
-  theme: Theme,
-): Generator<void> {
+export function* drawLines(plot: Plot, lines: readonly Line[], range: [number, number]): Generator<void> {
+  const { context, scale, height } = plot;
   const count = range[1] - range[0] + 1;
   const levels = Array.from({ length: count }, (_, i) => Math.round(levelY(10 ** (range[0] + i), range, height)) + 0.5);
-  begin(context, scale, height, levels, 1, theme);
+  begin(plot, levels, 1);
   context.lineJoin = "round";
   for (const { steps, values, color, bold } of [...lines].sort((a, b) => Number(a.bold) - Number(b.bold))) {
     const pieces = piecesOf(values, (value, i) => {
       if (!(value > 0) || !Number.isFinite(value)) return [];
       return [[toPixel(scale, steps[i]), Math.min(height, levelY(value, range, height))]];
     });
-    strokePieces(context, pieces, color, bold ? 2 : 1);
+    strokePieces(plot, pieces, color, bold ? 2 : 1);
     context.fillStyle = color;
     for (const [[x, y], ...others] of pieces) if (others.length === 0) context.fillRect(x - 1.5, y - 1.5, 3, 3);
     yield;
@@ -120,18 +121,12 @@ export const stepCorners = (line: ShareLine, end: number, scale: Scale, height: 
     return [line.steps[i], line.steps[i + 1] ?? end].map((step): Corner => [toPixel(scale, step), y]);
   });
 
-export function drawShares(
-  context: Context,
-  scale: Scale,
-  height: number,
-  end: number,
-  lines: readonly ShareLine[],
-  theme: Theme,
-): void {
-  begin(context, scale, height, [0.5, Math.round(height / 2) + 0.5, height + 0.5], 2, theme);
+export function drawShares(plot: Plot, end: number, lines: readonly ShareLine[]): void {
+  const { context, scale, height, theme } = plot;
+  begin(plot, [0.5, Math.round(height / 2) + 0.5, height + 0.5], 2);
   for (const line of lines) {
     context.setLineDash(line.dashed ? [4, 3] : []);
-    strokePieces(context, stepCorners(line, end, scale, height - 1, 1), theme.text, 2);
+    strokePieces(plot, stepCorners(line, end, scale, height - 1, 1), theme.text, 2);
   }
   context.restore();
 }
@@ -168,16 +163,10 @@ export const trendPieces = (
     (before, value) => axis.log && (before === 0) !== (value === 0),
   );
 
-export function drawTrends(
-  context: Context,
-  scale: Scale,
-  height: number,
-  trends: readonly Trend[],
-  axis: ChangeAxis,
-  theme: Theme,
-): void {
+export function drawTrends(plot: Plot, trends: readonly Trend[], axis: ChangeAxis): void {
+  const { context, scale, height, theme } = plot;
   const levels = changeTicks(axis, 4).map((value) => Math.round(trendY(axis, value, height, 0, 1)) + 0.5);
-  begin(context, scale, height, levels, 4, theme);
+  begin(plot, levels, 4);
   context.lineJoin = "round";
   const order = trends.map((trend, run) => ({ ...trend, run })).sort((a, b) => Number(a.bold) - Number(b.bold));
   for (const { run, shape, color, bold, ...series } of order) {
@@ -185,7 +174,7 @@ export function drawTrends(
     // A value alone is a short stroke.
     const stroke = ([x, y]: Corner): Corner[] => [-1.5, 1.5].map((half) => [x + half, y]);
     const drawn = pieces.map((piece) => (piece.length === 1 ? stroke(piece[0]) : piece));
-    strokePieces(context, drawn, color, bold ? 2 : 1.25);
+    strokePieces(plot, drawn, color, bold ? 2 : 1.25);
     let next = 24 + ((run * 29) % MARKERS);
     for (const [x, y] of pieces.flat()) {
       if (x < next) continue;

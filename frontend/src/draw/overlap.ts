@@ -4,7 +4,7 @@ import type { Scale } from "../data/scale";
 import { axisEnd } from "../data/steps";
 import { type Container, section } from "../server/container";
 import type { OverlapLayersHeader } from "../server/types";
-import type { Box, Raster } from "./raster";
+import type { Area } from "./raster";
 import { blend, type Pixels, type Theme } from "./theme";
 import { drawValues } from "./valuerow";
 
@@ -23,14 +23,7 @@ export function overlapStyle(theme: Theme, value: number): { background: string;
 export interface OverlapColumns {
   header: OverlapLayersHeader;
   /** Draws the row of a layer: their overlap, or the share of its elements that one of them keeps. */
-  draw(
-    raster: Raster,
-    box: Box,
-    row: number,
-    which: "overlap" | "kept" | "other_kept",
-    scale: Scale,
-    pixels: Pixels,
-  ): void;
+  draw(area: Area, row: number, which: "overlap" | "kept" | "other_kept", scale: Scale, pixels: Pixels): void;
   /** Numbers that it holds. */
   size: number;
 }
@@ -43,11 +36,11 @@ export function readOverlapColumns(container: Container<OverlapLayersHeader>): O
   return {
     header,
     size: header.layers.length * k,
-    draw(raster, box, row, which, scale, pixels) {
+    draw(area, row, which, scale, pixels) {
       const values = container.sections.get(which)?.subarray(row * k, (row + 1) * k);
       const whole = which === "overlap" ? 1 : header.elements[row];
       const shares = row < 0 || !values ? null : Float64Array.from(values, (value) => value / whole);
-      drawValues(raster, box, shares, axis, scale, pixels);
+      drawValues(area, shares, axis, scale, pixels);
     },
   };
 }

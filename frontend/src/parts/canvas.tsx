@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Window } from "../data/rowbox";
 import type { Scale } from "../data/scale";
-import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
+import { type Area, makeRaster, putRaster, type Raster, wholeOf } from "../draw/raster";
 import { type Pixels, pixelsOf } from "../draw/theme";
 import { later, never, prepared } from "../state/frames";
 import { range, scaleOf } from "../state/runs";
@@ -163,7 +163,7 @@ export function aside(draw: (context: OffscreenCanvasRenderingContext2D, scale: 
 /** What the pixels of a canvas are computed with. */
 interface Paper {
   /** All its pixels. */
-  box: Box;
+  area: Area;
   /** Pixels for one of the page. */
   ratio: number;
   /** Of the steps over its width, in CSS pixels. */
@@ -173,7 +173,7 @@ interface Paper {
 
 interface RasterProps extends Omit<CanvasProps, "draw" | "whole"> {
   /** Fills the pixels, shown when all are. */
-  paint: (raster: Raster, paper: Paper) => Generator<void> | void;
+  paint: (paper: Paper) => Generator<void> | void;
 }
 
 /** A canvas whose every pixel is computed. */
@@ -181,8 +181,7 @@ export function RasterCanvas({ paint, inputs, ...rest }: RasterProps) {
   const pixels = pixelsOf(theme.value);
   const draw: Draw = function* (context, width, height, ratio) {
     const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
-    const box = { x: 0, y: 0, width: raster.width, height: raster.height };
-    yield* paint(raster, { box, ratio, scale: scaleOf(width), pixels }) ?? [];
+    yield* paint({ area: wholeOf(raster), ratio, scale: scaleOf(width), pixels }) ?? [];
     putRaster(context, raster);
   };
   return <Canvas {...rest} inputs={[...inputs, pixels]} draw={draw} whole />;

@@ -33,10 +33,10 @@ export function CellsCanvas({ label, cells, rows, mode, differences, alive, widt
       height={height}
       inputs={[cells, rows, mode, alive?.join()]}
       steps
-      paint={(raster, { box, scale, pixels }) => {
+      paint={({ area, scale, pixels }) => {
         const own = { mode, threshold: cells.header.threshold, pixels };
         const style = alive ? aliveStyle(theme.value, alive) : differences ? differenceStyle(theme.value) : own;
-        return drawParts(raster, box, cells, rows, scale, style);
+        return drawParts(area, cells, rows, scale, style);
       }}
     />
   );

@@ -56,14 +56,8 @@ export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
   return { header, sections };
 }
 
+/** Places in a list, as small as the list allows. */
 export type Places = Uint8Array | Uint16Array;
-
-/** A section of places in a list, as small as the list allows. */
-export function places(container: Container<unknown>, name: string): Places {
-  const found = container.sections.get(name);
-  if (found instanceof Uint8Array || found instanceof Uint16Array) return found;
-  return fail(`section '${name}' as u1 or u2`, found ? found.constructor.name : "none");
-}
 
 /** A part of a section of numbers of any type, as one: what draws them then meets one type of array alone. */
 export function numbers<S extends Uint32Array | Float64Array>(
@@ -79,13 +73,12 @@ export function numbers<S extends Uint32Array | Float64Array>(
   return part instanceof Kind ? part : new Kind(part);
 }
 
-/** The section by name, of the type that the reader expects. */
-export function section<S extends Section>(
-  container: Container<unknown>,
-  name: string,
-  Kind: new (length: number) => S,
-): S {
+type Kind<S> = new (length: number) => S;
+
+/** The section by name, of a type that the reader expects. */
+export function section<S extends Section>(container: Container<unknown>, name: string, ...kinds: Kind<S>[]): S {
   const found = container.sections.get(name);
-  if (!(found instanceof Kind)) fail(`section '${name}' as ${Kind.name}`, found ? found.constructor.name : "none");
-  return found;
+  const expected = () => `section '${name}' as ${kinds.map((kind) => kind.name).join(" or ")}`;
+  if (!kinds.some((kind) => found instanceof kind)) fail(expected(), found?.constructor.name ?? "none");
+  return found as S;
 }

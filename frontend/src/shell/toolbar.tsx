@@ -6,6 +6,7 @@ import { formatCount } from "../data/format";
 import { toPairs, VIEW_NAMES } from "../data/urlstate";
 import { copyImage, copyText, hashUrl, saveAs } from "../host";
 import { Button, Icon } from "../parts/widgets";
+import { baselineRun, canDiffer, differs, toggleVersus } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { showView } from "../state/navigate";
 import { activeLayer, shownRuns } from "../state/runs";
@@ -14,7 +15,6 @@ import { VIEWS } from "../views";
 import type { CsvFile } from "../views/view";
 import { FilterBox } from "./filterbox";
 import { shownView } from "./parts";
-import { VersusToggle } from "./versus";
 
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
@@ -66,7 +66,12 @@ function Menu() {
     ref.current?.querySelector<HTMLElement>(".menu button")?.focus();
     return () => document.removeEventListener("pointerdown", away);
   }, [menuOpen.value]);
-  const files = shownView()?.files() ?? [];
+  const items: [string, () => unknown][] = [
+    ["PNG of the picture", () => savePicture("png")],
+    ["SVG of the picture", () => savePicture("svg")],
+    ["Copy the picture", copyPicture],
+    ...(shownView()?.files() ?? []).map((file): [string, () => void] => [file.title, () => saveFile(file)]),
+  ];
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
     <div
@@ -90,17 +95,9 @@ function Menu() {
       </button>
       {menuOpen.value ? (
         <div class="menu" role="group" aria-label="Download">
-          {(["png", "svg"] as const).map((kind) => (
-            <button key={kind} type="button" onClick={() => void savePicture(kind)}>
-              {kind.toUpperCase()} of the picture
-            </button>
-          ))}
-          <button type="button" onClick={() => void copyPicture()}>
-            Copy the picture
-          </button>
-          {files.map((file) => (
-            <button key={file.title} type="button" onClick={() => saveFile(file)}>
-              <bdi>{file.title}</bdi>
+          {items.map(([title, action]) => (
+            <button key={title} type="button" onClick={() => void action()}>
+              <bdi>{title}</bdi>
             </button>
           ))}
         </div>
@@ -119,6 +116,28 @@ function ZoomChip() {
     <Button class="zoom-chip" title="Show all again (0)" onClick={() => update({ zoom: null, rowZoom: null })}>
       {parts.join(", ").replace(/^./, (letter) => letter.toUpperCase())} <Icon name="close" size={14} />
     </Button>
+  );
+}
+
+/** Values or differences to the baseline. */
+function VersusToggle() {
+  if (view.value !== "network" && view.value !== "layer") return null;
+  const button = (on: boolean, text: string) => (
+    <Button
+      class={differs.value === on ? "under" : ""}
+      pressed={differs.value === on}
+      disabled={on && !canDiffer.value}
+      title={on ? `Differences to ${baselineRun.value?.name ?? "the baseline"} (D)` : undefined}
+      onClick={() => differs.value !== on && toggleVersus()}
+    >
+      {text}
+    </Button>
+  );
+  return (
+    <div class="joined" role="group" aria-label="Values or differences">
+      {button(false, "Values")}
+      {button(true, "vs baseline")}
+    </div>
   );
 }
 

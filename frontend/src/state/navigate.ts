@@ -48,10 +48,12 @@ export function openListed(run: Run, entry: Violation): void {
   });
 }
 
-export function toggleGroup(id: string): void {
-  const now = closed.peek();
-  update({ closed: now.includes(id) ? now.filter((other) => other !== id) : [...now, id] });
-}
+/** A list without a name, or with it where it isn't there. */
+const toggled = (list: readonly string[], name: string): string[] =>
+  list.includes(name) ? list.filter((other) => other !== name) : [...list, name];
+
+export const toggleGroup = (id: string): void => update({ closed: toggled(closed.peek(), id) });
+export const toggleRun = (name: string): void => update({ hidden: toggled(page.peek().hidden, name) });
 
 /** Goes on among layers, from the one that is shown. */
 export function stepLayer(list: readonly { id: string }[], current: string | undefined, by: number): void {
@@ -72,11 +74,6 @@ export function showOnly(names: readonly string[]): void {
   const listed = listedRuns.value.map(({ name }) => name);
   const others = page.peek().hidden.filter((name) => !listed.includes(name));
   update({ hidden: [...others, ...listed.filter((name) => !names.includes(name))] });
-}
-
-export function toggleRun(name: string): void {
-  const now = page.peek().hidden;
-  update({ hidden: now.includes(name) ? now.filter((other) => other !== name) : [...now, name] });
 }
 
 const MOST_PINS = 6;

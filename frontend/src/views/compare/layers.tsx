@@ -56,11 +56,10 @@ function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
       style={{ top: `${first * pitch}px` }}
       inputs={[drawn, list.length, first, last, pitch]}
       steps
-      paint={(raster, { ratio, scale, pixels }) => {
+      paint={({ area, ratio, scale, pixels }) => {
         const draw = (row: number, which: "overlap" | "kept" | "other_kept", from: number, to: number) => {
           const [top, bottom] = [Math.round(from * ratio), Math.round(to * ratio)];
-          const box = { x: 0, y: top, width: raster.width, height: bottom - top };
-          drawn.draw(raster, box, row, which, scale, pixels);
+          drawn.draw({ ...area, y: top, height: bottom - top }, row, which, scale, pixels);
         };
         list.slice(first, last).forEach(({ row }, i) => {
           const [top, bottom] = [i * pitch + 1, (i + 1) * pitch - 2];

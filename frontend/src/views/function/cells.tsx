@@ -71,12 +71,12 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
           style={{ top: `${first * pitch}px` }}
           inputs={[series, places, first, drawn.length, pitch, change, axis]}
           steps
-          paint={(raster, { box, ratio, scale, pixels }) => {
+          paint={({ area, ratio, scale, pixels }) => {
             const style = { change, axis, pixels };
             drawn.forEach((own, at) => {
               const y = Math.round(at * pitch * ratio);
-              const height = Math.round((at + 1) * pitch * ratio) - raster.ratio - y;
-              drawChanges(raster, { ...box, y, height }, series, series.rows.get(own.id), scale, style);
+              const height = Math.round((at + 1) * pitch * ratio) - area.raster.ratio - y;
+              drawChanges({ ...area, y, height }, series, series.rows.get(own.id), scale, style);
             });
           }}
         />

@@ -48,7 +48,7 @@ function Lines({ own, width, height }: { own: Spot; width: number; height: numbe
                 values: Float64Array.from(series.steps, (_, t) => changeOf(series, change, series.rows.get(own.id), t)),
                 bold: run.name === bold,
               }));
-              drawTrends(context, scale, height, trends, axis, theme.value);
+              drawTrends({ context, scale, height, theme: theme.value }, trends, axis);
             })}
           />
         </Plot>

@@ -67,12 +67,12 @@ function Barcodes({ codes, kind, height, ...rest }: Props) {
           height={codes.length * height}
           inputs={[codes.length, ...codes.flatMap(({ cells, channel }) => [cells, channel])]}
           steps
-          paint={function* (raster, { box, ratio, scale, pixels }) {
+          paint={function* ({ area, ratio, scale, pixels }) {
             for (const [i, { cells, channel }] of codes.entries()) {
               const y = Math.round((i * height + (height - HEIGHT) / 2) * ratio);
-              const row = { ...box, y, height: Math.round(HEIGHT * ratio) };
+              const row = { ...area, y, height: Math.round(HEIGHT * ratio) };
               const style = { mode: "both", threshold: cells.header.threshold, pixels } as const;
-              drawCells(raster, row, cells, Uint32Array.of(channel), scale, style);
+              drawCells(row, cells, Uint32Array.of(channel), scale, style);
               yield;
             }
           }}

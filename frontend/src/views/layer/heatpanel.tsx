@@ -193,7 +193,7 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
       height={STRIP}
       inputs={[cells]}
       steps
-      paint={(raster, { box, scale, pixels }) => drawLayerStrip(raster, box, cells, scale, pixels)}
+      paint={({ area, scale, pixels }) => drawLayerStrip(area, cells, scale, pixels)}
     />
   );
 }
@@ -226,7 +226,7 @@ function BarsCanvas({ cells, rows, width, height }: SizedHeat) {
       width={width}
       height={height}
       inputs={[cells, rows, record]}
-      paint={(raster, { box, pixels }) => drawBars(raster, box, cells, rows, record, cells.header.threshold, pixels)}
+      paint={({ area, pixels }) => drawBars(area, cells, rows, record, cells.header.threshold, pixels)}
     />
   );
 }

@@ -99,7 +99,7 @@ export function DeltaLines({ layer, channel, run }: { layer: string; channel: nu
         inputs={[lines]}
         whole
         axis
-        draw={aside((context, scale) => drawLines(context, scale, DELTAS, lines, span, theme.value))}
+        draw={aside((context, scale) => drawLines({ context, scale, height: DELTAS, theme: theme.value }, lines, span))}
       />
     </>
   );
@@ -150,7 +150,7 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
         inputs={[answer]}
         draw={inPixels((context, scale) => {
           const lines = [toLine(answer, "kept"), toLine(answer, "trainable")];
-          drawShares(context, scale, SHARES, end, lines, theme.value);
+          drawShares({ context, scale, height: SHARES, theme: theme.value }, end, lines);
         })}
       />
     </>

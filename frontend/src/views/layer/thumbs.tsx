@@ -86,12 +86,12 @@ function Pictures({ runs, layer, width }: { runs: readonly Run[]; layer: string;
       height={HEIGHT}
       inputs={[layer, mode.value, runs.length, ...thumbs.flatMap(({ cells, rows }) => [cells, rows])]}
       steps
-      paint={function* (raster, { box, ratio, pixels }) {
+      paint={function* ({ area, ratio, pixels }) {
         for (const [at, { cells, rows }] of thumbs.entries()) {
           if (!cells || !rows?.length) continue;
-          const place = { ...box, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
+          const place = { ...area, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
           const style = { mode: mode.value, threshold: cells.header.threshold, pixels };
-          yield* drawParts(raster, place, cells, rows, scaleOf(width), style);
+          yield* drawParts(place, cells, rows, scaleOf(width), style);
         }
       }}
     />

@@ -2,10 +2,10 @@
 
 import { formatCount, formatFineShare, formatNumber, plural } from "../../data/format";
 import type { Row } from "../../data/layers";
-import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference, spreadOf } from "../../data/measure";
+import { differenceText, differenceTicks, placeOfDifference, spreadOf } from "../../data/measure";
 import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox";
 import { placeOf, scaleTop } from "../../data/scale";
-import { MEASURES, type Measure } from "../../data/urlstate";
+import { MEASURE_TITLES, MEASURES, type Measure } from "../../data/urlstate";
 import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
 import { Canvas, usePrepared } from "../../parts/canvas";

@@ -77,7 +77,7 @@ function Name({ place }: { place: Place }) {
         <RowBadge row={row} />
         {row.kind === "total" ? null : (
           <span class="channels">
-            {formatCount(row.kind === "group" ? row.channels : row.layer.channels)}
+            {formatCount(row.channels)}
             {row.kind === "group" || row.id === layers.value[0]?.id ? " ch" : ""}
           </span>
         )}

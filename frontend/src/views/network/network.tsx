@@ -3,7 +3,7 @@
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { formatCount, formatShare } from "../../data/format";
 import { keptByValue } from "../../data/kept";
-import { differenceText, MEASURE_TITLES } from "../../data/measure";
+import { differenceText } from "../../data/measure";
 import type { Figures } from "../../data/record";
 import {
   blockOf,
@@ -17,6 +17,7 @@ import {
   placeRows,
 } from "../../data/rowbox";
 import { LEGEND, STATE_TITLES } from "../../data/states";
+import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
 import { DataTable, Notes, Skeleton, TableButton } from "../../parts/widgets";
@@ -88,7 +89,7 @@ function NetworkTable() {
       const figures = figuresAt(run, row.layers, cursor.value);
       const of = (text: (figures: Figures) => string | null) => (figures && text(figures)) ?? "–";
       return [
-        row.kind === "layer" ? row.layer.id : row.kind === "group" ? `${row.id}/` : row.label,
+        row.kind === "layer" ? row.id : row.kind === "group" ? `${row.id}/` : row.label,
         run.name,
         of(({ channels }) => formatCount(channels)),
         of((own) => stepsText(own).replace(/^steps? /, "")),

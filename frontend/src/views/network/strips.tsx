@@ -52,12 +52,12 @@ function paintRow({ raster, ratio, window }: Picture, { x, width, pictured }: Co
   const pixels = pixelsOf(theme.value);
   const y = Math.max(0, Math.round((place.stripTop - window.top) * ratio));
   const bottom = Math.min(Math.round((place.stripTop + place.stripHeight - window.top) * ratio), raster.height);
-  const box = { x, y, width, height: bottom - y };
-  if (box.height <= 0) return;
+  const area = { raster, x, y, width, height: bottom - y };
+  if (area.height <= 0) return;
   const { layers } = place.row;
   const [columns, scale] = [drawn.of(layers), scaleOf(width)];
-  if (base) drawStripDifference(raster, box, columns, base.of(layers), measure.value, scale, pixels);
-  else drawStrip(raster, box, columns, scale, drawn.threshold, pixels);
+  if (base) drawStripDifference(area, columns, base.of(layers), measure.value, scale, pixels);
+  else drawStrip(area, columns, scale, drawn.threshold, pixels);
 }
 
 /** The rows of a window that an earlier one doesn't show whole. */
