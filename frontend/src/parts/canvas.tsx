@@ -1,6 +1,7 @@
 /** A canvas at device resolution that redraws when its inputs or its size change. */
 
 import { effect, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Window } from "../data/rowbox";
 import type { Scale } from "../data/scale";
@@ -41,6 +42,23 @@ export function useSize<E extends HTMLElement>() {
     return () => observer.disconnect();
   }, []);
   return { ref, size };
+}
+
+interface SizedProps {
+  class: string;
+  /** Wider than this there is room for it. */
+  least?: number;
+  children: (size: Size) => ComponentChildren;
+}
+
+/** An element whose content needs its size. */
+export function Sized({ least = 0, children, ...rest }: SizedProps) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  return (
+    <div ref={ref} {...rest}>
+      {size.width > least ? children(size) : null}
+    </div>
+  );
 }
 
 /** Calls back at each change of the steps in sight; what it gives ends that. */

@@ -193,31 +193,22 @@ export function TableButton({ panel, what }: { panel: string; what: string }) {
   );
 }
 
-export interface Column {
-  title: string;
-  text?: boolean;
-}
-
-/** Columns of texts on the left, then of numbers, then of texts again. */
-export const columns = (texts: string[], numbers: string[], after: string[] = []): Column[] => [
-  ...texts.map((title) => ({ title, text: true })),
-  ...numbers.map((title) => ({ title })),
-  ...after.map((title) => ({ title, text: true })),
-];
-
 const MOST_ROWS = 2000;
 
 interface TableProps {
   caption: string;
-  columns: Column[];
+  columns: readonly string[];
+  /** Those of the columns that hold texts. */
+  texts: readonly string[];
   rows: (string | number)[][];
 }
 
 /** A plain table; numbers are right-aligned, the first column names the row. Very long ones are cut, and say so. */
-export function DataTable({ caption, columns, rows }: TableProps) {
+export function DataTable({ caption, columns, texts, rows }: TableProps) {
+  const look = (title: string) => ({ key: title, class: texts.includes(title) ? "text" : "" });
   const cellOf = (cell: string | number, i: number) => {
-    const look = { key: columns[i].title, class: columns[i].text ? "text" : "", children: cell };
-    return i === 0 ? <th scope="row" {...look} /> : <td {...look} />;
+    const props = { ...look(columns[i]), children: cell };
+    return i === 0 ? <th scope="row" {...props} /> : <td {...props} />;
   };
   return (
     <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
@@ -228,8 +219,8 @@ export function DataTable({ caption, columns, rows }: TableProps) {
         </caption>
         <thead>
           <tr>
-            {columns.map(({ title, text }) => (
-              <th key={title} scope="col" class={text ? "text" : ""}>
+            {columns.map((title) => (
+              <th scope="col" {...look(title)}>
                 {title}
               </th>
             ))}

@@ -6,7 +6,7 @@ import type { OverlapColumns } from "../../draw/overlap";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
-import { columns, DataTable, Marker, TableButton, Waiting } from "../../parts/widgets";
+import { DataTable, Marker, TableButton, Waiting } from "../../parts/widgets";
 import { recordStep } from "../../state/at";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
@@ -175,11 +175,8 @@ function LayersTable({ drawn, pair, list }: Compared) {
   return (
     <DataTable
       caption={`${setText(drawn.header.unit, drawn.header.mask)} by layer at step ${formatCount(cursor.value)}`}
-      columns={columns(
-        ["Layer"],
-        ["Overlap", "By chance", `In ${a.name}`, `In ${b.name}`, "In both", "Of"],
-        ["Not compared"],
-      )}
+      columns={["Layer", "Overlap", "By chance", `In ${a.name}`, `In ${b.name}`, "In both", "Of", "Not compared"]}
+      texts={["Layer", "Not compared"]}
       rows={list.map(({ layer, reason }) => {
         const own = overlaps?.layers.get(layer.id);
         const ratios = [own?.overlap, own?.chance].map((value) => formatOverlap(value ?? null));

@@ -6,7 +6,7 @@ import { MASK_KINDS, UNITS } from "../../data/urlstate";
 import { overlapStyle } from "../../draw/overlap";
 import { useSize } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
-import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
+import { DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
 import type { OverlapAnswer, OverlapPair } from "../../server/types";
 import { cursor } from "../../state/cursor";
 import { comparedRuns, counted, overlapOf, type Pair, pairOverlap } from "../../state/overlaps";
@@ -157,11 +157,8 @@ function PairsTable({ answer }: { answer: OverlapAnswer }) {
   return (
     <DataTable
       caption={`IoU of ${setText(answer.unit, answer.mask)} at step ${formatCount(answer.step)}`}
-      columns={columns(
-        ["Run", "Other run"],
-        ["Overlap", "By chance", "In both", "In either", "Layers", "Not matched"],
-        ["Why not"],
-      )}
+      columns={["Run", "Other run", "Overlap", "By chance", "In both", "In either", "Layers", "Not matched", "Why not"]}
+      texts={["Run", "Other run", "Why not"]}
       rows={answer.pairs.map((pair) => [
         answer.runs[pair.a].name,
         answer.runs[pair.b].name,

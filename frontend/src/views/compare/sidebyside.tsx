@@ -9,10 +9,10 @@ import { formatOverlap, type Overlapped } from "../../data/overlap";
 import { FROZEN, PRUNED, STATE_NAMES } from "../../data/states";
 import { bothColor, lineColor } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
-import { useSize } from "../../parts/canvas";
+import { Sized } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { CellControls } from "../../parts/controls";
-import { columns, DataTable, Gradient, Marker, RunName, TableButton, Waiting } from "../../parts/widgets";
+import { DataTable, Gradient, Marker, RunName, TableButton, Waiting } from "../../parts/widgets";
 import { cellsOf, layerCells } from "../../state/answers";
 import { sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
@@ -217,15 +217,17 @@ function Apart({ sides: { pair, cells }, own }: { sides: Sides; own: Overlapped 
 function SidesTable({ layer, pair, cells, rows }: Sides) {
   const step = cursor.value;
   const [a, b] = pair.map((run) => run.name);
+  const states = [`State in ${a}`, `State in ${b}`];
   return (
     <DataTable
       caption={`Channels of ${layer} at step ${formatCount(step)}`}
-      columns={columns(["Channel", `State in ${a}`, `State in ${b}`], [`Δ in ${a}`, `Δ in ${b}`, "B against A"])}
+      columns={["Channel", ...states, `Δ in ${a}`, `Δ in ${b}`, "B against A"]}
+      texts={["Channel", ...states]}
       rows={Array.from(rows[cells[0] ? 0 : 1], (c) => {
         const [own, other] = [cells[0], cells[1]].map((side) => side && cellAt(side, c, step));
         const times = own && other ? timesText(Math.log10(other.delta / own.delta)) : "–";
-        const states = [own, other].map((cell) => (cell ? STATE_NAMES[cell.state] : "–"));
-        return [c, ...states, formatNumber(own?.delta), formatNumber(other?.delta), times];
+        const names = [own, other].map((cell) => (cell ? STATE_NAMES[cell.state] : "–"));
+        return [c, ...names, formatNumber(own?.delta), formatNumber(other?.delta), times];
       })}
     />
   );
@@ -247,19 +249,20 @@ function useSides(pair: Pair): Sides | null {
 }
 
 function Pictures(sides: Sides) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
   return (
     <>
-      <div class="sides" ref={ref}>
-        {size.width > 0 ? (
-          <>
-            <Side {...sized} side={0} />
-            <Side {...sized} side={1} />
-            <ThirdSide {...sized} />
-          </>
-        ) : null}
-      </div>
+      <Sized class="sides">
+        {(size) => {
+          const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
+          return (
+            <>
+              <Side {...sized} side={0} />
+              <Side {...sized} side={1} />
+              <ThirdSide {...sized} />
+            </>
+          );
+        }}
+      </Sized>
       <Legend {...sides} />
     </>
   );

@@ -8,7 +8,7 @@ import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
 import { RunTab } from "../../parts/controls";
 import { Plot } from "../../parts/plot";
-import { columns, DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
+import { DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
@@ -150,10 +150,8 @@ function CellsTable() {
   return (
     <DataTable
       caption={`${CHANGE_TITLES[activeChange.value]} change by layer at step ${formatCount(cursor.value)}`}
-      columns={columns(
-        ["Place"],
-        probed.value.map(({ run }) => run.name),
-      )}
+      columns={["Place", ...probed.value.map(({ run }) => run.name)]}
+      texts={["Place"]}
       rows={listedPlaces.value.map((own) => [
         placeText(own),
         ...probed.value.map((entry) => valueText(entry, own, cursor.value)),

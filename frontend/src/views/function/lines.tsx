@@ -4,9 +4,9 @@ import { formatCount } from "../../data/format";
 import { CHANGE_HINTS, CHANGE_TITLES, changeOf, changeTicks, formatChange, probedAt } from "../../data/function";
 import { drawTrends, trendY } from "../../draw/lines";
 import { Axis } from "../../parts/axis";
-import { Canvas, inPixels, useSize } from "../../parts/canvas";
+import { Canvas, inPixels, Sized } from "../../parts/canvas";
 import { Plot } from "../../parts/plot";
-import { columns, DataTable, RunLabel, Select } from "../../parts/widgets";
+import { DataTable, RunLabel, Select } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { activeChange, activeProbed, places, probed, type Spot, useChangeAxis } from "../../state/probed";
@@ -86,7 +86,8 @@ function LinesTable({ own }: { own: Spot }) {
   return (
     <DataTable
       caption={`${CHANGE_TITLES[activeChange.value]} change of ${placeText(own)} over steps`}
-      columns={columns([], ["Step", ...probed.value.map(({ run }) => run.name)])}
+      columns={["Step", ...probed.value.map(({ run }) => run.name)]}
+      texts={[]}
       rows={[...steps]
         .filter((step) => step >= from && step < to)
         .sort((a, b) => a - b)
@@ -97,18 +98,6 @@ function LinesTable({ own }: { own: Spot }) {
           ),
         ])}
     />
-  );
-}
-
-function Picture({ own }: { own: Spot }) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  return (
-    <div class="fn-lines-body">
-      <div class="lines" ref={ref}>
-        {size.width > LEFT ? <Lines own={own} width={size.width - LEFT} height={size.height - BELOW} /> : null}
-      </div>
-      <Values own={own} />
-    </div>
   );
 }
 
@@ -129,7 +118,12 @@ export function FunctionLines({ own }: { own: Spot }) {
   );
   return (
     <FunctionPanel name="lines" title="Over steps" head={head} table={() => <LinesTable own={own} />}>
-      <Picture own={own} />
+      <div class="fn-lines-body">
+        <Sized class="lines" least={LEFT}>
+          {({ width, height }) => <Lines own={own} width={width - LEFT} height={height - BELOW} />}
+        </Sized>
+        <Values own={own} />
+      </div>
     </FunctionPanel>
   );
 }

@@ -8,11 +8,11 @@ import { drawCells } from "../../draw/heatmap";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshair, stepPointer } from "../../parts/plot";
 import { Button, Icon, Marker, RunName } from "../../parts/widgets";
-import { cellsOf } from "../../state/answers";
+import { layerCells } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { togglePin } from "../../state/navigate";
-import { layerIn, type Run, shownRuns } from "../../state/runs";
+import { type Run, shownRuns } from "../../state/runs";
 import { pins, update } from "../../state/store";
 
 const HEIGHT = 14;
@@ -86,7 +86,7 @@ function Barcodes({ codes, kind, height, ...rest }: Props) {
 /** The runs that have this channel of this layer, as far as their data is there. */
 export const runsWith = (layer: string, channel: number): { run: Run; cells: Cells }[] =>
   shownRuns.value.flatMap((run) => {
-    const cells = layerIn(run, layer) ? cellsOf(run.name, layer).value : null;
+    const cells = layerCells(run, layer);
     return cells && channel < cells.channels && cells.records > 0 ? [{ run, cells }] : [];
   });
 
@@ -127,15 +127,8 @@ export function PinButton({ channel }: { channel: number }) {
   );
 }
 
-interface PinsProps {
-  run: Run;
-  cells: Cells;
-  /** The one that is selected. */
-  channel: number;
-}
-
-/** Those pinned channels that the layer has, each of which can be selected or taken out. */
-export function Pins({ run, cells, channel }: PinsProps) {
+/** Those pinned channels that the layer has, each of which can be selected or taken out; one of them may be selected. */
+export function Pins({ run, cells, channel }: { run: Run; cells: Cells; channel: number }) {
   const codes = pins.value
     .filter((pin) => pin < cells.channels)
     .map((pin) => ({

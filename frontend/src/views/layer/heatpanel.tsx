@@ -10,7 +10,7 @@ import { STATE_NAMES } from "../../data/states";
 import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas, useSize } from "../../parts/canvas";
+import { RasterCanvas, Sized } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { Icon } from "../../parts/widgets";
 import { differencesText, sharesText, stepsText, stepText } from "../../parts/words";
@@ -178,7 +178,7 @@ interface HeatProps {
   rows: Uint32Array;
 }
 
-interface Sized extends HeatProps {
+interface SizedHeat extends HeatProps {
   width: number;
   height: number;
 }
@@ -198,7 +198,7 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
   );
 }
 
-function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
+function HeatCanvas({ run, cells, differences, rows, width, height }: SizedHeat) {
   const record = recordAt(cells, cursor.value);
   const label =
     `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
@@ -217,7 +217,7 @@ function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
   );
 }
 
-function BarsCanvas({ cells, rows, width, height }: Sized) {
+function BarsCanvas({ cells, rows, width, height }: SizedHeat) {
   const step = dotStep.value;
   const record = recordAt(cells, step);
   return (
@@ -231,45 +231,47 @@ function BarsCanvas({ cells, rows, width, height }: Sized) {
   );
 }
 
-export function HeatPanel({ run, cells, differences, rows }: HeatProps) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const width = Math.max(0, size.width - GUTTER - BARS - 10);
-  const height = Math.max(0, size.height - 16 - STRIP - SPACE - 26);
-  const sized = { run, cells, differences, rows, width, height };
+function Parts({ width: whole, height: panel, ...props }: SizedHeat) {
+  const { run, cells, rows } = props;
+  const width = whole - GUTTER - BARS - 10;
+  const height = Math.max(0, panel - 16 - STRIP - SPACE - 26);
+  const top = { top: `${16 + STRIP + SPACE}px`, height: `${height}px` };
   return (
-    <div class="heat" ref={ref}>
-      {width > 0 ? (
-        <>
-          <div class="heat-gutter" style={{ height: `${size.height}px` }}>
-            <div class="share-axis" style={{ top: "16px", height: `${STRIP}px` }} aria-hidden="true">
-              <span>100%</span>
-              <span>50</span>
-              <span>0</span>
-            </div>
-            <div class="gutter-rows" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
-              <Gutter cells={cells} rows={rows} height={height} />
-            </div>
-          </div>
-          <div class="heat-middle">
-            <Flags cells={cells} width={width} />
-            <CellsPlot cells={cells} rows={rows} run={run.name} width={width} height={height} top={STRIP + SPACE} pill>
-              <StripCanvas run={run} cells={cells} width={width} />
-              <div style={{ height: `${SPACE}px` }} />
-              <HeatCanvas {...sized} />
-            </CellsPlot>
-            <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
-          </div>
-          <div class="heat-bars">
-            <span class="bars-title" style={{ top: `${16 + STRIP - 14}px` }}>
-              Δ now
-            </span>
-            <div class="bars-plot" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
-              <BarsCanvas {...sized} width={BARS - 20} />
-              <Violations cells={cells} rows={rows} height={height} />
-            </div>
-          </div>
-        </>
-      ) : null}
-    </div>
+    <>
+      <div class="heat-gutter" style={{ height: `${panel}px` }}>
+        <div class="share-axis" style={{ top: "16px", height: `${STRIP}px` }} aria-hidden="true">
+          <span>100%</span>
+          <span>50</span>
+          <span>0</span>
+        </div>
+        <div class="gutter-rows" style={top}>
+          <Gutter cells={cells} rows={rows} height={height} />
+        </div>
+      </div>
+      <div class="heat-middle">
+        <Flags cells={cells} width={width} />
+        <CellsPlot cells={cells} rows={rows} run={run.name} width={width} height={height} top={STRIP + SPACE} pill>
+          <StripCanvas run={run} cells={cells} width={width} />
+          <div style={{ height: `${SPACE}px` }} />
+          <HeatCanvas {...props} width={width} height={height} />
+        </CellsPlot>
+        <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
+      </div>
+      <div class="heat-bars">
+        <span class="bars-title" style={{ top: `${16 + STRIP - 14}px` }}>
+          Δ now
+        </span>
+        <div class="bars-plot" style={top}>
+          <BarsCanvas {...props} width={BARS - 20} height={height} />
+          <Violations cells={cells} rows={rows} height={height} />
+        </div>
+      </div>
+    </>
   );
 }
+
+export const HeatPanel = (props: HeatProps) => (
+  <Sized class="heat" least={GUTTER + BARS + 10}>
+    {(size) => <Parts {...props} {...size} />}
+  </Sized>
+);

@@ -5,7 +5,7 @@ import { formatCount, formatNumber } from "../../data/format";
 import { FROZEN, PRUNED, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
 import { causeText, elementsText, farText } from "../../data/violations";
-import { Button, columns, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
+import { Button, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
 import type { ChannelAnswer, Violation } from "../../server/types";
 import { channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
@@ -141,13 +141,23 @@ function Changes({ answer }: { answer: ChannelAnswer | null }) {
 }
 
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
+  const shares = ["Changed", "Kept", "Trainable"];
   return (
     <DataTable
       caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
       columns={[
-        ...columns([], ["Step", "Past"], ["State", "Violated"]),
-        ...columns([], ["Relative Δ", "‖w‖", "‖Δ‖", "Largest |Δ|", "Changed", "Kept", "Trainable", "Non-finite"]),
+        "Step",
+        "Past",
+        "State",
+        "Violated",
+        "Relative Δ",
+        "‖w‖",
+        "‖Δ‖",
+        "Largest |Δ|",
+        ...shares,
+        "Non-finite",
       ]}
+      texts={["State", "Violated"]}
       rows={answer.steps.map((step, i) => [
         formatCount(step),
         formatCount(answer.past_steps[i]),

@@ -4,7 +4,7 @@ import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
 import { STATE_NAMES } from "../../data/states";
 import { CellControls, RunTab } from "../../parts/controls";
-import { Button, columns, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
+import { Button, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
 import { accountText, asideText, pastText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
 import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
@@ -120,6 +120,7 @@ interface TableProps {
 /** The channels of a layer at the cursor. */
 function LayerTable({ run, layer, cells, rows, base }: TableProps) {
   const summary = summarise(cells);
+  const compared = base ? [`State in ${base.name}`, `Δ in ${base.name}`, "Times its Δ"] : [];
   const stepOf = (record: number) => (record >= 0 && record < cells.records ? formatCount(cells.steps[record]) : "–");
   const against = (other: Run, channel: number, delta = Number.NaN): string[] => {
     const theirs = baseCell(other, layer, channel, cursor.value);
@@ -128,11 +129,8 @@ function LayerTable({ run, layer, cells, rows, base }: TableProps) {
   return (
     <DataTable
       caption={`Channels of ${layer} in ${run.name} at step ${formatCount(cursor.value)}`}
-      columns={[
-        ...columns([], ["Channel"], ["State"]),
-        ...columns([], ["Relative Δ", "Last moved", "First frozen or pruned"], ["Violated"]),
-        ...(base ? columns([`State in ${base.name}`], [`Δ in ${base.name}`, "Times its Δ"]) : []),
-      ]}
+      columns={["Channel", "State", "Relative Δ", "Last moved", "First frozen or pruned", "Violated", ...compared]}
+      texts={["State", "Violated", ...compared.slice(0, 1)]}
       rows={Array.from(rows, (channel) => {
         const cell = cellAt(cells, channel, cursor.value);
         const violated = summary.firstViolated[channel];

@@ -6,7 +6,7 @@ import { formatCount, formatNumber, formatPower, formatShare, wholeShare } from 
 import { axisEnd, lastAtOrBefore } from "../../data/steps";
 import { decades, drawLines, drawShares, levelY, type ShareLine } from "../../draw/lines";
 import { Axis } from "../../parts/axis";
-import { aside, Canvas, type Draw, inPixels, useSize } from "../../parts/canvas";
+import { aside, Canvas, type Draw, inPixels, Sized } from "../../parts/canvas";
 import { Crosshair, stepPointer } from "../../parts/plot";
 import type { ChannelAnswer } from "../../server/types";
 import { cursor } from "../../state/cursor";
@@ -31,33 +31,36 @@ interface LinesProps {
 }
 
 function Lines({ label, ticks, left, height, inputs, draw, whole, axis }: LinesProps) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const width = Math.max(0, size.width - left);
   return (
-    <div class="lines" ref={ref}>
-      <div class="lines-axis" style={{ width: `${left}px`, height: `${height}px` }} aria-hidden="true">
-        {ticks.map(([text, top]) => (
-          <span key={text} style={{ top: `${top}px` }}>
-            {text}
-          </span>
-        ))}
-      </div>
-      {width > 0 ? (
-        <div class="lines-plot" style={{ width: `${width}px` }} {...(axis ? stepPointer(width) : {})}>
-          <Canvas
-            label={label}
-            width={width}
-            height={height + 2}
-            inputs={[...inputs, theme.value]}
-            whole={whole}
-            steps
-            draw={draw}
-          />
-          <Crosshair width={width} height={height} />
-          {axis ? <Axis width={width} pill={false} count={4} /> : null}
-        </div>
-      ) : null}
-    </div>
+    <Sized class="lines" least={left}>
+      {(size) => {
+        const width = size.width - left;
+        return (
+          <>
+            <div class="lines-axis" style={{ width: `${left}px`, height: `${height}px` }} aria-hidden="true">
+              {ticks.map(([text, top]) => (
+                <span key={text} style={{ top: `${top}px` }}>
+                  {text}
+                </span>
+              ))}
+            </div>
+            <div class="lines-plot" style={{ width: `${width}px` }} {...(axis ? stepPointer(width) : {})}>
+              <Canvas
+                label={label}
+                width={width}
+                height={height + 2}
+                whole={whole}
+                steps
+                draw={draw}
+                inputs={[...inputs, theme.value]}
+              />
+              <Crosshair width={width} height={height} />
+              {axis ? <Axis width={width} pill={false} count={4} /> : null}
+            </div>
+          </>
+        );
+      }}
+    </Sized>
   );
 }
 

@@ -80,14 +80,8 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
   );
 }
 
-interface HeadProps {
-  run: Run;
-  width: number;
-  /** Among the columns. */
-  place: number;
-}
-
-export function RunHead({ run, width, place }: HeadProps) {
+/** @param place among the columns. */
+export function RunHead({ run, width, place }: { run: Run; width: number; place: number }) {
   const overview = overviewOf(run.name).value;
   const audit = overview && violatedIn(run.name, overview.header.layers);
   return (
@@ -126,13 +120,7 @@ function Words({ run, width }: { run: Run; width: number }) {
   return <div class="strips-label" role="img" aria-label={label} style={{ width: `${width}px` }} />;
 }
 
-interface Props {
-  run: Run;
-  layout: Layout;
-  width: number;
-}
-
-export function RunColumn({ run, layout, width }: Props) {
+export function RunColumn({ run, layout, width }: { run: Run; layout: Layout; width: number }) {
   const pointer = stepPointer(width, (pointed, y) => {
     const step = recordStep(run, pointed);
     const row = placeAt(layout, y)?.row;

@@ -10,14 +10,8 @@ import { layers, type Run, shownRuns } from "../../state/runs";
 import { focusRow } from "../../state/store";
 import { nameBlock } from "../../state/viewport";
 
-interface BadgeProps {
-  run: Run;
-  channels: number;
-  title: string;
-  onClick: () => void;
-}
-
-export function Badge({ run, channels, title, onClick }: BadgeProps) {
+export function Badge(props: { run: Run; channels: number; title: string; onClick: () => void }) {
+  const { run, channels, title, onClick } = props;
   return (
     <button type="button" class="badge" title={title} onClick={onClick}>
       <Icon name="warning" size={12} />

@@ -20,7 +20,7 @@ import { LEGEND, STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
-import { columns, DataTable, Notes, Skeleton, TableButton } from "../../parts/widgets";
+import { DataTable, Notes, Skeleton, TableButton } from "../../parts/widgets";
 import { asideText, pastsText, sharesText, stepsText, weightsText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
 import { figuresAt } from "../../state/at";
@@ -106,7 +106,8 @@ function NetworkTable() {
   return (
     <DataTable
       caption={`Channels in each state at step ${formatCount(cursor.value)}`}
-      columns={columns(["Layer", "Run"], numbers)}
+      columns={["Layer", "Run", ...numbers]}
+      texts={["Layer", "Run"]}
       rows={lines}
     />
   );
