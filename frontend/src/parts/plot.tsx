@@ -175,9 +175,9 @@ export interface Target extends Partial<Omit<Hover, "x" | "y">> {
 }
 
 /** Shows what is under the pointer. Its lines and its step are read when they are shown: they may be on their way. */
-export function pointAt({ clientX: x, clientY: y }: MouseEvent, target: Target): void {
-  const { run = null, row = null, channel = null } = target;
-  hover.value = Object.assign(target, { run, row, channel, x, y });
+export function pointAt({ clientX: x, clientY: y }: MouseEvent, target: Target | null): void {
+  const { run = null, row = null, channel = null } = target ?? {};
+  hover.value = target && Object.assign(target, { run, row, channel, x, y });
 }
 
 export function pointNowhere(): void {
@@ -195,10 +195,9 @@ export function stepPointer(width: number, read: Read = (step) => ({ step: Math.
     return read(toStep(scaleOf(width), x), event.clientY - top);
   };
   return {
-    onPointerMove: (event: PointerEvent) => {
+    onPointerMove(event: PointerEvent) {
       const target = under(event);
-      if (target.silent) pointNowhere();
-      else pointAt(event, target);
+      pointAt(event, target.silent ? null : target);
     },
     onPointerLeave: pointNowhere,
     onClick: (event: MouseEvent) => {

@@ -139,8 +139,7 @@ export function DotsColumn({ windowAt, layout }: { windowAt: (block: number) => 
       onPointerMove={(event) => {
         const row = placeAt(layout, event.clientY - event.currentTarget.getBoundingClientRect().top)?.row;
         const step = cursor.peek();
-        if (row) pointAt(event, { step, row: row.id, tip: tipOf(row, step) });
-        else pointNowhere();
+        pointAt(event, row ? { step, row: row.id, tip: tipOf(row, step) } : null);
       }}
       onPointerLeave={pointNowhere}
     >
