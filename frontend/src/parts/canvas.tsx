@@ -210,15 +210,13 @@ export function usePrepared(block: Signal<number>, windowAt: (block: number) => 
 /** Rows are drawn in blocks, so that scrolling rarely redraws. */
 const BLOCK = 12;
 
-interface Options {
-  lowest: number;
-  highest: number;
-  /** What stands below the rows and covers the last ones. */
-  below?: number;
-}
-
-/** The place of the rows; the chosen one (-1 for none) stays in sight. */
-export function useRows(count: number, chosen: number, { lowest, highest, below = 0 }: Options) {
+/**
+ * The place of rows of equal height in a panel that scrolls: few fill it, of many those in sight are drawn and some around
+ * them; the chosen one (-1 for none) stays in sight.
+ *
+ * @param below what stands below the rows and covers the last ones.
+ */
+export function useRows(count: number, chosen: number, [lowest, highest]: [number, number], below = 0) {
   const { ref, size } = useSize<HTMLDivElement>();
   const [scroll, setScroll] = useState(0);
   const pitch = Math.min(highest, Math.max(lowest, Math.floor((size.height - below) / Math.max(1, count))));

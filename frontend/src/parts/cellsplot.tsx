@@ -42,16 +42,8 @@ export function CellsCanvas({ label, cells, rows, mode, differences, alive, widt
   );
 }
 
-interface LineProps {
-  rows: Uint32Array;
-  top: number;
-  height: number;
-  /** Whether the channel's number is written at it. */
-  pill: boolean;
-}
-
 /** The line of the channel under the pointer, or of the chosen one. */
-function ChannelLine({ rows, top, height, pill }: LineProps) {
+function ChannelLine({ rows, height, top = 0, pill }: Pick<PlotProps, "rows" | "height" | "top" | "pill">) {
   const shown = hover.value?.channel ?? channel.value;
   const row = shown === null ? -1 : rows.indexOf(shown);
   if (row < 0) return null;
@@ -72,12 +64,13 @@ interface PlotProps {
   /** Of the rows; above them there may be another picture. */
   height: number;
   top?: number;
+  /** Whether the number of a channel is written at its line. */
   pill?: boolean;
   children: ComponentChildren;
 }
 
 /** Around a heatmap: reads and sets step and channel, zooms into both. */
-export function CellsPlot({ cells, rows, run, tip, width, height, top = 0, pill = false, children }: PlotProps) {
+export function CellsPlot({ cells, rows, run, tip, width, height, top = 0, pill, children }: PlotProps) {
   const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
   return (
     <Plot

@@ -9,13 +9,23 @@ import { Button, Marker, RunName, Select, Switch } from "./widgets";
 
 const MODE_TITLES: Record<Mode, string> = { state: "State", both: "State + Δ", delta: "Δ" };
 
-/** One of the tabs that choose the run. */
-export function RunTab({ run, on }: { run: Run; on: boolean }) {
+/** Tabs that choose the run. */
+export function RunTabs({ label, runs, chosen }: { label: string; runs: readonly Run[]; chosen?: Run | null }) {
   return (
-    <Button class="under" pressed={on} title={run.name} onClick={() => update({ run: run.name })}>
-      <Marker color={run.color} shape={run.shape} />
-      <RunName text={run.short} />
-    </Button>
+    <div class="joined run-tabs" role="group" aria-label={label}>
+      {runs.map((run) => (
+        <Button
+          key={run.name}
+          class="under"
+          pressed={run === chosen}
+          title={run.name}
+          onClick={() => update({ run: run.name })}
+        >
+          <Marker color={run.color} shape={run.shape} />
+          <RunName text={run.short} />
+        </Button>
+      ))}
+    </div>
   );
 }
 

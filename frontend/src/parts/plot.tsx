@@ -19,11 +19,8 @@ function crosshairX(width: number): number | null {
 /** The line at the step under the pointer, or at the cursor; its height is by default that of what it lies in. */
 export function Crosshair({ width, height }: { width: number; height?: number }) {
   const x = crosshairX(width);
-  return (
-    x !== null && (
-      <i ref={movedTo(x, 0)} class="crosshair" style={height === undefined ? {} : { height: `${height}px` }} />
-    )
-  );
+  const style = height === undefined ? {} : { height: `${height}px` };
+  return x === null ? null : <i ref={movedTo(x, 0)} class="crosshair" style={style} />;
 }
 
 export interface RowProps {
@@ -60,6 +57,8 @@ export interface RowBand {
   count: number;
 }
 
+type Point = { x: number; y: number };
+
 interface Dragged {
   /** Steps, drawn in all linked panels; null where only rows are dragged over. */
   steps: [number, number] | null;
@@ -75,12 +74,7 @@ const STRAY_SHARE = 0.15;
 const strays = (own: number, other: number): boolean => own < Math.max(STRAY, STRAY_SHARE * other);
 
 /** What a drag from one place of a panel to another selects. */
-function boxOf(
-  from: { x: number; y: number },
-  to: { x: number; y: number },
-  width: number,
-  band: RowBand | null,
-): Dragged {
+function boxOf(from: Point, to: Point, width: number, band: RowBand | null): Dragged {
   const scale = scaleOf(width);
   const sorted = (a: number, b: number): [number, number] => (a < b ? [a, b] : [b, a]);
   const [wide, tall] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
@@ -120,28 +114,26 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
     }
     dragged.value = boxOf(start, now, width, band);
   };
-  const stop = (swallow: boolean) => {
+  const ended = new AbortController();
+  const stop = (zooms: boolean) => {
     const box = dragged.peek();
-    window.removeEventListener("pointermove", move);
-    window.removeEventListener("pointerup", up);
-    window.removeEventListener("keydown", onEscape, true);
+    ended.abort();
     dragged.value = null;
     if (!box) return;
     // The click that follows a drag must not set the step.
     window.addEventListener("click", (e) => e.stopPropagation(), { capture: true, once: true });
     setTimeout(() => window.dispatchEvent(new Event("click")), 0);
     // In the frame after: in this one the browser looks for what is under the pointer twice.
-    if (!swallow) afterFrames(2, () => zoomTo(box));
+    if (zooms) afterFrames(2, () => zoomTo(box));
   };
-  const up = () => stop(false);
-  const onEscape = (e: KeyboardEvent) => {
+  const onKey = (e: KeyboardEvent) => {
     if (e.key !== "Escape") return;
     e.stopPropagation();
-    stop(true);
+    stop(false);
   };
-  window.addEventListener("pointermove", move);
-  window.addEventListener("pointerup", up);
-  window.addEventListener("keydown", onEscape, true);
+  window.addEventListener("pointermove", move, { signal: ended.signal });
+  window.addEventListener("pointerup", () => stop(true), { signal: ended.signal });
+  window.addEventListener("keydown", onKey, { capture: true, signal: ended.signal });
 }
 
 interface BoxProps extends Omit<RowProps, "height"> {
@@ -173,11 +165,6 @@ export function ZoomBoxes({ width, pitch, count, left = 0, top = 0, height, band
   return <div class="zoom-box" style={style} />;
 }
 
-/** The same in one picture. */
-export const ZoomBox = ({ width, band }: { width: number; band?: RowBand }) => (
-  <ZoomBoxes width={width} pitch={width} count={1} band={band} />
-);
-
 /** What lies under the pointer, and what a click and a double click do with it, besides setting the step. */
 export interface Target extends Partial<Omit<Hover, "x" | "y">> {
   step: number;
@@ -188,9 +175,9 @@ export interface Target extends Partial<Omit<Hover, "x" | "y">> {
 }
 
 /** Shows what is under the pointer. Its lines and its step are read when they are shown: they may be on their way. */
-export function pointAt({ clientX: x, clientY: y }: MouseEvent, target: Target): void {
-  const { run = null, row = null, channel = null } = target;
-  hover.value = Object.assign(target, { run, row, channel, x, y });
+export function pointAt({ clientX: x, clientY: y }: MouseEvent, target: Target | null): void {
+  const { run = null, row = null, channel = null } = target ?? {};
+  hover.value = target && Object.assign(target, { run, row, channel, x, y });
 }
 
 export function pointNowhere(): void {
@@ -208,10 +195,9 @@ export function stepPointer(width: number, read: Read = (step) => ({ step: Math.
     return read(toStep(scaleOf(width), x), event.clientY - top);
   };
   return {
-    onPointerMove: (event: PointerEvent) => {
+    onPointerMove(event: PointerEvent) {
       const target = under(event);
-      if (target.silent) pointNowhere();
-      else pointAt(event, target);
+      pointAt(event, target.silent ? null : target);
     },
     onPointerLeave: pointNowhere,
     onClick: (event: MouseEvent) => {
@@ -247,7 +233,7 @@ export function Plot({ width, style, read, band, over, children, ...rest }: Plot
       {children}
       <Crosshair width={width} />
       {over}
-      <ZoomBox width={width} band={band} />
+      <ZoomBoxes width={width} pitch={width} count={1} band={band} />
     </div>
   );
 }

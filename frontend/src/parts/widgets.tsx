@@ -159,9 +159,9 @@ export function Guard({ children }: { children: ComponentChildren }) {
 }
 
 /** Why a panel has no data yet: an error with Retry, or the first load. */
-export function Waiting({ found, height }: { found: Resource<unknown>; height: number }) {
-  if (found.error) return <Failure text={found.error} />;
-  return found.value ? null : <Skeleton height={height} />;
+export function Waiting({ answer, height }: { answer: Resource<unknown>; height: number }) {
+  if (answer.error) return <Failure text={answer.error} />;
+  return answer.value ? null : <Skeleton height={height} />;
 }
 
 /** What to keep in mind about a panel: a line each, as far as it applies. */
@@ -261,8 +261,8 @@ export const movedTo = (x: number, y: number) => (element: HTMLElement | null) =
   if (!element) return;
   const place = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
   const keyframes = { transform: [place, place] };
-  const known = effects.get(element);
-  if (known) return known.setKeyframes(keyframes);
+  const moving = effects.get(element);
+  if (moving) return moving.setKeyframes(keyframes);
   const effect = new KeyframeEffect(element, keyframes, 1);
   new Animation(effect).pause();
   effects.set(element, effect);

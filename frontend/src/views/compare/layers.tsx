@@ -143,7 +143,7 @@ function targetAt(compared: Compared, pointed: number, entry: ComparedLayer | un
 function Strips(compared: Compared) {
   const { list } = compared;
   const chosen = list.findIndex(({ layer }) => layer.id === pairLayer.value?.id);
-  const rows = useRows(list.length, chosen, { lowest: 24, highest: 36, below: AXIS });
+  const rows = useRows(list.length, chosen, [24, 36], AXIS);
   const { pitch, scroller } = rows;
   const width = Math.max(0, rows.width - NAMES - NUMBERS);
   const drawn = { ...compared, ...rows, width };
@@ -189,8 +189,8 @@ function LayersTable({ drawn, pair, list }: Compared) {
 
 export function LayersPanel({ pair }: { pair: Pair }) {
   const [a, b] = pair;
-  const found = overlapColumnsOf(pair);
-  const drawn = found.value;
+  const answer = overlapColumnsOf(pair);
+  const drawn = answer.value;
   const list = drawn ? comparedLayers(pair, drawn) : [];
   const comparable = drawn?.header.comparable ?? true;
   const Shown = tables.value.has("laps") ? LayersTable : Strips;
@@ -204,7 +204,7 @@ export function LayersPanel({ pair }: { pair: Pair }) {
         </span>
         <TableButton panel="laps" what="the layers" />
       </div>
-      <Waiting found={found} height={260} />
+      <Waiting answer={answer} height={260} />
       {drawn && list.length === 0 ? (
         <p class="message">No layer matches '{layerFilter.value.text}'. Change the filter for layers.</p>
       ) : null}

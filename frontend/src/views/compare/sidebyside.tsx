@@ -102,7 +102,7 @@ function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
         <span class="sub">{cells ? aliveText(cells, numberSteps[1].value) : ""}</span>
       </div>
       {layerIn(run, layer) ? (
-        <Waiting found={cellsOf(run.name, layer)} height={props.height} />
+        <Waiting answer={cellsOf(run.name, layer)} height={props.height} />
       ) : (
         <p class="message">This run has no such layer.</p>
       )}

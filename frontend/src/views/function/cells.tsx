@@ -6,7 +6,7 @@ import { movementColor } from "../../draw/theme";
 import { drawChanges } from "../../draw/valuerow";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
-import { RunTab } from "../../parts/controls";
+import { RunTabs } from "../../parts/controls";
 import { Plot } from "../../parts/plot";
 import { DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
@@ -165,7 +165,7 @@ function Picture() {
   const places = listedPlaces.value;
   // Where none is chosen, the page begins at the input.
   const chosen = places.findIndex(({ id }) => id === place.value);
-  const { width: room, pitch, first, last, scroller } = useRows(places.length, chosen, { lowest: 18, highest: 48 });
+  const { width: room, pitch, first, last, scroller } = useRows(places.length, chosen, [18, 48]);
   const widthOf = (columns: number) => Math.floor((room - NAMES) / columns) - VALUE;
   const aside = list.length <= MOST && widthOf(list.length) >= NARROWEST;
   const drawn = aside ? list : list.filter((entry) => entry === activeProbed.value);
@@ -182,11 +182,7 @@ function Picture() {
           ))}
         </div>
       ) : (
-        <div class="joined run-tabs" role="group" aria-label="Run of the cells">
-          {list.map((entry) => (
-            <RunTab key={entry.run.name} run={entry.run} on={entry === activeProbed.value} />
-          ))}
-        </div>
+        <RunTabs label="Run of the cells" runs={list.map(({ run }) => run)} chosen={activeProbed.value?.run} />
       )}
       <div class="fn-scroll" role="region" aria-label="Layers over steps" {...scroller}>
         {places.length === 0 ? <p class="message">No layer matches. Change the filter for layers.</p> : null}

@@ -122,8 +122,8 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
         onPointerMove={(event) => {
           const dot = nearest(event);
           const own = dot && listedPlaces.value.find(({ id }) => id === idOf(dot));
-          if (own) pointAt(event, { step: cursor.value, row: own.id, tip: placeTip(entry, own, cursor.value) });
-          else pointNowhere();
+          const step = cursor.value;
+          pointAt(event, own ? { step, row: own.id, tip: placeTip(entry, own, step) } : null);
         }}
         onPointerLeave={pointNowhere}
         onClick={(event) => {

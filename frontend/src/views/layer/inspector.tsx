@@ -141,37 +141,26 @@ function Changes({ answer }: { answer: ChannelAnswer | null }) {
 }
 
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
-  const shares = ["Changed", "Kept", "Trainable"];
+  const columns: [string, (record: number) => string][] = [
+    ["Step", (i) => formatCount(answer.steps[i])],
+    ["Past", (i) => formatCount(answer.past_steps[i])],
+    ["State", (i) => STATE_NAMES[stateCode(answer.state[i])]],
+    ["Violated", (i) => (answer.violated[i] ? "violated" : "")],
+    ["Relative Δ", (i) => formatNumber(answer.relative_delta[i] ?? Number.POSITIVE_INFINITY)],
+    ["‖w‖", (i) => formatNumber(answer.norm[i])],
+    ["‖Δ‖", (i) => formatNumber(answer.delta_norm[i])],
+    ["Largest |Δ|", (i) => formatNumber(answer.delta_max[i])],
+    ["Changed", (i) => share(answer.changed[i])],
+    ["Kept", (i) => share(answer.kept[i])],
+    ["Trainable", (i) => share(answer.trainable[i])],
+    ["Non-finite", (i) => formatCount(answer.nonfinite[i] ?? 0)],
+  ];
   return (
     <DataTable
       caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
-      columns={[
-        "Step",
-        "Past",
-        "State",
-        "Violated",
-        "Relative Δ",
-        "‖w‖",
-        "‖Δ‖",
-        "Largest |Δ|",
-        ...shares,
-        "Non-finite",
-      ]}
+      columns={columns.map(([title]) => title)}
       texts={["State", "Violated"]}
-      rows={answer.steps.map((step, i) => [
-        formatCount(step),
-        formatCount(answer.past_steps[i]),
-        STATE_NAMES[stateCode(answer.state[i])],
-        answer.violated[i] ? "violated" : "",
-        answer.relative_delta[i] === null ? "∞" : formatNumber(answer.relative_delta[i]),
-        formatNumber(answer.norm[i]),
-        formatNumber(answer.delta_norm[i]),
-        formatNumber(answer.delta_max[i]),
-        share(answer.changed[i]),
-        share(answer.kept[i]),
-        share(answer.trainable[i]),
-        formatCount(answer.nonfinite[i] ?? 0),
-      ])}
+      rows={answer.steps.map((_, i) => columns.map(([, textOf]) => textOf(i)))}
     />
   );
 }

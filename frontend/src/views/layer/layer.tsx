@@ -3,7 +3,7 @@
 import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
 import { STATE_NAMES } from "../../data/states";
-import { CellControls, RunTab } from "../../parts/controls";
+import { CellControls, RunTabs } from "../../parts/controls";
 import { Button, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
 import { accountText, asideText, pastText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
@@ -74,19 +74,6 @@ function Title() {
       ) : null}
       <div class="spring" />
       <TableButton panel="layer" what="the layer" />
-    </div>
-  );
-}
-
-function Controls({ layer }: { layer: string }) {
-  return (
-    <div class="controls">
-      <div class="joined run-tabs" role="group" aria-label="Run">
-        {shownRuns.value.map((run) =>
-          layerIn(run, layer) ? <RunTab key={run.name} run={run} on={run === activeRun.value} /> : null,
-        )}
-      </div>
-      <CellControls />
     </div>
   );
 }
@@ -167,9 +154,12 @@ function LayerView() {
       <Title />
       <div class="layer-columns">
         <section class="panel layer-panel" aria-label={`Layer ${layer.id}: channels over steps`}>
-          <Controls layer={layer.id} />
+          <div class="controls">
+            <RunTabs label="Run" runs={shownRuns.value.filter((other) => layerIn(other, layer.id))} chosen={run} />
+            <CellControls />
+          </div>
           <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
-          <Waiting found={answer} height={400} />
+          <Waiting answer={answer} height={400} />
           {cells && cells.records === 0 ? (
             <p class="message">No record of this layer yet. Reload TensorBoard when training has gone on.</p>
           ) : null}

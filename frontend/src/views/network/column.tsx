@@ -50,14 +50,15 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
   const figures = figuresAt(run, totalLayers.value, step);
   const fixed = figuresAt(run, totalLayers.value, spokenStep.value);
   const base = baseOf(run);
+  const missing = awaited(run, step) ? "…" : "no record yet";
   return (
     <>
       <div class="bar" style={{ width: `${width}px` }} role="img" aria-label={`${run.name}: ${sharesText(fixed)}`}>
-        {figures
-          ? LEGEND.filter((state) => figures.counts[state] > 0).map((state) => (
-              <span key={state} class={`fill-${STATE_NAMES[state]}`} style={{ flexGrow: figures.counts[state] }} />
-            ))
-          : null}
+        {LEGEND.map((state) =>
+          figures?.counts[state] ? (
+            <span key={state} class={`fill-${STATE_NAMES[state]}`} style={{ flexGrow: figures.counts[state] }} />
+          ) : null,
+        )}
       </div>
       <div class="two">
         {base ? (
@@ -69,10 +70,8 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
               <b>{formatShare(entry.count, figures.total)}</b> {STATE_NAMES[entry.state]}
             </span>
           ))
-        ) : awaited(run, step) ? (
-          "…"
         ) : (
-          "no record yet"
+          missing
         )}
       </div>
       {sparse.value ? <Sparsity figures={figures} /> : null}

@@ -21,6 +21,7 @@ import { grouping, measure, sorted, theme, update } from "../../state/store";
 import { dotBlock } from "../../state/viewport";
 
 const PADDING = 12;
+const AXIS = DOTS_WIDTH - 2 * PADDING - 8;
 
 /** Place of a value on the axis, 0 to 1; NaN where there is none. */
 function positionOf(value: number, which: Measure): number {
@@ -74,14 +75,14 @@ function ticks(): [number, string][] {
 }
 
 export function DotsHead() {
+  const measures = MEASURES.filter((value) => value !== "sparsity" || sparse.value || measure.value === "sparsity");
+  const base = differs.value && `against ${baselineRun.value?.name}`;
   return (
     <div class="dots-head">
       <Select
         label="Measure of the dot plot"
         value={measure.value}
-        options={MEASURES.filter((value) => value !== "sparsity" || sparse.value || measure.value === "sparsity").map(
-          (value) => [value, MEASURE_TITLES[value]],
-        )}
+        options={measures.map((value) => [value, MEASURE_TITLES[value]])}
         onPick={(value) => update({ measure: value })}
       />
       <Button
@@ -93,14 +94,9 @@ export function DotsHead() {
         <Icon name="sort" size={16} />
       </Button>
       <div class="two">
-        {differs.value
-          ? `against ${baselineRun.value?.name}`
-          : grouping.value.pattern
-            ? "means of groups"
-            : "a marker a run"}
-        , step {formatCount(dotStep.value)}
+        {base || (grouping.value.pattern ? "means of groups" : "a marker a run")}, step {formatCount(dotStep.value)}
       </div>
-      <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
+      <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${AXIS}px` }}>
         {ticks().map(([at, text]) => (
           <span key={at} class={`tick ${at === 0 ? "start" : at === 1 ? "end" : ""}`} style={{ left: `${100 * at}%` }}>
             {text}
@@ -129,19 +125,12 @@ function* dotRows({ places, top }: Window): Generator<DotRow> {
   }
 }
 
-interface Props {
-  windowAt: (block: number) => Window;
-  layout: Layout;
-  width: number;
-}
-
-export function DotsColumn({ windowAt, layout, width }: Props) {
+export function DotsColumn({ windowAt, layout }: { windowAt: (block: number) => Window; layout: Layout }) {
   const words = groups.value.map((group) => `${group.name} ${groupText(group, totalLayers.value, spokenStep.value)}`);
   const window = windowAt(dotBlock.value);
   const draw = usePrepared(dotBlock, windowAt, function* (shown, ratio) {
-    const raster = makeRaster(Math.round(width * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
-    const axis = width - 2 * PADDING - 8;
-    yield* paintDots(raster, ratio, PADDING, axis, dotRows(shown), theme.value);
+    const raster = makeRaster(Math.round(DOTS_WIDTH * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
+    yield* paintDots(raster, ratio, PADDING, AXIS, dotRows(shown), theme.value);
     return raster;
   });
   return (
@@ -150,15 +139,14 @@ export function DotsColumn({ windowAt, layout, width }: Props) {
       onPointerMove={(event) => {
         const row = placeAt(layout, event.clientY - event.currentTarget.getBoundingClientRect().top)?.row;
         const step = cursor.peek();
-        if (row) pointAt(event, { step, row: row.id, tip: tipOf(row, step) });
-        else pointNowhere();
+        pointAt(event, row ? { step, row: row.id, tip: tipOf(row, step) } : null);
       }}
       onPointerLeave={pointNowhere}
     >
       <Canvas
         whole
         label={`${title()} at step ${formatCount(spokenStep.value)}, all layers: ${words.join(", ")}`}
-        width={width}
+        width={DOTS_WIDTH}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
         inputs={[

@@ -35,52 +35,56 @@ function RowBadge({ row }: { row: Row }) {
   return <Badge run={run} channels={channels} title={title} onClick={() => openListed(run, first)} />;
 }
 
-function Name({ place }: { place: Place }) {
-  const { row } = place;
-  const style = {
-    top: `${place.top}px`,
-    height: `${place.height}px`,
-    paddingTop: `${place.stripTop - place.top - (row.kind === "total" ? 0 : 1)}px`,
-    paddingLeft: `${14 + (row.kind === "total" ? 0 : 22 + row.depth * 14)}px`,
-  };
-  const selected = row.kind !== "total" && focusRow.value === row.id;
+/** What stands in a row: the total's extent, or a button that folds the group or opens the layer. */
+function Title({ row }: { row: Row }) {
+  if (row.kind === "total") {
+    return (
+      <div class="net-total">
+        <b>{row.label}</b>
+        <span class="sub">
+          {plural(row.layers.length, "layer")} · {plural(row.channels, "channel")}
+        </span>
+      </div>
+    );
+  }
+  const group = row.kind === "group" ? { mark: row.closed ? "▶" : "▼", expanded: !row.closed } : null;
+  const title =
+    row.kind === "group"
+      ? `${row.id}: ${formatCount(row.layers.length)} layers`
+      : `${row.layer.id}: ${row.layer.type}. Open the layer.`;
+  const open = () => (group ? toggleGroup(row.id) : openLayer(row.id, null));
   return (
-    <div class={`net-name ${row.kind} ${place.ruled ? "ruled" : ""} ${selected ? "selected" : ""}`} style={style}>
-      <div class="net-name-line" style={{ height: `${place.stripHeight + (row.kind === "total" ? 0 : 2)}px` }}>
-        {row.kind === "total" ? (
-          <div class="net-total">
-            <b>{row.label}</b>
-            <span class="sub">
-              {plural(row.layers.length, "layer")} · {plural(row.channels, "channel")}
-            </span>
-          </div>
-        ) : (
-          <button
-            type="button"
-            class={`plain ${row.kind}-name`}
-            aria-expanded={row.kind === "group" ? !row.closed : undefined}
-            title={
-              row.kind === "group"
-                ? `${row.id}: ${formatCount(row.layers.length)} layers`
-                : `${row.layer.id}: ${row.layer.type}. Open the layer.`
-            }
-            onClick={() => (row.kind === "group" ? toggleGroup(row.id) : openLayer(row.id, null))}
-          >
-            {row.kind === "group" ? (
-              <span class="chevron" aria-hidden="true">
-                {row.closed ? "▶" : "▼"}
-              </span>
-            ) : null}
-            <bdi>{row.label}</bdi>
-          </button>
-        )}
+    <button type="button" class={`plain ${row.kind}-name`} aria-expanded={group?.expanded} title={title} onClick={open}>
+      {group ? (
+        <span class="chevron" aria-hidden="true">
+          {group.mark}
+        </span>
+      ) : null}
+      <bdi>{row.label}</bdi>
+    </button>
+  );
+}
+
+function Name({ place: { row, ruled, top, height, stripTop, stripHeight } }: { place: Place }) {
+  const inner = row.kind !== "total";
+  const style = {
+    top: `${top}px`,
+    height: `${height}px`,
+    paddingTop: `${stripTop - top - (inner ? 1 : 0)}px`,
+    paddingLeft: `${14 + (inner ? 22 + row.depth * 14 : 0)}px`,
+  };
+  const selected = inner && focusRow.value === row.id;
+  return (
+    <div class={`net-name ${row.kind} ${ruled ? "ruled" : ""} ${selected ? "selected" : ""}`} style={style}>
+      <div class="net-name-line" style={{ height: `${stripHeight + (inner ? 2 : 0)}px` }}>
+        <Title row={row} />
         <RowBadge row={row} />
-        {row.kind === "total" ? null : (
+        {inner ? (
           <span class="channels">
             {formatCount(row.channels)}
             {row.kind === "group" || row.id === layers.value[0]?.id ? " ch" : ""}
           </span>
-        )}
+        ) : null}
       </div>
     </div>
   );

@@ -69,7 +69,7 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
       {shownRuns.value.map((run) => (
         <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
       ))}
-      <DotsColumn windowAt={windowAt} layout={layout} width={DOTS_WIDTH} />
+      <DotsColumn windowAt={windowAt} layout={layout} />
       <Outlines layout={layout} column={column} />
       <Crosshairs {...pictures} />
       <ZoomBoxes {...pictures} />

@@ -109,10 +109,10 @@ const drawable = () =>
   });
 
 /** Paints a window from the last picture and what that doesn't have. */
-function usePaint(found: ReturnType<typeof drawable>, { layout, width, pitch, count }: Props): Paint {
+function usePaint(strips: ReturnType<typeof drawable>, { layout, width, pitch, count }: Props): Paint {
   const last = useRef<Picture | null>(null);
   const columnsOf = (ratio: number): [string, Column][] =>
-    found.map(({ name, place, pictured }) => {
+    strips.map(({ name, place, pictured }) => {
       const { drawn, base } = pictured;
       const inputs = [drawn, base, base && measure.value, layout, theme.value, range.value];
       return [name, { x: Math.round(place * pitch * ratio), width: Math.round(width * ratio), pictured, inputs }];
@@ -129,15 +129,15 @@ function usePaint(found: ReturnType<typeof drawable>, { layout, width, pitch, co
 
 export function Strips(props: Props) {
   const { layout, windowAt, width, pitch, count, left, top, height } = props;
-  const found = drawable();
-  const names = found.map(({ name }) => name).join();
+  const strips = drawable();
+  const names = strips.map(({ name }) => name).join();
   const window = windowAt(stripBlock.value);
-  const draw = usePrepared(stripBlock, windowAt, usePaint(found, props));
+  const draw = usePrepared(stripBlock, windowAt, usePaint(strips, props));
   return (
     <Canvas
       whole
       class="strips"
-      label={`Channels in each state over steps, by layer, of ${plural(found.length, "run")}`}
+      label={`Channels in each state over steps, by layer, of ${plural(strips.length, "run")}`}
       width={(count - 1) * pitch + width}
       height={height}
       style={{ left: `${left}px`, top: `${top}px` }}
@@ -146,7 +146,7 @@ export function Strips(props: Props) {
         layout,
         theme.value,
         measure.value,
-        ...found.flatMap(({ pictured }) => [pictured.drawn, pictured.base]),
+        ...strips.flatMap(({ pictured }) => [pictured.drawn, pictured.base]),
       ]}
       urgent={names}
       steps
