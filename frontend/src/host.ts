@@ -38,11 +38,11 @@ export function watchHost(onRuns: (names: string[]) => void, onReload: Listener)
     send({ type, id, payload: null, error: null, isReply: false });
     return new Promise((resolve) => waiting.set(id, resolve));
   };
-  let known = "";
+  let last = "";
   /** @returns whether the runs are others than before. */
   const take = (payload: unknown): boolean => {
-    if (!Array.isArray(payload) || known === JSON.stringify(payload)) return false;
-    known = JSON.stringify(payload);
+    if (!Array.isArray(payload) || last === JSON.stringify(payload)) return false;
+    last = JSON.stringify(payload);
     onRuns(payload.filter((name): name is string => typeof name === "string"));
     return true;
   };

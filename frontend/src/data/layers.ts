@@ -22,11 +22,11 @@ export type Row = (RowOf<"layer"> & { layer: LayerInfo }) | Group | RowOf<"total
 export function mergeLayers<T extends { id: string }>(networks: readonly { layers: readonly T[] }[]): T[] {
   const merged: T[] = [];
   for (const network of networks) {
-    let at = 0;
+    let next = 0;
     for (const layer of network.layers) {
-      const found = merged.findIndex((other) => other.id === layer.id);
-      if (found >= 0) at = found + 1;
-      else merged.splice(at++, 0, layer);
+      const place = merged.findIndex((other) => other.id === layer.id);
+      if (place >= 0) next = place + 1;
+      else merged.splice(next++, 0, layer);
     }
   }
   return merged;
@@ -45,21 +45,14 @@ const stem = ({ name }: LayerInfo): string => /^(.*?_?\d+)[_.-]./.exec(name)?.[1
 
 const prefixOf = (layer: LayerInfo): string => (stem(layer) === "" ? "" : `${layer.group}/${stem(layer)}`);
 
-/** Those prefixes that several layers have. */
-function sharedPrefixes(layers: readonly LayerInfo[]): ReadonlySet<string> {
-  const counts = new Map<string, number>();
-  for (const layer of layers) counts.set(prefixOf(layer), (counts.get(prefixOf(layer)) ?? 0) + 1);
-  counts.delete("");
-  return new Set([...counts].filter(([, count]) => count > 1).map(([prefix]) => prefix));
-}
-
 function build(layers: readonly LayerInfo[]): Node {
   const root: Node = { id: "", name: "", children: [] };
-  const shared = sharedPrefixes(layers);
+  const prefixes = layers.map(prefixOf);
   for (const layer of layers) {
     let node = root;
-    const prefix = shared.has(prefixOf(layer)) ? [layer.group, stem(layer)] : [layer.group];
-    for (const part of prefix.join("/").split("/").filter(Boolean)) {
+    const prefix = prefixOf(layer);
+    const shared = prefix !== "" && prefixes.indexOf(prefix) < prefixes.lastIndexOf(prefix);
+    for (const part of (shared ? prefix : layer.group).split("/").filter(Boolean)) {
       const id = node.id === "" ? part : `${node.id}/${part}`;
       let next = node.children.find((child): child is Node => isNode(child) && child.id === id);
       if (!next) {

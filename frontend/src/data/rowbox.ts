@@ -42,9 +42,9 @@ export function placeRows(rows: readonly Row[], room: number): Layout {
   const places: Place[] = [];
   let top = 0;
   rows.forEach((row, i) => {
-    const before = rows[i - 1];
-    const block = row.kind === "group" || (row.kind === "layer" && row.depth < (before?.depth ?? 0));
-    const ruled = i > 0 && (before.kind === "total" || (block && row.depth === 0));
+    const above = rows[i - 1];
+    const block = row.kind === "group" || (row.kind === "layer" && row.depth < (above?.depth ?? 0));
+    const ruled = i > 0 && (above.kind === "total" || (block && row.depth === 0));
     const extra = ruled ? GROUP_EXTRA : 0;
     const [height, inset, below] = row.kind === "total" ? [TOTAL, 7, 7] : [leaf + extra, 3 + extra, 4];
     places.push({ row, top, height, stripTop: top + inset, stripHeight: height - inset - below, ruled });

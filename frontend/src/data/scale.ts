@@ -32,19 +32,19 @@ export interface PixelColumns {
   to: Int32Array;
 }
 
-const latest = new WeakMap<Float64Array, { end: number; scale: Scale; found: PixelColumns }>();
+const latest = new WeakMap<Float64Array, { end: number; scale: Scale; columns: PixelColumns }>();
 
 /**
  * For each pixel of the scale the half-open range of columns under it; a pixel with no record repeats the one before.
  * The latest of each axis is kept: all strips of a run share it.
  */
 export function pixelColumns(starts: Float64Array, end: number, scale: Scale): PixelColumns {
-  const known = latest.get(starts);
-  const { from, to, width } = known?.scale ?? scale;
-  if (known?.end === end && from === scale.from && to === scale.to && width === scale.width) return known.found;
-  const found = columnsUnder(starts, end, scale);
-  latest.set(starts, { end, scale, found });
-  return found;
+  const last = latest.get(starts);
+  const { from, to, width } = last?.scale ?? scale;
+  if (last?.end === end && from === scale.from && to === scale.to && width === scale.width) return last.columns;
+  const columns = columnsUnder(starts, end, scale);
+  latest.set(starts, { end, scale, columns });
+  return columns;
 }
 
 function columnsUnder(starts: Float64Array, end: number, scale: Scale): PixelColumns {

@@ -63,8 +63,8 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
   for (let t = 0; t < records; t++) {
     const byte = state[first + t];
     const code = byte & STATE_BITS;
-    const before = sums[to + t];
-    let sum = before;
+    const previous = sums[to + t];
+    let sum = previous;
     if ((sum & 7) !== code + 1) sum = (sum & ~ORDER) | front(sum & ORDER, code + 1);
     if (code === REACTIVATED) sum |= ANY_REACTIVATED;
     if (byte > STATE_BITS) {
@@ -75,7 +75,7 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
       const level = levels[delta[first + t]];
       if (level > sum >>> LEVEL) sum = (sum & NO_LEVEL) | (level << LEVEL);
     }
-    if (sum !== before) sums[to + t] = sum;
+    if (sum !== previous) sums[to + t] = sum;
   }
 }
 

@@ -83,8 +83,8 @@ export function coverBox(raster: Raster, { x, y, width, height }: Box, pixel: nu
   for (let j = Math.max(0, Math.floor(y)); j < bottom; j++) {
     for (let i = Math.max(0, Math.floor(x)); i < right; i++) {
       const alpha = Math.round((pixel >>> 24) * covered(i, x, right) * covered(j, y, bottom));
-      const at = j * raster.width + i;
-      if (alpha > 0) raster.data[at] = over(((pixel & 0xffffff) | (alpha << 24)) >>> 0, raster.data[at]);
+      const place = j * raster.width + i;
+      if (alpha > 0) raster.data[place] = over(((pixel & 0xffffff) | (alpha << 24)) >>> 0, raster.data[place]);
     }
   }
 }
@@ -95,7 +95,7 @@ const sprites = new Map<string, Sprite[]>();
 function spritesOf({ color, shape }: Dot, y: number, ratio: number, theme: Theme): Sprite[] {
   const key = `${color} ${shape} ${y} ${ratio} ${theme.dark}`;
   const half = Math.ceil(HALF * ratio);
-  const made =
+  const drawn =
     sprites.get(key) ??
     makeSprites(PLACES, 2 * half, (context, x) => {
       context.translate(half + x / PLACES, half + y / PLACES);
@@ -103,8 +103,8 @@ function spritesOf({ color, shape }: Dot, y: number, ratio: number, theme: Theme
       drawMarker(context, 0, 0, RADIUS, shape, color, theme.panel);
     });
   if (sprites.size > 512) sprites.clear();
-  sprites.set(key, made);
-  return made;
+  sprites.set(key, drawn);
+  return drawn;
 }
 
 /** Puts a marker at a place in device pixels. */

@@ -120,9 +120,9 @@ export function drawScatter(
   context.lineWidth = 60 / Math.max(60, ...spots.map((column) => column.length));
   for (let i = 1; i < columns.length; i++) {
     context.globalAlpha = (0.5 * i) / columns.length;
-    const trail = spots[i].flatMap((spot, at) => {
-      const before = spots[i - 1][at];
-      return spot && before ? [[...before, ...spot]] : [];
+    const trail = spots[i].flatMap((spot, place) => {
+      const last = spots[i - 1][place];
+      return spot && last ? [[...last, ...spot]] : [];
     });
     lines(look.color, trail);
   }

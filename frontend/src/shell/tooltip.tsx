@@ -202,23 +202,23 @@ function Lines({ lines: [title, ...lines] }: { lines: readonly string[] }) {
 
 /** Comes a frame after the tooltip has moved: no frame has both to do. */
 function Text() {
-  const at = tipped.value;
-  const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
-  if (!at) return null;
+  const pointed = tipped.value;
+  const run = pointed?.run ? runs.value.find((other) => other.name === pointed.run) : null;
+  if (!pointed) return null;
   return (
     <>
-      {at.tip ? <Lines lines={at.tip} /> : null}
-      {!run ? null : at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+      {pointed.tip ? <Lines lines={pointed.tip} /> : null}
+      {!run ? null : pointed.row !== null ? <RowTip at={pointed} run={run} /> : <CellTip at={pointed} run={run} />}
     </>
   );
 }
 
 export function Tooltip() {
-  const at = hover.value;
-  if (!at || !(at.run || at.tip)) return null;
-  const right = at.x + 18 + ROOM.width < window.innerWidth;
-  const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
-  const left = right ? at.x + 18 : at.x - ROOM.width - 18;
+  const pointed = hover.value;
+  if (!pointed || !(pointed.run || pointed.tip)) return null;
+  const right = pointed.x + 18 + ROOM.width < window.innerWidth;
+  const top = Math.min(pointed.y + 16, Math.max(4, window.innerHeight - ROOM.height));
+  const left = right ? pointed.x + 18 : pointed.x - ROOM.width - 18;
   return (
     <div ref={movedTo(left, top)} class="tooltip" style={{ width: `${ROOM.width}px` }} aria-hidden="true">
       <Text />

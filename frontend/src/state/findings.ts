@@ -28,7 +28,7 @@ const answered = computed(() => {
   const each = names.map((name) => findingsOf([name]));
   const ready = each.filter(({ value }) => value);
   const whole = names.length > 1 && ready.length === names.length ? findingsOf(names) : null;
-  const error = each.find((one) => one.error)?.error ?? whole?.error ?? null;
+  const error = each.find(({ error }) => error)?.error ?? whole?.error ?? null;
   if (whole?.value) return { findings: whole.value.findings, waiting: 0, error };
   const findings = ready.flatMap(({ value }) => value?.findings ?? []);
   // As the server ranks them.

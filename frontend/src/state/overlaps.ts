@@ -42,11 +42,11 @@ export function moveCompared(which: 0 | 1, by: number): void {
   const pair = pairRuns.value;
   const list = comparedRuns.value;
   if (!pair) return;
-  const at = list.indexOf(pair[which]);
-  const next = (steps: number) => list[(((at + steps) % list.length) + list.length) % list.length];
-  const found = next(by) === pair[1 - which] && list.length > 2 ? next(2 * by) : next(by);
-  const left = found === pair[1 - which] ? pair[which] : pair[1 - which];
-  update(which === 0 ? { run: found.name, other: left.name } : { run: left.name, other: found.name });
+  const place = list.indexOf(pair[which]);
+  const next = (steps: number) => list[(((place + steps) % list.length) + list.length) % list.length];
+  const moved = next(by) === pair[1 - which] && list.length > 2 ? next(2 * by) : next(by);
+  const left = moved === pair[1 - which] ? pair[which] : pair[1 - which];
+  update(which === 0 ? { run: moved.name, other: left.name } : { run: left.name, other: moved.name });
 }
 
 /** Holding an arrow key shall not ask for the overlap of each step on the way. */
@@ -58,7 +58,7 @@ export function askOverlap(
   runs: readonly Run[] = comparedRuns.value,
   layer: string | null = null,
 ): Resource<OverlapAnswer> {
-  const run = runs.map((one) => one.name);
+  const run = runs.map(({ name }) => name);
   const query = { run, step: Math.round(cursor.value), layer, unit: counted, mask: maskKind.value };
   return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (ask) => {
     if (page.peek().step !== null) await rest();

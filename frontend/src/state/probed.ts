@@ -45,8 +45,8 @@ export interface Spot extends FunctionPlace {
 /** All places: layers in forward order, then the outputs. */
 export const places = computed<Spot[]>(() => {
   const lists = probed.value.map(({ series }) => series.header.places.map((own) => ({ ...own, id: placeKey(own) })));
-  const known = new Map(lists.flat().map((own) => [own.id, own]));
-  const forward = layers.value.flatMap((layer) => known.get(placeKey({ kind: "layer", name: layer.id })) ?? []);
+  const byId = new Map(lists.flat().map((own) => [own.id, own]));
+  const forward = layers.value.flatMap((layer) => byId.get(placeKey({ kind: "layer", name: layer.id })) ?? []);
   const merged = mergeLayers([forward, ...lists].map((list) => ({ layers: list })));
   return [...merged.filter((own) => own.kind === "layer"), ...merged.filter((own) => own.kind !== "layer")];
 });

@@ -15,8 +15,8 @@ import { closed, layerFilter, order, rowsOf, rowZoom, sorted } from "./store";
 /** The mean over the shown runs, of differences by their size; what has no value comes last. */
 function weightOf({ layers: own }: Row): number {
   const values = shownRuns.value.map((run) => Math.abs(shownMeasure(run, own, cursor.value)));
-  const known = values.filter((value) => !Number.isNaN(value));
-  return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : -1;
+  const present = values.filter((value) => !Number.isNaN(value));
+  return present.length > 0 ? present.reduce((sum, value) => sum + value, 0) / present.length : -1;
 }
 
 export const rows = computed<Row[]>(() => {
@@ -34,7 +34,7 @@ export const ordered = (cells: Cells, by: Order): Uint32Array => ordersOf(cells)
 /** The run whose order the rows have, where that is not their own. */
 export function orderRun(run: Run, layer: string): Run | null {
   if (rowsOf.value === null || rowsOf.value === run.name) return null;
-  const other = runs.value.find((one) => one.name === rowsOf.value);
+  const other = runs.value.find(({ name }) => name === rowsOf.value);
   const [own, theirs] = [layerIn(run, layer), other && layerIn(other, layer)];
   return other && own && theirs && own.channels === theirs.channels ? other : null;
 }

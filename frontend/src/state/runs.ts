@@ -76,15 +76,15 @@ export interface RunGroup {
 /** In the order of their first runs; a run that the pattern doesn't fit is a group of its own. */
 export const groups = computed<RunGroup[]>(() => {
   const { pattern } = grouping.value;
-  const found = new Map<string, Run[]>();
+  const byGroup = new Map<string, Run[]>();
   for (const run of shownRuns.value) {
     const group = pattern && groupName(run.name, pattern);
     const key = group === null ? `run ${run.name}` : `group ${group}`;
-    found.set(key, [...(found.get(key) ?? []), run]);
+    byGroup.set(key, [...(byGroup.get(key) ?? []), run]);
   }
-  const names = [...found.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
+  const names = [...byGroup.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
   const short = shortNames(names);
-  return [...found.values()].map((runs, i) => ({ name: short.get(names[i]) || "(all)", runs }));
+  return [...byGroup.values()].map((runs, i) => ({ name: short.get(names[i]) || "(all)", runs }));
 });
 
 const networkOf = (run: RunInfo) => indexValue.value?.networks[run.network];
