@@ -32,24 +32,18 @@ export function show(index: Promise<Response>): void {
     root.classList.toggle("dark", isDark);
   });
   followUrl();
-  let visible = true;
-  let stale = false;
+  let [visible, stale] = [true, false];
+  const reload = () => {
+    stale = !visible;
+    if (visible) version.value++;
+  };
   watchVisible((now) => {
     visible = now;
-    if (now && stale) {
-      stale = false;
-      version.value++;
-    }
+    if (stale) reload();
   });
-  watchHost(
-    (names) => {
-      hostRuns.value = names;
-    },
-    () => {
-      if (visible) version.value++;
-      else stale = true;
-    },
-  );
+  watchHost((names) => {
+    hostRuns.value = names;
+  }, reload);
   watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
   listenToInputs();

@@ -6,7 +6,7 @@ import { distance, VISIONS } from "./colour.fixtures";
 import { LANE, trendPieces, trendY } from "./lines";
 import { makeRaster } from "./raster";
 import { LABEL_HEIGHT, notable, placeLabels, STILL, scatterX, scatterY, spotOf } from "./scatter";
-import { DARK, LIGHT, movementColor, pack, pixelsOf } from "./theme";
+import { blend, DARK, LIGHT, pack, pixelsOf } from "./theme";
 import { drawChanges } from "./valuerow";
 
 const pixels = pixelsOf(LIGHT);
@@ -26,7 +26,7 @@ function painted(values: number[], width: number): number[] {
   return Array.from(raster.data);
 }
 
-const tint = (place: number) => pack(movementColor(LIGHT, place));
+const tint = (place: number) => pack(blend(LIGHT.movement, place));
 
 describe("cells", () => {
   it("tints on the scale; zero has its own colour, infinity the top's", () => {
@@ -61,7 +61,7 @@ describe("cells", () => {
   it.each([LIGHT, DARK])("keeps zero apart from every tint in each kind of sight", (theme) => {
     for (const vision of VISIONS) {
       for (let i = 0; i <= 20; i++) {
-        expect(distance(theme.states[SETTLED], movementColor(theme, i / 20), vision)).toBeGreaterThanOrEqual(14);
+        expect(distance(theme.states[SETTLED], blend(theme.movement, i / 20), vision)).toBeGreaterThanOrEqual(14);
       }
     }
   });

@@ -69,9 +69,6 @@ export function blend(stops: Stops, position: number): string {
   return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** The movement scale as hex at a position from 0 to 1. */
-export const movementColor = (theme: Theme, position: number): string => blend(theme.movement, position);
-
 /** A scale of three stops as pixels, from its low to its high end. */
 const ramp = (stops: Stops, levels: number): Uint32Array =>
   Uint32Array.from({ length: levels }, (_, i) => pack(blend(stops, i / (levels - 1))));

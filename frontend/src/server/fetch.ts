@@ -67,13 +67,9 @@ async function get(route: string, query: Query, ask?: Ask): Promise<Response> {
     if (ask) ask.tag = tag;
     return response;
   }
-  let text = "";
-  try {
-    text = ((await response.json()) as { error?: { message?: string } }).error?.message ?? "";
-  } catch {
-    // Not our error shape (a proxy's page, say): the status has to do.
-  }
-  throw new Error(text || `Could not load '${route}': expected status 200, got ${response.status}.`);
+  // Where it isn't our error's shape (a proxy's page, say), the status has to do.
+  const answer: { error?: { message?: string } } | null = await response.json().catch(() => null);
+  throw new Error(answer?.error?.message || `Could not load '${route}': expected status 200, got ${response.status}.`);
 }
 
 function checked<T extends Answer>(answer: T): T {

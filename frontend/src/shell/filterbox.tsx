@@ -5,13 +5,7 @@ import { grouping, layerFilter, runFilter, update } from "../state/store";
 
 const FILTERS = { runFilter, layerFilter, grouping };
 
-interface Props {
-  id: string;
-  label: string;
-  field: keyof typeof FILTERS;
-}
-
-export function FilterBox({ id, label, field }: Props) {
+export function FilterBox({ id, label, field }: { id: string; label: string; field: keyof typeof FILTERS }) {
   const filter = FILTERS[field].value;
   return (
     <div class="filter">

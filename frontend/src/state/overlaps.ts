@@ -5,7 +5,7 @@ import { formatCount, formatShare } from "../data/format";
 import { formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
 import type { Unit } from "../data/urlstate";
 import { type OverlapColumns, readOverlapColumns } from "../draw/difference";
-import { fetchOverlap, fetchOverlapLayers } from "../server/fetch";
+import { type Ask, fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
 import { cursor } from "./cursor";
 import { type Resource, resource } from "./resource";
@@ -50,7 +50,10 @@ export function moveCompared(which: 0 | 1, by: number): void {
 }
 
 /** Holding an arrow key shall not ask for the overlap of each step on the way. */
-const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
+async function rest({ signal }: Ask): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  signal.throwIfAborted();
+}
 
 /** The overlaps of runs at the cursor, over all layers or in one. */
 export function askOverlap(
@@ -61,8 +64,7 @@ export function askOverlap(
   const run = runs.map(({ name }) => name);
   const query = { run, step: Math.round(cursor.value), layer, unit: counted, mask: maskKind.value };
   return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (ask) => {
-    if (page.peek().step !== null) await rest();
-    ask.signal.throwIfAborted();
+    if (page.peek().step !== null) await rest(ask);
     return fetchOverlap(query, ask);
   }).value;
 }
@@ -112,8 +114,7 @@ export function layerOverlapsAt(pair: Pair, step: number): LayerOverlaps | null 
     `overlap_at ${JSON.stringify(query)}`,
     "",
     async (ask) => {
-      await rest();
-      ask.signal.throwIfAborted();
+      await rest(ask);
       return readLayerOverlaps(await fetchOverlapLayers(query, ask));
     },
     ({ layers }) => layers.size * 100,

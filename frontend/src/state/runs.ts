@@ -87,8 +87,6 @@ export const groups = computed<RunGroup[]>(() => {
   return [...byGroup.values()].map((runs, i) => ({ name: short.get(names[i]) || "(all)", runs }));
 });
 
-const networkOf = (run: RunInfo) => indexValue.value?.networks[run.network];
-
 /** The layers of all shown runs in forward order. */
 export const layers = computed<LayerInfo[]>(() => {
   const networks = [...new Set(shownRuns.value.map((run) => run.network))];
@@ -102,9 +100,8 @@ export const listedLayers = computed(() => layers.value.filter((layer) => passes
 export const totalLayers = computed<readonly string[]>(() => listedLayers.value.map(({ id }) => id));
 
 /** The layer of the Layer view as the given run has it. */
-export function layerIn(run: RunInfo, id: string): LayerInfo | undefined {
-  return networkOf(run)?.layers.find((layer) => layer.id === id);
-}
+export const layerIn = (run: RunInfo, id: string): LayerInfo | undefined =>
+  indexValue.value?.networks[run.network]?.layers.find((layer) => layer.id === id);
 
 /** The layer of the Layer view: the chosen one, null where no shown run has it; the first one where none is chosen. */
 export const activeLayer = computed<LayerInfo | null>(() => {

@@ -2,7 +2,7 @@
 
 import { formatCount } from "../../data/format";
 import { CHANGE_TITLES, type ChangeAxis, changePlace, changeTicks, formatChange, probedAt } from "../../data/function";
-import { movementColor } from "../../draw/theme";
+import { blend } from "../../draw/theme";
 import { drawChanges } from "../../draw/valuerow";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
@@ -125,7 +125,7 @@ function Names({ rows: { drawn, first, pitch } }: { rows: Rows }) {
 
 /** What the tints mean; zero and nothing aren't on the scale. */
 function Key({ axis }: { axis: ChangeAxis }) {
-  const stops = Array.from({ length: 9 }, (_, i) => movementColor(theme.value, i / 8)).join(", ");
+  const stops = Array.from({ length: 9 }, (_, i) => blend(theme.value.movement, i / 8)).join(", ");
   return (
     <div class="fn-key">
       <i class="swatch fill-settled" /> 0
