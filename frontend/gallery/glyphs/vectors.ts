@@ -33,9 +33,9 @@ const dots = (name: string, positions: number[]): VectorGlyph => ({
   height: 16,
   draw: (context, width, height, theme) => {
     const made: Dot[] = positions.map((position, run) => ({ position, color: runColor(run, theme.dark), shape: run }));
-    const origin = context.getTransform();
-    const raster = makeRaster(context.canvas.width, context.canvas.height, origin.a);
-    for (const _ of paintDots(raster, origin, 8, width - 16, [{ y: height / 2, dots: made }], theme));
+    const { a: ratio } = context.getTransform();
+    const raster = makeRaster(context.canvas.width, context.canvas.height, ratio);
+    for (const _ of paintDots(raster, ratio, 8, width - 16, [{ y: height / 2, dots: made }], theme));
     putRaster(context, raster);
   },
 });

@@ -9,6 +9,8 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { text: "", pattern: null, valid: true };
 
+export const passes = ({ pattern }: Filter, name: string): boolean => !pattern || pattern.test(name);
+
 export function applyFilter(text: string, last: Filter): Filter {
   if (text === "") return NO_FILTER;
   try {

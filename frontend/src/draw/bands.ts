@@ -1,6 +1,7 @@
 /** Rows of cells pooled into bands, one a row of pixels: what each picture of these rows takes, whatever its steps. */
 
 import type { Cells } from "../data/cells";
+import { kept } from "../data/kept";
 import { MOVING, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "../data/states";
 
 const CODES = STATE_BITS + 1;
@@ -11,6 +12,11 @@ export interface Bands {
   cells: Cells;
   /** The channels, from the top. */
   rows: Uint32Array;
+  /** Of all rows, in pixels. */
+  height: number;
+  levels: Uint8Array;
+  /** Whether the level of every cell counts, not only of the moving ones. */
+  all: boolean;
   /** The rows of pixels that they are made for. */
   from: number;
   end: number;
@@ -88,24 +94,12 @@ function build(cells: Cells, rows: Uint32Array, height: number, from: number, le
     at[dy - from] = to;
   }
   const places = new Uint32Array(sums.length);
-  return { cells, rows, from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
+  return { cells, rows, height, levels, all, from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
 }
 
-interface Kept {
-  height: number;
-  levels: Uint8Array;
-  all: boolean;
-  bands: Bands;
-}
+const latest = kept((_cells: Cells) => new WeakMap<Uint32Array, Bands>());
 
-const kept = new WeakMap<Cells, WeakMap<Uint32Array, Kept>>();
-
-/**
- * The bands of some rows from a row of pixels on, kept until a picture of the same rows needs others.
- *
- * @param height of all rows in pixels.
- * @param all whether the level of every cell counts, not only of the moving ones.
- */
+/** The bands of some rows from a row of pixels on, kept until a picture of the same rows needs others. */
 export function bandsOf(
   cells: Cells,
   rows: Uint32Array,
@@ -114,14 +108,11 @@ export function bandsOf(
   levels: Uint8Array,
   all: boolean,
 ): Bands {
-  const own = kept.get(cells) ?? new WeakMap<Uint32Array, Kept>();
-  kept.set(cells, own);
-  const found = own.get(rows);
-  if (found?.height === height && found.bands.from === from && found.levels === levels && found.all === all) {
-    return found.bands;
-  }
+  const own = latest(cells);
+  const last = own.get(rows);
+  if (last?.height === height && last.from === from && last.levels === levels && last.all === all) return last;
   const bands = build(cells, rows, height, from, levels, all);
-  own.set(rows, { height, levels, all, bands });
+  own.set(rows, bands);
   return bands;
 }
 

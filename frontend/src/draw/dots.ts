@@ -115,49 +115,38 @@ function putMarker(raster: Raster, dot: Dot, x: number, y: number, ratio: number
   putSprite(raster, sprite, Math.floor(px / PLACES) - half, Math.floor(py / PLACES) - half);
 }
 
-/** A thin axis with its two ends, and the range of the values. Bounds in CSS pixels, all lines at the row's height. */
-function drawAxis(put: (box: Box, pixel: number) => void, x: number, width: number, row: DotRow, theme: Theme): void {
-  const { y } = row;
+/** Puts a box of CSS pixels. */
+type Put = (box: Box, pixel: number) => void;
+
+/** A thin axis with its two ends, and the range of the values, all at the row's height. */
+function drawAxis(put: Put, x: number, width: number, { y, dots }: DotRow, theme: Theme): void {
   const line = pack(theme.line);
   put({ x, y, width, height: 1 }, line);
   for (const end of [x, x + width - 1]) put({ x: end, y: y - 4, width: 1, height: 9 }, line);
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const { position } of row.dots) {
-    if (Number.isNaN(position)) continue;
-    low = Math.min(low, position);
-    high = Math.max(high, position);
-  }
-  if (low < high) put({ x: x + low * width, y: y - 0.5, width: (high - low) * width, height: 2 }, pack(theme.range));
-  for (const { range, color } of row.dots) {
-    if (range)
-      put({ x: x + range[0] * width, y: y - 1.5, width: (range[1] - range[0]) * width, height: 4 }, pack(color));
-  }
+  const positions = dots.flatMap(({ position }) => (Number.isNaN(position) ? [] : position));
+  const span = (low: number, high: number, height: number, color: string) =>
+    put({ x: x + low * width, y: y - (height - 1) / 2, width: (high - low) * width, height }, pack(color));
+  const [low, high] = [Math.min(...positions), Math.max(...positions)];
+  if (low < high) span(low, high, 2, theme.range);
+  for (const { range, color } of dots) if (range) span(...range, 4, color);
 }
 
-/** The place of CSS pixels in the raster, as a canvas tells it: the ratio and an offset in device pixels. */
-type Origin = Pick<DOMMatrix, "a" | "e" | "f">;
-
-/** Paints row after row. */
+/** Paints row after row; bounds in CSS pixels, of which each is `ratio` pixels of the raster. */
 export function* paintDots(
   raster: Raster,
-  { a: ratio, e: left, f: top }: Origin,
+  ratio: number,
   x: number,
   width: number,
   rows: Iterable<DotRow>,
   theme: Theme,
 ): Generator<void> {
-  const put = (box: Box, pixel: number) =>
-    coverBox(
-      raster,
-      { x: left + box.x * ratio, y: top + box.y * ratio, width: box.width * ratio, height: box.height * ratio },
-      pixel,
-    );
+  const put: Put = ({ x, y, width, height }, pixel) =>
+    coverBox(raster, { x: x * ratio, y: y * ratio, width: width * ratio, height: height * ratio }, pixel);
   for (const row of rows) {
     drawAxis(put, x, width, row, theme);
     for (const dot of row.dots) {
       if (Number.isNaN(dot.position)) continue;
-      const place = x + dot.position * width;
-      putMarker(raster, dot, left + place * ratio, top + (row.y + 0.5) * ratio, ratio, theme);
+      putMarker(raster, dot, (x + dot.position * width) * ratio, (row.y + 0.5) * ratio, ratio, theme);
     }
     yield;
   }

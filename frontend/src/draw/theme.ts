@@ -60,22 +60,6 @@ export function pack(hex: string): number {
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-export interface Pixels {
-  movement: Uint32Array;
-  /** Overlap and kept shares, LEVELS of them. */
-  overlap: Uint32Array;
-  /** From -1, less than the other, over 0 in the middle to 1, more; see `divergingPixel`. */
-  diverging: Uint32Array;
-  /** By state code; 0 is transparent. */
-  states: Uint32Array;
-  hatch: number;
-  dot: number;
-  violated: number;
-  nonfinite: number;
-  /** Lines over the reactivated state, where that stands for something else. */
-  lines?: number;
-}
-
 /** The colour between three stops at a position from 0 to 1, as hex. */
 export function blend(stops: Stops, position: number): string {
   const [low, middle, high] = stops.map(channels);
@@ -93,19 +77,27 @@ const ramp = (stops: Stops, levels: number): Uint32Array =>
 
 const HALF = 127;
 
+const makePixels = (theme: Theme) => ({
+  movement: ramp(theme.movement, LEVELS),
+  /** Overlap and kept shares, LEVELS of them. */
+  overlap: ramp(theme.overlap, LEVELS),
+  /** From -1, less than the other, over 0 in the middle to 1, more; see `divergingPixel`. */
+  diverging: ramp(theme.diverging, 2 * HALF + 1),
+  /** By state code; 0 is transparent. */
+  states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
+  hatch: pack(theme.hatch),
+  dot: pack(theme.dot),
+  violated: pack(theme.violated),
+  nonfinite: pack(theme.nonfinite),
+});
+
+export interface Pixels extends ReturnType<typeof makePixels> {
+  /** Lines over the reactivated state, where that stands for something else. */
+  lines?: number;
+}
+
 /** The theme as pixels, made once. */
-export const pixelsOf = kept(
-  (theme: Theme): Pixels => ({
-    movement: ramp(theme.movement, LEVELS),
-    overlap: ramp(theme.overlap, LEVELS),
-    diverging: ramp(theme.diverging, 2 * HALF + 1),
-    states: Uint32Array.from(theme.states, (hex) => (hex === "" ? 0 : pack(hex))),
-    hatch: pack(theme.hatch),
-    dot: pack(theme.dot),
-    violated: pack(theme.violated),
-    nonfinite: pack(theme.nonfinite),
-  }),
-);
+export const pixelsOf = kept((theme: Theme): Pixels => makePixels(theme));
 
 /** The pixel of a difference from -1 to 1; 0 is exactly the middle colour. */
 export const divergingPixel = (pixels: Pixels, place: number): number =>

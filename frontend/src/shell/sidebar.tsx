@@ -9,29 +9,23 @@ import { differs, isBaseline } from "../state/baseline";
 import { begin, finish } from "../state/frames";
 import { showOnly, toggleRun } from "../state/navigate";
 import { draftThreshold, focusedRun, listedRuns, patience, type Run, runs, shownRuns, threshold } from "../state/runs";
-import { grouping, helpOpen, runFilter, update, view } from "../state/store";
+import { helpOpen, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { Legend, MovementScale, VersusScale } from "./legend";
 import { Records } from "./records";
-
-const now = (): number => Date.now() / 1000;
 
 /** Where a run stands, and whether it goes on. */
 function RunDetail({ run }: { run: Run }) {
   if (run.records === 0) return <span class="sub">no records yet</span>;
   const last = `step ${formatCount(run.last_step ?? 0)}`;
-  const liveness = livenessOf(run, now());
-  if (liveness === "live") {
-    return (
-      <span class="sub">
-        <i class="live" /> live · {last}
-      </span>
-    );
-  }
-  const silent = liveness === "silent" ? `no data for ${agoText(now() - run.wall_time![1])}` : "";
+  const now = Date.now() / 1000;
+  const liveness = livenessOf(run, now);
+  const live = liveness === "live";
+  const silent = liveness === "silent" && `no data for ${agoText(now - run.wall_time![1])}`;
   return (
     <span class="sub">
-      {last} · {silent || plural(run.records, "record")}
+      {live ? <i class="live" /> : null}
+      {live ? ` live · ${last}` : `${last} · ${silent || plural(run.records, "record")}`}
     </span>
   );
 }
@@ -81,14 +75,13 @@ const ROOMY = 8;
 
 function RunList() {
   const listed = listedRuns.value;
-  const names = listed.map(({ name }) => name);
   return (
     <>
       {runs.value.length > 1 ? (
         <div class="runs-head sub">
           {formatCount(shownRuns.value.length)} of {plural(runs.value.length, "run")}
           <span class="spring" />
-          <button type="button" class="plain linked" onClick={() => showOnly(names)}>
+          <button type="button" class="plain linked" onClick={() => showOnly(listed.map(({ name }) => name))}>
             All
           </button>
           <button type="button" class="plain linked" onClick={() => showOnly([])}>
@@ -101,23 +94,13 @@ function RunList() {
           <RunItem key={run.name} run={run} compact={listed.length > ROOMY} />
         ))}
       </ul>
-      {runs.value.length > 2 ? (
-        <FilterBox
-          label="Group seeds, as by _s\d+$"
-          filter={grouping.value}
-          onText={(text) => update({ grouping: text })}
-          id="run-groups"
-        />
-      ) : null}
+      {runs.value.length > 2 ? <FilterBox id="run-groups" label="Group seeds, as by _s\d+$" field="grouping" /> : null}
       {listed.length === 0 ? (
         <p class="side-block sub">No run matches; {formatCount(runs.value.length)} are hidden by the filter.</p>
       ) : null}
     </>
   );
 }
-
-const LOWEST = -7;
-const HIGHEST = -1;
 
 /** The distribution of Δ of the run in focus, over the slider: its part below the threshold is settled before long. */
 function Deltas({ run, at }: { run: Run; at: number }) {
@@ -165,8 +148,8 @@ function Threshold() {
       <input
         id="threshold"
         type="range"
-        min={LOWEST}
-        max={HIGHEST}
+        min={-7}
+        max={-1}
         step="0.1"
         value={Math.log10(at)}
         aria-valuetext={`relative delta under ${formatPower(at)}`}
@@ -179,12 +162,7 @@ function Threshold() {
 export function Sidebar() {
   return (
     <aside aria-label="Runs and legend">
-      <FilterBox
-        label="Filter runs (regex)"
-        filter={runFilter.value}
-        onText={(text) => update({ runFilter: text })}
-        id="run-filter"
-      />
+      <FilterBox id="run-filter" label="Filter runs (regex)" field="runFilter" />
       <div class="side-scroll">
         <RunList />
         <Legend />

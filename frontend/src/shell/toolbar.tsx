@@ -10,7 +10,7 @@ import { baselineRun, canDiffer, differs, toggleVersus } from "../state/baseline
 import { cursor } from "../state/cursor";
 import { showView } from "../state/navigate";
 import { activeLayer, shownRuns } from "../state/runs";
-import { layerFilter, page, rowZoom, sideOpen, spoken, update, view, zoom } from "../state/store";
+import { page, rowZoom, sideOpen, spoken, update, view, zoom } from "../state/store";
 import { VIEWS } from "../views";
 import type { CsvFile } from "../views/view";
 import { FilterBox } from "./filterbox";
@@ -32,7 +32,6 @@ const fileName = (...parts: string[]): string =>
   parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
 
 async function pictureOf(kind: "svg" | "png"): Promise<Blob | null> {
-  menuOpen.value = false;
   const { viewPicture } = await import("./picture");
   return viewPicture(document.querySelector("main")!, shownView()?.caption() ?? "", kind);
 }
@@ -49,9 +48,8 @@ async function copyPicture(): Promise<void> {
 }
 
 function saveFile({ name, source }: CsvFile): void {
-  menuOpen.value = false;
-  const made = source();
-  const file = typeof made === "string" ? new Blob([made], { type: "text/csv" }) : made.href;
+  const content = source();
+  const file = typeof content === "string" ? new Blob([content], { type: "text/csv" }) : content.href;
   saveAs(file, `${fileName("pastnet", ...name)}.csv`);
 }
 
@@ -96,7 +94,14 @@ function Menu() {
       {menuOpen.value ? (
         <div class="menu" role="group" aria-label="Download">
           {items.map(([title, action]) => (
-            <button key={title} type="button" onClick={() => void action()}>
+            <button
+              key={title}
+              type="button"
+              onClick={() => {
+                menuOpen.value = false;
+                void action();
+              }}
+            >
               <bdi>{title}</bdi>
             </button>
           ))}
@@ -153,12 +158,7 @@ export function Toolbar() {
       >
         <Icon name="menu" />
       </Button>
-      <FilterBox
-        id="layer-filter"
-        label="Filter layers (regex)"
-        filter={layerFilter.value}
-        onText={(text) => update({ layerFilter: text })}
-      />
+      <FilterBox id="layer-filter" label="Filter layers (regex)" field="layerFilter" />
       <div class="joined" role="group" aria-label="View">
         {VIEW_NAMES.map((name) => (
           <Button

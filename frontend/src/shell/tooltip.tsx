@@ -83,6 +83,15 @@ function drawnText(step: number, run: Run): string {
   return first === last ? "" : `drawn here: steps ${formatCount(first)} to ${formatCount(last)}`;
 }
 
+/** When the record was written: at which time, and how long after the first one. */
+function clockText(step: number, run: Run): string {
+  const time = wallTimeAt(run, step);
+  const start = run.wall_time?.[0] ?? Number.NaN;
+  if (!(time >= start)) return "";
+  const clock = new Date(1000 * time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return `${clock}, ${durationText(time - start)} after the first record`;
+}
+
 const Head = ({ title, run, text }: { title: string; run: Run; text: string }) => (
   <>
     <div class="tip-title">{title}</div>
@@ -100,6 +109,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
   if (!row) return null;
   const figures = figuresAt(run, row.layers, at.step);
   const has = row.layers.some((layer) => layerIn(run, layer));
+  const clock = clockText(at.step, run);
   return (
     <>
       <Head
@@ -108,7 +118,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         text={figures ? ` · ${stepsText(figures)} · ${plural(figures.channels, "channel")}` : ""}
       />
       <p class="tip-run">{drawnText(at.step, run)}</p>
-      <Clock run={run} step={at.step} />
+      {clock ? <p class="tip-run">{clock}</p> : null}
       {base && figures ? (
         <div class="tip-apart">
           {MEASURE_TITLES[measure.value]}{" "}
@@ -122,19 +132,6 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
         <p>{!has ? "This run has no such layer." : awaited(run, at.step) ? "…" : "No record yet at this step."}</p>
       )}
     </>
-  );
-}
-
-/** When the record was written: at which time, and how long after the first one. */
-function Clock({ run, step }: { run: Run; step: number }) {
-  const time = wallTimeAt(run, step);
-  const start = run.wall_time?.[0] ?? Number.NaN;
-  if (!(time >= start)) return null;
-  const clock = new Date(1000 * time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  return (
-    <p class="tip-run">
-      {clock}, {durationText(time - start)} after the first record
-    </p>
   );
 }
 

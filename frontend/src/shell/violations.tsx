@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount } from "../data/format";
 import { COLUMN_NAMES, COLUMNS, type Column, sortViolations, summaryText } from "../data/violations";
-import { Button, Failure, Icon, Marker, Skeleton } from "../parts/widgets";
+import { Button, Failure, Icon, Marker, Select, Skeleton } from "../parts/widgets";
 import type { Violation, ViolationsAnswer } from "../server/types";
 import { violationsOf } from "../state/answers";
 import { openListed } from "../state/navigate";
@@ -120,17 +120,12 @@ function Choice({ run }: { run: Run }) {
     <>
       <Marker color={run.color} shape={run.shape} />
       {shownRuns.value.length > 1 ? (
-        <select
-          aria-label="Run whose violations are listed"
+        <Select
+          label="Run whose violations are listed"
           value={run.name}
-          onChange={(event) => update({ audit: event.currentTarget.value })}
-        >
-          {shownRuns.value.map((other) => (
-            <option key={other.name} value={other.name}>
-              {other.name}
-            </option>
-          ))}
-        </select>
+          options={shownRuns.value.map(({ name }) => [name, name])}
+          onPick={(name) => update({ audit: name })}
+        />
       ) : (
         <bdi class="path">
           <span class="name">{run.name}</span>

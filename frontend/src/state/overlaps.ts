@@ -9,8 +9,8 @@ import { fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
 import { cursor } from "./cursor";
 import { type Resource, resource } from "./resource";
-import { layerIn, listedLayers, type Run, shownRuns } from "./runs";
-import { layerId, maskKind, other, page, runName, unit, update, zoom } from "./store";
+import { chosenRun, layerIn, listedLayers, type Run, shownRuns } from "./runs";
+import { layerId, maskKind, other, page, unit, update, zoom } from "./store";
 
 /** The route compares as many at most. */
 export const MOST_RUNS = 32;
@@ -22,8 +22,8 @@ export const comparedRuns = computed(() => shownRuns.value.slice(0, MOST_RUNS));
 /** A and B: the chosen ones, else the first two; null where there aren't two. */
 export const pairRuns = computed<[Run, Run] | null>(() => {
   const list = comparedRuns.value;
-  if (list.length < 2) return null;
-  const a = list.find((run) => run.name === runName.value) ?? list[0];
+  const a = chosenRun(list);
+  if (!a || list.length < 2) return null;
   const b = list.find((run) => run !== a && run.name === other.value);
   return [a, b ?? list[(list.indexOf(a) + 1) % list.length]];
 });

@@ -4,6 +4,7 @@ import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { type ChangeAxis, changeAxis, type FunctionSeries, measuresAt, placeKey, readFunction } from "../data/function";
 import { mergeLayers } from "../data/layers";
+import { passes } from "../data/names";
 import { type Change, DEFAULTS } from "../data/urlstate";
 import { fetchFunction } from "../server/fetch";
 import type { FunctionPlace } from "../server/types";
@@ -51,10 +52,9 @@ export const places = computed<Spot[]>(() => {
 });
 
 /** Those whose rows are shown: outputs pass any filter for layers. */
-export const listedPlaces = computed(() => {
-  const { pattern } = layerFilter.value;
-  return places.value.filter((own) => !pattern || own.kind !== "layer" || pattern.test(own.name));
-});
+export const listedPlaces = computed(() =>
+  places.value.filter((own) => own.kind !== "layer" || passes(layerFilter.value, own.name)),
+);
 
 /** The chosen place, at first the last output. */
 export const activePlace = computed<Spot | null>(

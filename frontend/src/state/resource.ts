@@ -44,9 +44,7 @@ const indexed = signal(0);
 const AGAIN_MS = 15_000;
 
 function evict(): void {
-  let total = 0;
-  for (const entry of entries.values()) total += entry.bytes;
-  if (total <= CEILING_BYTES) return;
+  let total = [...entries.values()].reduce((sum, entry) => sum + entry.bytes, 0);
   for (const [key, entry] of [...entries].sort((a, b) => a[1].used - b[1].used)) {
     if (total <= CEILING_BYTES) return;
     if (entry.abort || entry.watched) continue;

@@ -18,14 +18,12 @@ export const { zoom, rowZoom, order, rowsOf, mode, measure, change, maskKind, so
 export const { baseline, versus, other } = fields;
 
 /** A field that is a pattern: the last valid one applies. */
-function pattern(key: "runFilter" | "layerFilter" | "grouping"): ReadonlySignal<Filter> {
-  const text = fields[key];
+function pattern(text: ReadonlySignal<string>): ReadonlySignal<Filter> {
   let last: Filter = NO_FILTER;
   return computed(() => (last = applyFilter(text.value, last)));
 }
-export const runFilter = pattern("runFilter");
-export const layerFilter = pattern("layerFilter");
-export const grouping = pattern("grouping");
+export const [runFilter, layerFilter] = [pattern(fields.runFilter), pattern(fields.layerFilter)];
+export const grouping = pattern(fields.grouping);
 
 let urlTimer: ReturnType<typeof setTimeout> | undefined;
 

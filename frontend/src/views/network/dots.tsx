@@ -130,7 +130,7 @@ export function DotsColumn({ windowAt, layout }: { windowAt: (block: number) => 
   const window = windowAt(dotBlock.value);
   const draw = usePrepared(dotBlock, windowAt, function* (shown, ratio) {
     const raster = makeRaster(Math.round(DOTS_WIDTH * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
-    yield* paintDots(raster, { a: ratio, e: 0, f: 0 }, PADDING, AXIS, dotRows(shown), theme.value);
+    yield* paintDots(raster, ratio, PADDING, AXIS, dotRows(shown), theme.value);
     return raster;
   });
   return (
