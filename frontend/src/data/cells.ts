@@ -1,7 +1,8 @@
-/** One layer of one run: state and delta, channel × record. */
+/** One layer of one run: state and delta, channel × record, and what happened to it. */
 
 import { type Container, numbers, type Places, section } from "../server/container";
-import type { LayerHeader } from "../server/types";
+import type { LayerEvent, LayerHeader } from "../server/types";
+import { formatCount, formatFineShare } from "./format";
 import { kept } from "./kept";
 import { type Figures, nothing } from "./record";
 import { FROZEN, MOVING, NO_DATA, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
@@ -248,4 +249,29 @@ export function figuresAt(cells: Cells, step: number): Figures | null {
     meanDelta: meanDelta[record],
     pruned: Number.NaN,
   };
+}
+
+/** "lr ÷2" for a rate that fell to a half, "90.6 % remaining" and "frozen: 32" for a mask. */
+export function flagText(event: LayerEvent): string {
+  if (event.kind === "learning_rate") return `lr ${rateText(event.from, event.to)}`;
+  if (event.kind === "restart") return "resumed";
+  if ("through" in event) {
+    return `${formatFineShare(event.through, event.elements)} ${event.kind === "kept" ? "remaining" : "trainable"}`;
+  }
+  const { frozen, pruned, channels } = event;
+  const parts = [["frozen", frozen] as const, ["pruned", pruned] as const].filter(([, count]) => count > 0);
+  const words = parts.map(([word, count]) => (count === channels ? `all ${word}` : `${word}: ${formatCount(count)}`));
+  return words.join(", ") || "all released";
+}
+
+/** Factors near a whole number as ÷n or ×n (a schedule rounds), else the new rate. */
+function rateText(before: number, after: number): string {
+  for (const [factor, sign] of [
+    [before / after, "÷"],
+    [after / before, "×"],
+  ] as const) {
+    const whole = Math.round(factor);
+    if (whole >= 2 && whole <= 1000 && Math.abs(factor / whole - 1) < 0.05) return `${sign}${whole}`;
+  }
+  return `→ ${Number(after.toPrecision(3))}`;
 }

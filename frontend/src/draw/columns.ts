@@ -70,10 +70,12 @@ export function readDrawn(container: Container<OverviewHeader>): Drawn {
   const rows = new Map(header.layers.map((layer, row) => [layer, row]));
   // 300 layers of 20 runs are many objects, few of which are ever drawn.
   const layerColumns = keptByValue((row: number) => read("", row, header.channels[row], header.prunable[row]));
+  let total: Columns | null = null;
   const sums = kept((layers: readonly string[]): { sum: Columns | null } => {
     const own = layers.flatMap((layer) => rows.get(layer) ?? []);
     if (own.length === header.layers.length) {
-      return { sum: read("total_", 0, sum(header.channels), sum(header.prunable)) };
+      total ??= read("total_", 0, sum(header.channels), sum(header.prunable));
+      return { sum: total };
     }
     return { sum: own.length > 0 ? addColumns(own.map(layerColumns)) : null };
   });

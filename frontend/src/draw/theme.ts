@@ -52,7 +52,8 @@ export function runColor(index: number, dark: boolean): string {
   return index % 7 === 0 && dark ? "#8e98a3" : colors[index % 7];
 }
 
-const channels = (hex: string): number[] => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+/** Red, green and blue of a colour, 0 to 255. */
+export const channels = (hex: string): number[] => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
 /** A pixel of an ImageData seen as little-endian u32. */
 export function pack(hex: string): number {

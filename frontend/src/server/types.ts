@@ -172,9 +172,10 @@ export interface ViolationsAnswer extends RunAnswer {
   violations: Violation[];
 }
 
-type Numbers = (number | null)[];
+type Norms = "relative_delta" | "norm" | "past_norm" | "delta_norm" | "delta_max";
+type Shares = "changed" | "nonfinite" | "kept" | "trainable";
 
-export interface ChannelAnswer extends RunAnswer {
+export interface ChannelAnswer extends RunAnswer, Record<Norms | Shares, (number | null)[]> {
   layer: string;
   variable: string;
   channel: number;
@@ -183,15 +184,6 @@ export interface ChannelAnswer extends RunAnswer {
   past_steps: number[];
   state: string[];
   violated: boolean[];
-  relative_delta: Numbers;
-  norm: Numbers;
-  past_norm: Numbers;
-  delta_norm: Numbers;
-  delta_max: Numbers;
-  changed: Numbers;
-  nonfinite: Numbers;
-  kept: Numbers;
-  trainable: Numbers;
   changes: { step: number; from: string; to: string }[];
   violations?: Violation[];
 }

@@ -24,14 +24,7 @@ function legendFigures(run: Run, step: number): Figures | null {
   return cells && layerFiguresAt(cells, step);
 }
 
-interface RowProps {
-  /** Of the swatch and of the row. */
-  name: string;
-  title: string;
-  hint: string;
-  count?: number;
-  total?: number;
-}
+type RowProps = Record<"name" | "title" | "hint", string> & { count?: number; total?: number };
 
 const LegendRow = ({ name, title, hint, count, total }: RowProps) => (
   <li class={name === "violated" ? "warn" : undefined}>

@@ -1,11 +1,11 @@
 /** The figures at the pointer. */
 
-import { type Cells, deltaAt, figuresAt as layerFiguresAt, recordAt } from "../data/cells";
+import { type Cells, cellAt, figuresAt as layerFiguresAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
 import { differenceText } from "../data/measure";
 import type { Figures } from "../data/record";
-import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../data/states";
+import { LEGEND, NO_DATA, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { MEASURE_TITLES } from "../data/urlstate";
 import { sparsityText } from "../data/violations";
 import { Icon, Marker, movedTo } from "../parts/widgets";
@@ -161,19 +161,18 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
   if (!layer || !cells) return null;
   const { step, channel } = at;
   if (channel === null) return <ColumnTip step={step} run={run} layer={layer.id} cells={cells} />;
-  const record = recordAt(cells, step);
+  const cell = cellAt(cells, channel, step);
   const title = `Channel ${channel}`;
-  if (record < 0) return <Head title={title} run={run} text=" · no record yet" />;
-  const cell = channel * cells.records + record;
-  const [delta, byte] = [deltaAt(cells, cell), cells.state[cell]];
+  if (!cell) return <Head title={title} run={run} text=" · no record yet" />;
+  const { record, state, delta } = cell;
   const base = baseOf(run);
   const theirs = base && sameOrigin(run, base) ? baseCell(base, layer.id, channel, step) : null;
   return (
     <>
       <Head title={title} run={run} text={` · step ${formatCount(cells.steps[record])}`} />
-      <Line fill={`fill-${STATE_NAMES[byte & STATE_BITS].replace(" ", "-")}`} title={STATE_TITLES[byte & STATE_BITS]} />
-      {byte & VIOLATED ? <Line title="Violated" style="warn" /> : null}
-      {byte & NONFINITE ? <div class="tip-row">Non-finite values</div> : null}
+      <Line fill={`fill-${STATE_NAMES[state].replace(" ", "-")}`} title={STATE_TITLES[state]} />
+      {cell.violated ? <Line title="Violated" style="warn" /> : null}
+      {cell.nonfinite ? <div class="tip-row">Non-finite values</div> : null}
       <div class="tip-foot">
         <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
         <b>{formatNumber(delta)}</b>

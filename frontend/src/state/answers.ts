@@ -18,38 +18,33 @@ import { inSight } from "./viewport";
 
 export type { Drawn };
 
+type Part = Record<"first" | "last", number>;
+
 /** What is told of a run as a whole, and the columns that its strips are drawn from. */
-export interface Overview {
+interface Overview {
   header: OverviewHeader;
   drawn: Drawn;
-  /** The steps that were asked for. */
-  first: number;
-  last: number;
+  /** The steps that were asked for, where those aren't all. */
+  part: Part | null;
 }
 
 /** Columns that an overview is asked for: at least as many as its picture has pixels, and few different numbers. */
-export const overviewColumns = computed(() => {
+const overviewColumns = computed(() => {
   const pixels = runColumn(pageWidth.value - SIDEBAR, shownRuns.value.length) * window.devicePixelRatio;
   const power = 2 ** Math.floor(Math.log2(pixels));
   const cols = [1, 1.5, 2].map((times) => times * power).find((size) => size >= pixels);
   return Math.min(2048, Math.max(64, cols ?? 64));
 });
 
-/** Steps that an overview is asked for; without them all. */
-interface Part {
-  first: number;
-  last: number;
-}
-
-export function askOverview(run: string, part: Part | null): Resource<Overview> {
+/** An overview of all steps, or of some. */
+function askOverview(run: string, part: Part | null): Resource<Overview> {
   const cols = overviewColumns.value;
   return resource(
     `${part ? "detail" : "overview"} ${run}`,
     [threshold.value, cols, part?.first, part?.last].join(" "),
     async (ask) => {
       const answer = await fetchOverview({ run, cols, th: untracked(() => threshold.value), ...part }, ask);
-      const { first = Number.NEGATIVE_INFINITY, last = Number.POSITIVE_INFINITY } = part ?? {};
-      return { header: answer.header, drawn: readDrawn(answer), first, last };
+      return { header: answer.header, drawn: readDrawn(answer), part };
     },
     ({ header, drawn }) => header.layers.length * drawn.starts.length * 44,
     part !== null || view.value !== "network" || !inSight(run),
@@ -68,7 +63,7 @@ export const overviewOf = (run: string): Resource<Overview> => overviews(run).va
 export const askedZoom = follower<readonly [number, number] | null>(null);
 
 /** The steps of the records that a range lies in, and one more on each side. */
-function around(steps: Float64Array, [from, to]: readonly [number, number]): { first: number; last: number } {
+function around(steps: Float64Array, [from, to]: readonly [number, number]): Part {
   const first = Math.max(0, lastAtOrBefore(steps, from) - 1);
   const last = Math.min(steps.length - 1, lastAtOrBefore(steps, to) + 1);
   return { first: steps[first], last: steps[last] };
@@ -79,12 +74,11 @@ function finest(name: string): Drawn | null {
   const steps = runNamed(name)?.recordSteps;
   // Where each column is a record already, there is no more detail.
   if (!askedZoom.value || !whole || !steps || steps.length <= overviewColumns.value) return whole?.drawn ?? null;
-  const asked = around(steps, askedZoom.value);
-  const part = askOverview(name, asked).value;
-  if (!part || part.header.threshold !== whole.header.threshold) return whole.drawn;
+  const detail = askOverview(name, around(steps, askedZoom.value)).value;
+  if (!detail?.part || detail.header.threshold !== whole.header.threshold) return whole.drawn;
   const sighted = around(steps, range.value);
-  const fits = part.first <= sighted.first && part.last >= sighted.last;
-  return fits ? part.drawn : whole.drawn;
+  const fits = detail.part.first <= sighted.first && detail.part.last >= sighted.last;
+  return fits ? detail.drawn : whole.drawn;
 }
 
 const finests = keptByValue((run: string) => computed(() => finest(run)));

@@ -4,7 +4,7 @@ import { computed } from "@preact/signals";
 import { formatCount, formatShare } from "../data/format";
 import { formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
 import type { Unit } from "../data/urlstate";
-import { type OverlapColumns, readOverlapColumns } from "../draw/overlap";
+import { type OverlapColumns, readOverlapColumns } from "../draw/difference";
 import { fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
 import { cursor } from "./cursor";

@@ -2,7 +2,7 @@
 
 import { formatCount } from "../../data/format";
 import { formatOverlap, setText } from "../../data/overlap";
-import type { OverlapColumns } from "../../draw/overlap";
+import type { OverlapColumns } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";

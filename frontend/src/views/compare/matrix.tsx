@@ -3,7 +3,7 @@
 import { formatCount } from "../../data/format";
 import { formatOverlap, numbersText, pairOf, pairTexts, REASONS, setText } from "../../data/overlap";
 import { MASK_KINDS, UNITS } from "../../data/urlstate";
-import { overlapStyle } from "../../draw/overlap";
+import { overlapStyle } from "../../draw/difference";
 import { useSize } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
 import { DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";

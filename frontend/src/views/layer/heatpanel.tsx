@@ -1,8 +1,7 @@
 /** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
 
 import { useMemo } from "preact/hooks";
-import { type Cells, figuresAt, recordAt, summarise } from "../../data/cells";
-import { flagText } from "../../data/events";
+import { type Cells, figuresAt, flagText, recordAt, summarise } from "../../data/cells";
 import { formatCount } from "../../data/format";
 import { toPixel } from "../../data/scale";
 import { segmentsOf } from "../../data/sort";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { LayerEvent } from "../server/types";
-import { flagText } from "./events";
+import { flagText } from "./cells";
 
 const rate = (from: number, to: number) => ({ kind: "learning_rate", from, to }) as const;
 const mask = (kind: "kept" | "trainable", through: number, elements: number) => ({ kind, through, elements });
