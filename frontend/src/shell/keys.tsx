@@ -69,13 +69,21 @@ export function listenToKeys(): void {
   });
 }
 
-export function Help() {
+/** A dialog that is open where it shall be; the focus goes to its title where that takes it. */
+export function useDialog(open: boolean) {
   const ref = useRef<HTMLDialogElement>(null);
-  const open = helpOpen.value;
   useLayoutEffect(() => {
-    if (open && !ref.current?.open) ref.current?.showModal();
+    if (open && !ref.current?.open) {
+      ref.current?.showModal();
+      ref.current?.querySelector<HTMLElement>("h2[tabindex]")?.focus();
+    }
     if (!open) ref.current?.close();
   }, [open]);
+  return ref;
+}
+
+export function Help() {
+  const ref = useDialog(helpOpen.value);
   return (
     <dialog ref={ref} aria-labelledby="help-title" onClose={() => (helpOpen.value = false)}>
       <header>

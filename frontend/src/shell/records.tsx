@@ -69,22 +69,23 @@ function AccountTable({ list }: { list: readonly Run[] }) {
   );
 }
 
+const SILENT =
+  "no end was recorded. Killed or no longer recording. Resume into the same directory to continue this run.";
+const UNCOUNTED = "written by a summary writer of your own, so lost records can't be counted.";
+
 /** Everything that was said about the runs, as lines of text. */
 function messages(): string[] {
   const lines = [...(indexOf().value?.warnings ?? [])];
   for (const run of listedRuns.value) {
     // The overview has read more than the index: masks and what was held.
-    for (const note of overviewOf(run.name).value?.header.notes ?? run.notes)
-      lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
-    for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
-    if (livenessOf(run, Date.now() / 1000) === "silent") {
-      lines.push(
-        `${run.name}: no end was recorded. Killed or no longer recording. Resume into the same directory to continue this run.`,
-      );
-    }
-    if (run.source === "summary") {
-      lines.push(`${run.name}: written by a summary writer of your own, so lost records can't be counted.`);
-    }
+    const notes = overviewOf(run.name).value?.header.notes ?? run.notes;
+    const said = [
+      ...notes.map(({ text, count }) => `${text}${count > 1 ? ` (${formatCount(count)} times)` : ""}`),
+      ...run.skipped.map(({ name, reason }) => `${name} is not recorded: ${reason}`),
+    ];
+    if (livenessOf(run, Date.now() / 1000) === "silent") said.push(SILENT);
+    if (run.source === "summary") said.push(UNCOUNTED);
+    lines.push(...said.map((text) => `${run.name}: ${text}`));
   }
   const guessed = layers.value.filter((layer) => !layer.verified);
   if (guessed.length > 0) {
@@ -95,6 +96,14 @@ function messages(): string[] {
   return lines;
 }
 
+const Summary = ({ title, sub }: { title: string; sub: string }) => (
+  <summary>
+    <h2>
+      {title} <span class="sub">{sub}</span>
+    </h2>
+  </summary>
+);
+
 export function Records() {
   const list = listedRuns.value;
   if (list.length === 0) return null;
@@ -104,25 +113,14 @@ export function Records() {
   return (
     <section class="side-block records" aria-label="Account of records">
       <details open={lost}>
-        <summary>
-          <h2>
-            Records{" "}
-            <span class="sub">
-              {formatCount(sum("shown"))} of {formatCount(sum("offered"))} shown
-            </span>
-          </h2>
-        </summary>
+        <Summary title="Records" sub={`${formatCount(sum("shown"))} of ${formatCount(sum("offered"))} shown`} />
         <div class="table-scroll" role="region" aria-label="Account of records by run" tabIndex={0}>
           <AccountTable list={list} />
         </div>
       </details>
       {lines.length > 0 ? (
         <details open={lines.length <= 3}>
-          <summary>
-            <h2>
-              Notes <span class="sub">{formatCount(lines.length)}</span>
-            </h2>
-          </summary>
+          <Summary title="Notes" sub={formatCount(lines.length)} />
           <ul class="notes">
             {lines.map((line) => (
               <li key={line}>

@@ -1,7 +1,6 @@
 /** The list of a run's violations: what was held and moved, since when, how far and why. */
 
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount } from "../data/format";
 import { COLUMN_NAMES, COLUMNS, type Column, sortViolations, summaryText } from "../data/violations";
 import { Button, Failure, Icon, Marker, Select, Skeleton } from "../parts/widgets";
@@ -10,6 +9,7 @@ import { violationsOf } from "../state/answers";
 import { openListed } from "../state/navigate";
 import { layerIn, type Run, shownRuns } from "../state/runs";
 import { audit, update } from "../state/store";
+import { useDialog } from "./keys";
 
 /** More rows than this are not drawn. */
 const LIMIT = 1000;
@@ -136,16 +136,9 @@ function Choice({ run }: { run: Run }) {
 }
 
 export function ViolationsList() {
-  const ref = useRef<HTMLDialogElement>(null);
   const run = shownRuns.value.find((other) => other.name === audit.value);
   const open = run !== undefined;
-  useLayoutEffect(() => {
-    if (open && !ref.current?.open) {
-      ref.current?.showModal();
-      ref.current?.querySelector("h2")?.focus();
-    }
-    if (!open) ref.current?.close();
-  }, [open]);
+  const ref = useDialog(open);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it too
     <dialog
