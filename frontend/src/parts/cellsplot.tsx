@@ -25,12 +25,10 @@ interface CanvasProps {
   height: number;
 }
 
-export function CellsCanvas({ label, cells, rows, mode, differences, alive, width, height }: CanvasProps) {
+export function CellsCanvas({ cells, rows, mode, differences, alive, ...rest }: CanvasProps) {
   return (
     <RasterCanvas
-      label={label}
-      width={width}
-      height={height}
+      {...rest}
       inputs={[cells, rows, mode, alive?.join()]}
       steps
       paint={({ area, scale, pixels }) => {

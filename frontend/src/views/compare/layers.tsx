@@ -28,20 +28,9 @@ const AXIS = 24;
 
 const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));
 
-interface Compared {
-  drawn: OverlapColumns;
-  pair: Pair;
-  list: ComparedLayer[];
-}
-
-interface Drawn extends Compared {
-  /** Rows [first, last) of the list are drawn. */
-  first: number;
-  last: number;
-  /** The height of a row. */
-  pitch: number;
-  width: number;
-}
+type Compared = { drawn: OverlapColumns; pair: Pair; list: ComparedLayer[] };
+/** Rows [first, last) of the list are drawn, each as high as the pitch. */
+type Drawn = Compared & { first: number; last: number; pitch: number; width: number };
 
 function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
   const { comparable, unit, mask } = drawn.header;

@@ -41,16 +41,13 @@ function Line({ finding, place }: { finding: Finding; place: number }) {
   );
 }
 
-function Message() {
-  if (shownRuns.value.length === 0) return <p class="message">No runs selected. Tick a run on the left.</p>;
-  return (
-    <p class="message">Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.</p>
-  );
-}
-
 function FindingsView() {
   const list = shownFindings.value;
   const awaited = findingsAwaited.value;
+  const message =
+    shownRuns.value.length === 0
+      ? "No runs selected. Tick a run on the left."
+      : "Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.";
   return (
     <section class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
@@ -71,7 +68,7 @@ function FindingsView() {
       </div>
       {findingsError.value ? <Failure text={findingsError.value} /> : null}
       {awaited > 0 && list.length === 0 ? <Skeleton height={320} /> : null}
-      {awaited === 0 && list.length === 0 ? <Message /> : null}
+      {awaited === 0 && list.length === 0 ? <p class="message">{message}</p> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
           <Line key={`${finding.run} ${finding.kind} ${finding.text}`} finding={finding} place={place} />

@@ -34,13 +34,8 @@ const MOST = 4;
 /** Of more runs than these the list beside the lines is the better choice. */
 const TABS = 6;
 
-interface Rows {
-  places: readonly Spot[];
-  pitch: number;
-  first: number;
-  /** Those that are drawn, from `first` on. */
-  drawn: readonly Spot[];
-}
+/** All places, and those that are drawn, from `first` on. */
+type Rows = { places: readonly Spot[]; pitch: number; first: number; drawn: readonly Spot[] };
 
 function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis: ChangeAxis; width: number }) {
   const { series } = entry;

@@ -9,7 +9,7 @@ import { STATE_NAMES } from "../../data/states";
 import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas, Sized } from "../../parts/canvas";
+import { RasterCanvas, type Size, Sized } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { Icon } from "../../parts/widgets";
 import { differencesText, sharesText, stepsText, stepText } from "../../parts/words";
@@ -42,55 +42,44 @@ function placeFlags(events: readonly LayerEvent[], width: number) {
 
 function Flags({ cells, width }: { cells: Cells; width: number }) {
   const { events } = cells.header;
+  const textOf = ({ step, text }: LayerEvent) => `step ${formatCount(step)}: ${text}`;
   return (
     <div class="flags" style={{ width: `${width}px` }}>
       <ul class="offscreen" aria-label="Events">
         {events.map((event) => (
-          <li key={`${event.step} ${event.kind} ${event.text}`}>
-            step {formatCount(event.step)}: {event.text}
-          </li>
+          <li key={`${event.kind} ${textOf(event)}`}>{textOf(event)}</li>
         ))}
       </ul>
-      {placeFlags(events, width).map(({ event, x, middle, text }) => {
-        const whole = `step ${formatCount(event.step)}: ${event.text}`;
-        return (
-          <div key={whole} aria-hidden="true" title={whole}>
-            <i class={`flag ${event.kind}`} style={{ left: `${x}px` }} />
-            {text !== null ? (
-              <span class="flag-text" style={{ left: `${middle}px` }}>
-                {text}
-              </span>
-            ) : null}
-          </div>
-        );
-      })}
+      {placeFlags(events, width).map(({ event, x, middle, text }) => (
+        <div key={textOf(event)} aria-hidden="true" title={textOf(event)}>
+          <i class={`flag ${event.kind}`} style={{ left: `${x}px` }} />
+          {text !== null ? (
+            <span class="flag-text" style={{ left: `${middle}px` }}>
+              {text}
+            </span>
+          ) : null}
+        </div>
+      ))}
     </div>
   );
 }
 
-interface Props {
-  cells: Cells;
-  rows: Uint32Array;
-  height: number;
-}
+type RowsProps = { cells: Cells; rows: Uint32Array; height: number };
 
 /** Rows of at least this height have their channel's number beside them. */
 const NUMBERED = 11;
 
 /** The channel of each row where there is room; else the first and the last in the order of channels. */
-function Numbers({ rows, height }: { rows: Uint32Array; height: number }) {
+function Numbers({ rows, height }: Omit<RowsProps, "cells">) {
   const each = height / rows.length;
   const numbered = each >= NUMBERED;
   if (!numbered && order.value !== "index") return null;
   const shown = numbered ? Array.from(rows.keys()) : [0, rows.length - 1];
+  const top = (row: number) => Math.min(Math.max((row + 0.5) * each, 8), height - 8);
   return (
     <>
       {shown.map((row) => (
-        <span
-          key={row}
-          class="gutter-number"
-          style={{ top: `${Math.min(Math.max((row + 0.5) * each, 8), height - 8)}px` }}
-        >
+        <span key={row} class="gutter-number" style={{ top: `${top(row)}px` }}>
           {formatCount(rows[row])}
         </span>
       ))}
@@ -99,7 +88,7 @@ function Numbers({ rows, height }: { rows: Uint32Array; height: number }) {
 }
 
 /** What the rows are, on the left of the heatmap: channels, or segments of one state. */
-function Gutter({ cells, rows, height }: Props) {
+function Gutter({ cells, rows, height }: RowsProps) {
   const summary = summarise(cells);
   // In the order of another run, this one's states lie in pieces.
   const own = rowsOf.value === null || rowsOf.value === cells.header.run;
@@ -107,18 +96,18 @@ function Gutter({ cells, rows, height }: Props) {
     () => (own ? segmentsOf(summary, rows, order.value) : []),
     [summary, rows, order.value, own],
   );
-  const at = (row: number) => (row / rows.length) * height;
+  const y = (row: number) => (row / rows.length) * height;
   return (
     <>
       <Numbers rows={rows} height={height} />
-      {segments.map((segment) => (
-        <div key={segment.from}>
-          {segment.from > 0 ? <i class="gutter-tick" style={{ top: `${at(segment.from)}px` }} /> : null}
-          {at(segment.to) - at(segment.from) >= 26 ? (
-            <span class="gutter-label" style={{ top: `${(at(segment.from) + at(segment.to)) / 2}px` }}>
-              {formatCount(segment.to - segment.from)}
+      {segments.map(({ from, to, state }) => (
+        <div key={from}>
+          {from > 0 ? <i class="gutter-tick" style={{ top: `${y(from)}px` }} /> : null}
+          {y(to) - y(from) >= 26 ? (
+            <span class="gutter-label" style={{ top: `${(y(from) + y(to)) / 2}px` }}>
+              {formatCount(to - from)}
               <br />
-              {STATE_NAMES[segment.state]}
+              {STATE_NAMES[state]}
             </span>
           ) : null}
         </div>
@@ -128,17 +117,15 @@ function Gutter({ cells, rows, height }: Props) {
 }
 
 /** A mark beside each violated row, as far as they don't cover each other. */
-function Violations({ cells, rows, height }: Props) {
+function Violations({ cells, rows, height }: RowsProps) {
   const { firstViolated } = summarise(cells);
   const marks = useMemo(() => {
-    let lowest = -20;
-    return Array.from(rows, (channel, i) => ({ channel, y: ((i + 0.5) / rows.length) * height })).filter(
-      ({ channel, y }) => {
-        const marked = firstViolated[channel] >= 0 && y - lowest >= 24;
-        if (marked) lowest = y;
-        return marked;
-      },
-    );
+    let next = 4;
+    return Array.from(rows, (channel, i) => ({ channel, y: ((i + 0.5) / rows.length) * height })).filter((mark) => {
+      const shown = firstViolated[mark.channel] >= 0 && mark.y >= next;
+      if (shown) next = mark.y + 24;
+      return shown;
+    });
   }, [firstViolated, rows, height]);
   return (
     <>
@@ -177,11 +164,6 @@ interface HeatProps {
   rows: Uint32Array;
 }
 
-interface SizedHeat extends HeatProps {
-  width: number;
-  height: number;
-}
-
 function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: number }) {
   const figures = figuresAt(cells, cursor.value);
   const label = `${run.name}, all channels at ${figures ? stepsText(figures) : stepText(cursor.value)}: ${sharesText(figures)}`;
@@ -197,7 +179,7 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
   );
 }
 
-function HeatCanvas({ run, cells, differences, rows, width, height }: SizedHeat) {
+function HeatCanvas({ run, cells, differences, rows, ...size }: HeatProps & Size) {
   const record = recordAt(cells, cursor.value);
   const label =
     `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
@@ -210,15 +192,13 @@ function HeatCanvas({ run, cells, differences, rows, width, height }: SizedHeat)
       differences={differences !== null}
       rows={rows}
       mode={mode.value}
-      width={width}
-      height={height}
+      {...size}
     />
   );
 }
 
-function BarsCanvas({ cells, rows, width, height }: SizedHeat) {
-  const step = dotStep.value;
-  const record = recordAt(cells, step);
+function BarsCanvas({ cells, rows, width, height }: HeatProps & Size) {
+  const record = recordAt(cells, dotStep.value);
   return (
     <RasterCanvas
       label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold on`}
@@ -230,7 +210,7 @@ function BarsCanvas({ cells, rows, width, height }: SizedHeat) {
   );
 }
 
-function Parts({ width: whole, height: panel, ...props }: SizedHeat) {
+function Parts({ width: whole, height: panel, ...props }: HeatProps & Size) {
   const { run, cells, rows } = props;
   const width = whole - GUTTER - BARS - 10;
   const height = Math.max(0, panel - 16 - STRIP - SPACE - 26);
