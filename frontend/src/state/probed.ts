@@ -68,13 +68,8 @@ export const activeProbed = computed<Probed | null>(
 
 /** The measures that the chosen place has. */
 export const offered = computed<Change[]>(() => {
-  const id = activePlace.value?.id;
-  return id === undefined
-    ? []
-    : measuresAt(
-        probed.value.map(({ series }) => series),
-        id,
-      );
+  const list = probed.value.map(({ series }) => series);
+  return activePlace.value ? measuresAt(list, activePlace.value.id) : [];
 });
 
 export const activeChange = computed<Change>(() =>
