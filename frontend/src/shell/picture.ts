@@ -99,12 +99,8 @@ function* shapeMarks(svg: SVGSVGElement, box: DOMRect): Generator<Mark> {
 
 function overlap(a: DOMRect, b: DOMRect): DOMRect {
   const [left, top] = [Math.max(a.left, b.left), Math.max(a.top, b.top)];
-  return new DOMRect(
-    left,
-    top,
-    Math.max(0, Math.min(a.right, b.right) - left),
-    Math.max(0, Math.min(a.bottom, b.bottom) - top),
-  );
+  const [right, bottom] = [Math.min(a.right, b.right), Math.min(a.bottom, b.bottom)];
+  return new DOMRect(left, top, Math.max(0, right - left), Math.max(0, bottom - top));
 }
 
 /** The marks of what is below an element. */

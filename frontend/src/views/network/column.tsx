@@ -35,21 +35,11 @@ function Sparsity({ figures }: { figures: Figures | null }) {
   );
 }
 
-/** How far the run is from the baseline, all rows together. */
-function Apart({ run, base, step }: { run: Run; base: Run; step: number }) {
-  const difference = baselineDiff(run, base, totalLayers.value, step);
-  return (
-    <span>
-      <b>{differenceText(difference, measure.value)}</b> {measureName(measure.value)}
-    </span>
-  );
-}
-
 /** The bar and the numbers at the step under the pointer. */
 function Now({ run, width, step }: { run: Run; width: number; step: number }) {
   const figures = figuresAt(run, totalLayers.value, step);
   const fixed = figuresAt(run, totalLayers.value, spokenStep.value);
-  const base = baseOf(run);
+  const [base, which] = [baseOf(run), measure.value];
   const missing = awaited(run, step) ? "…" : "no record yet";
   return (
     <>
@@ -62,7 +52,9 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
       </div>
       <div class="two">
         {base ? (
-          <Apart run={run} base={base} step={step} />
+          <span>
+            <b>{differenceText(baselineDiff(run, base, totalLayers.value, step), which)}</b> {measureName(which)}
+          </span>
         ) : figures && figures.total > 0 ? (
           largest(figures).map((entry, i) => (
             <span key={entry.state}>

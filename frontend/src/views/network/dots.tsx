@@ -108,13 +108,10 @@ export function DotsHead() {
 }
 
 function dotOf({ runs }: RunGroup, layers: readonly string[]): Dot {
-  const which = measure.value;
   const spread = spreadOf(runs.map((run) => shownMeasure(run, layers, dotStep.value)));
-  const [position, ...range] = [spread?.mean, spread?.low, spread?.high].map((value) =>
-    positionOf(value ?? NaN, which),
-  );
-  const { color, shape } = runs[0];
-  return { position, color, shape, range: runs.length > 1 && spread ? [range[0], range[1]] : undefined };
+  const position = (value = Number.NaN) => positionOf(value, measure.value);
+  const range: Dot["range"] = runs.length > 1 && spread ? [position(spread.low), position(spread.high)] : undefined;
+  return { position: position(spread?.mean), color: runs[0].color, shape: runs[0].shape, range };
 }
 
 /** The markers of the rows of a window. */
