@@ -44,7 +44,8 @@ class Mentions:
         texts: its strings, but for docstrings without an example.
         arguments: the names of arguments of its functions: fixtures are asked for by them.
         functions: those that it defines at its top.
-        everywhere: whether it has hooks, or fixtures that nobody has to ask for.
+        hooks: whether it has hooks of pytest.
+        unasked: whether it has fixtures that nobody has to ask for.
         given: of a conftest.py what it imports only to give it on, as fixtures: by name.
     """
 
@@ -53,7 +54,8 @@ class Mentions:
     texts: set[str] = field(default_factory=set)
     arguments: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
-    everywhere: bool = False
+    hooks: bool = False
+    unasked: bool = False
     given: dict[str, str] = field(default_factory=dict)
 
     def imports(self, module: str, names: Iterable[str] = ()) -> None:
@@ -104,8 +106,8 @@ def mentions(source: str, *, fixtures: bool = False) -> Mentions:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     told.functions = {node.name for node in functions}
     marks = [ast.unparse(mark) for node in functions for mark in node.decorator_list]
-    hooks = any(name.startswith("pytest_") for name in told.functions)
-    told.everywhere = hooks or any("autouse=True" in mark for mark in marks)
+    told.hooks = any(name.startswith("pytest_") for name in told.functions)
+    told.unasked = any("autouse=True" in mark for mark in marks)
     if fixtures:
         _give(tree, {node.id for node in nodes if isinstance(node, ast.Name)}, told)
     return told
@@ -228,7 +230,7 @@ class Tree:
                 fresh = self._edges[todo.pop()] - seen
                 seen |= fresh
                 todo.extend(fresh)
-            self._closures[path] = frozenset(seen)
+            self._closures[path] = frozenset(seen | self._hooks_above(path))
         return self._closures[path]
 
     def outside(self, path: Path) -> set[str]:
@@ -281,19 +283,27 @@ class Tree:
         return near
 
     def _fixtures(self, path: Path, told: Mentions) -> set[Path]:
-        """The conftest.py above whose fixtures it asks for, or that have hooks for everything."""
+        """What gives it fixtures: the conftest.py above, and what these give on."""
         near: set[Path] = set()
         if not path.name.startswith("test_"):
             return near
         asked = told.arguments | told.texts
-        for folder in [*path.relative_to(self.root).parents][:-1]:
-            file = self.root / folder / "conftest.py"
-            above = self._mentions.get(file, Mentions())
-            if above.everywhere or above.functions & asked:
+        for file in self._above(path):
+            above = self._mentions[file]
+            if above.unasked or above.functions & asked:
                 near.add(file)
             for name in above.given.keys() & asked:
                 near |= set(self._resolve(above.given[name]))
         return near
+
+    def _hooks_above(self, path: Path) -> set[Path]:
+        """Each conftest.py with hooks, but not what these reach: they serve all tests alike."""
+        return {file for file in self._above(path) if self._mentions[file].hooks}
+
+    def _above(self, path: Path) -> list[Path]:
+        folders = [*path.relative_to(self.root).parents][:-1]
+        files = [self.root / folder / "conftest.py" for folder in folders]
+        return [file for file in files if file in self._mentions]
 
     def _resolve(self, dotted: str) -> Iterator[Path]:
         """The files of all packages on the way to a module, or to what is in one."""

@@ -105,6 +105,7 @@ def test_the_fast_ones_are_those_that_need_nothing(tree):
         ("docs/guide.md", {"guide"}),
         ("docs/other.md", set()),
         ("tests/conftest.py", set(TESTS)),
+        ("tests/steady.py", set()),
         ("pyproject.toml", set(TESTS)),
         ("tests/test_gone.py", set()),
     ],
@@ -126,9 +127,9 @@ def test_the_pages_own_checks_belong_to_its_files(tree, changed):
 
 def test_a_conftest_without_hooks_is_reached_by_those_that_ask_for_its_fixtures():
     told = mentions("import pytest\n@pytest.fixture\ndef here(): pass", fixtures=True)
-    assert (told.functions, told.everywhere) == ({"here"}, False)
+    assert (told.functions, told.hooks, told.unasked) == ({"here"}, False, False)
     told = mentions("import pytest\n@pytest.fixture(autouse=True)\ndef here(): pass")
-    assert told.everywhere
+    assert (told.hooks, told.unasked) == (False, True)
 
 
 def test_the_projects_own_tests_are_told_apart():
