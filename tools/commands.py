@@ -124,7 +124,7 @@ def test_fast(options: Sequence[str]) -> int:
     """The tests that need neither a framework nor a browser, and brings neither."""
     session, chosen = Session(small=True), selection.fast(Tree())
     say(f"{len(chosen.files)} files of tests need neither TensorFlow nor a browser.")
-    say(f"{chosen.left_out} that do are left out; `python3 dev.py test` runs all.")
+    say(f"{chosen.left_out} that do, or that show the system as a whole, are left out.")
     env = session.env | {"PASTNET_WITHOUT": "tensorflow keras"}
     crowd = selection.processes(chosen.files)
     quick = "--hypothesis-profile=fast"

@@ -13,6 +13,9 @@ from tools.steps import ROOT, Failure
 
 MOST = 4
 """Processes: each has imports of its own to do."""
+_FOLDERS = ("contract", "e2e", "fault", "oracle", "security", "soak")
+SYSTEM = {f"tests/{folder}" for folder in _FOLDERS}
+"""Tests of the system as a whole, with servers, processes and damage: they take minutes."""
 EVERYTHING = {"pyproject.toml"}
 """Files that decide about all tests."""
 PAGE = ("frontend/", "tb_pastnet/serve/static/")
@@ -33,8 +36,9 @@ class Chosen(NamedTuple):
 
 
 def fast(tree: Tree) -> Chosen:
-    """The files of tests that need neither a framework nor a browser."""
-    files = [path for path in tree.tests if tree.is_fast(path)]
+    """The files of tests of parts, and of answers, that need neither a framework nor a browser."""
+    folders = {tree.root / folder for folder in SYSTEM}
+    files = [path for path in tree.tests if path.parent not in folders and tree.is_fast(path)]
     return Chosen(_below(tree, files), len(tree.tests) - len(files))
 
 

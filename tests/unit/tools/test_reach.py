@@ -137,7 +137,8 @@ def test_the_projects_own_tests_are_told_apart():
     slow = ("tests/unit/test_readme.py", "tests/unit/test_docs.py", "tests/e2e/test_page.py")
     assert not any(tree.is_fast(ROOT / name) for name in slow)
     chosen = selection.fast(tree).files
-    assert not any("/e2e/" in name for name in chosen)
+    assert not any(name.startswith(tuple(selection.SYSTEM)) for name in chosen)
+    assert {"tests/golden/test_answers.py", "tests/property/test_core.py"} < {*chosen}
     outside = {name: tree.outside(ROOT / name) for name in chosen}
     assert not any(needs & {*FRAMEWORKS, NODE} for needs in outside.values())
     page = [path for path in tree.tests if path.parent == ROOT / "tests/e2e"]
