@@ -1,19 +1,50 @@
-"""A process of Python for many programs: TensorFlow takes long to import."""
+"""A process of Python for many programs. TensorFlow takes long to import: one process does it, once.
+
+Each interpreter is forked from that one, which imports TensorFlow and Keras and does nothing with
+them: a fork has threads, devices and a mode of its own.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from tools.steps import ROOT
 
+SERVER = """
+import os, select, signal, socket, sys
+import keras, tensorflow
+from tests.interpreter import serve
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that end
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(sys.argv[1])
+    listener.listen()
+    print("ready", flush=True)
+    while sys.stdin not in (ready := select.select([listener, sys.stdin], [], [])[0]):
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listener.close()
+            serve(connection)
+            sys.exit()
+        connection.close()
+"""
+
 LOOP = """
-import contextlib, io, json, sys, traceback
-import keras
-for line in sys.stdin:
+import contextlib, io, json, keras, os, sys, traceback
+shared = {}
+exec(begin, {"shared": shared})
+for line in stream:
     program, given = json.loads(line)
     keras.utils.clear_session()
     said, error = io.StringIO(), ""
@@ -22,49 +53,92 @@ for line in sys.stdin:
             exec(program, {"__name__": "__main__", **shared, **given})
     except BaseException:
         error = traceback.format_exc()
-    print(json.dumps([said.getvalue(), error]), flush=True)
+    print(json.dumps([said.getvalue(), error]), file=stream, flush=True)
 """
+
+
+def serve(connection: socket.socket) -> None:
+    """What a forked process does, until nobody is at the other end."""
+    with connection.makefile("rw", encoding="utf-8") as stream:
+        begin, folder, environment = json.loads(stream.readline())
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        stream.write(f"{os.getpid()}\n")
+        stream.flush()
+        exec(LOOP, {"begin": begin, "stream": stream})
+
+
+@functools.cache
+def _server() -> str:
+    """Starts the process that imports; the address at which it forks others."""
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    address = str(Path(folder.name, "socket"))
+    process = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-c", SERVER, address],  # a crash shows where
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def end() -> None:
+        process.communicate()
+        folder.cleanup()
+
+    atexit.register(end)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return address
 
 
 class Interpreter:
     """Runs programs one after the other, each with names and a session of Keras of its own.
 
-    It starts with the first. What `begin` puts into `shared` all of them have.
+    It starts with the first.
+
+    Args:
+        begin: what it does at first; all programs have the names that it puts into `shared`.
     """
 
-    def __init__(self, *flags: str, begin: str = "") -> None:
-        # A crash shows where.
-        flags = ("-X", "faulthandler", *flags)
-        self._command = [sys.executable, *flags, "-c", f"shared = {{}}\n{begin}\n{LOOP}"]
-        self._process: subprocess.Popen[str] | None = None
+    def __init__(self, begin: str = "") -> None:
+        self._begin = begin
+        self._stream: Any = None
+        self._pid = 0
 
     def run(self, program: str, **given: Any) -> str:
         """What a program prints; it fails if the program does."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                self._command,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        to, back = self._process.stdin, self._process.stdout
-        assert to is not None
-        assert back is not None
-        to.write(json.dumps([program, given]) + "\n")
-        to.flush()
-        line = back.readline()
-        assert line, f"the process ended with {self._process.wait()}"
+        if self._stream is None:
+            self._start()
+        self._say([program, given])
+        line = self._stream.readline()
+        assert line, f"the process ended in {program[:200]}"
         said, error = json.loads(line)
         assert not error, error
         return str(said)
 
+    def _start(self) -> None:
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(_server())
+        self._stream = self._connection.makefile("rw", encoding="utf-8")
+        self._say([self._begin, str(Path.cwd()), dict(os.environ)])
+        self._pid = int(self._stream.readline())
+
+    def _say(self, what: Any) -> None:
+        self._stream.write(json.dumps(what) + "\n")
+        self._stream.flush()
+
     def kill(self) -> None:
         """Ends it wherever it is."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+        if self._stream is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            self.close()
 
     def close(self) -> None:
-        if self._process is not None:
-            self._process.communicate()
+        """Lets it end after its last program."""
+        if self._stream is not None:
+            with self._connection, self._stream, contextlib.suppress(OSError):  # it may have ended
+                self._connection.shutdown(socket.SHUT_WR)
+                self._stream.read()
+            self._stream = None

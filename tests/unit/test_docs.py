@@ -16,6 +16,10 @@ from tests.recorded import read_one
 from tools.steps import ROOT
 
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+STRICT = """
+import warnings
+warnings.filterwarnings("error", category=DeprecationWarning, module="__main__")
+"""
 SAID = {
     "masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
     "lottery_tickets.md": "36.0%",
@@ -29,14 +33,14 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def python():
-    process = Interpreter("-W", "error::DeprecationWarning:__main__")
+    process = Interpreter(begin=STRICT)
     yield process
     process.close()
 
 
 @pytest.fixture
 def another_python():
-    process = Interpreter("-W", "error::DeprecationWarning:__main__")
+    process = Interpreter(begin=STRICT)
     yield process
     process.close()
 
