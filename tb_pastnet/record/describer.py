@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -41,6 +42,7 @@ class Describer:
         resumed: training went on from a checkpoint, so that the origin is that of the lineage
             before, where there is one.
         audited: whether violations are looked for.
+        packages: of the framework, whose versions it says.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Describer:
         own_origin: str,
         resumed: bool,
         audited: bool = False,
+        packages: Sequence[str] = (),
     ) -> None:
         self._run = run
         self._network = network
@@ -61,6 +64,7 @@ class Describer:
         self._origin = own_origin
         self._resumed = resumed
         self._audited = audited
+        self._packages = packages
         self._description: Description | None = None
 
     def __call__(self, first_step: int, step: int) -> Message:
@@ -85,7 +89,7 @@ class Describer:
             past=self._past,
             first_step=first_step,
             created=time.time(),
-            versions=_versions(),
+            versions=_versions(self._packages),
             layers=self._network.layers,
             variables=tuple(weight.text for weight in self._network.weights),
             skipped=self._network.skipped,
@@ -119,9 +123,9 @@ def _read_origin(logdir: str, run: RunName) -> str | None:
     return None
 
 
-def _versions() -> dict[str, str]:
+def _versions(packages: Sequence[str]) -> dict[str, str]:
     versions = {}
-    for package in ("tb-pastnet", "tensorflow", "tensorflow-cpu", "keras"):
+    for package in ("tb-pastnet", *packages):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

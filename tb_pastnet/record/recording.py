@@ -67,7 +67,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             packer = None if probe is None else ProbePacker(probe.inputs, probe.places)
-            self._lineages = LineageLog(logdir, source.network, packer, failures)
+            self._lineages = LineageLog(logdir, source, packer, failures)
 
     @property
     def notes(self) -> Failures:
