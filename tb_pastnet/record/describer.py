@@ -31,19 +31,7 @@ def origin(network: Network[Weight]) -> str:
 
 
 class Describer:
-    """Makes the description that opens each segment of a lineage.
-
-    Args:
-        run: log directory, ordinal and id.
-        network: what is recorded.
-        every: steps from record to record.
-        past: what records are compared with.
-        own_origin: fingerprint of the values at the beginning.
-        resumed: training went on from a checkpoint, so that the origin is that of the lineage
-            before, where there is one.
-        audited: whether violations are looked for.
-        packages: of the framework, whose versions it says.
-    """
+    """Makes the description that opens each segment of a lineage."""
 
     def __init__(
         self,
@@ -62,18 +50,14 @@ class Describer:
         self._every = every
         self._past = str(past)
         self._origin = own_origin
+        # Then the origin is that of the lineage before, where there is one.
         self._resumed = resumed
         self._audited = audited
         self._packages = packages
         self._description: Description | None = None
 
     def __call__(self, first_step: int, step: int) -> Message:
-        """The description as a message.
-
-        Args:
-            first_step: the step of the lineage's first record, or of a change before it.
-            step: the step of the message's event.
-        """
+        """The description as a message; `first_step` is that of the first record, or change before."""
         if self._description is None:
             self._description = self._describe(first_step)
         sealed = encode_description(self._description, tag=TAG_DESCRIPTION, step=step)

@@ -134,7 +134,8 @@ class Recorder(Recording):
             step: the number of the update.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session):
+        # Also at quiet steps, where masks may have changed.
+        with self._site.using(session), self._site.at_once():
             if self._site.current is self._session():
                 super().record(step)
             else:

@@ -62,12 +62,6 @@ class Found:
 def find_variables(model: Model) -> list[Found]:
     """Lists the variables of a model in forward order, each shared one once.
 
-    Args:
-        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
-
-    Returns:
-        All variables, also those that can't be recorded.
-
     Raises:
         InvalidArgument: the model isn't built, or is something else.
         UnsupportedBackend: Keras doesn't run on TensorFlow.

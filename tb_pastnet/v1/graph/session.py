@@ -203,12 +203,6 @@ class GraphSession(Runner):
 class GraphWeight:
     """A variable of a graph with the face of one that runs eagerly.
 
-    Args:
-        site: its graph, and session.
-        variable: the same.
-        writable: whether arrays are going to be assigned to it.
-        group: those of one group are read together, within `GraphSession.at_once`.
-
     Attributes:
         variable: the same.
         group: the same.
