@@ -57,7 +57,7 @@ class Describer:
         self._description: Description | None = None
 
     def __call__(self, first_step: int, step: int) -> Message:
-        """The description as a message; `first_step` is that of the first record, or change before."""
+        """The description as a message, from the lineage's first step and that of its event."""
         if self._description is None:
             self._description = self._describe(first_step)
         sealed = encode_description(self._description, tag=TAG_DESCRIPTION, step=step)
