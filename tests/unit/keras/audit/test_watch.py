@@ -18,7 +18,7 @@ AXES = [-1, 0, 1, (2, 0), (0, 1), (1, 0, 2)]
 def watched(values, dtype="float32", axis=-1, through=None):
     variable = tf.Variable(tf.cast(values, dtype))
     record = network({"w": variable}, channel_axes={"w": axis} if len(variable.shape) else {})
-    watch = Watch(record.variables[0])
+    watch = Watch(record.weights[0])
     hold = None
     if through is not None:
         hold = Hold(variable)
