@@ -12,7 +12,15 @@ import google_crc32c
 import numpy as np
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
+from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import (
     PLUGIN,
     TAG_DESCRIPTION,
     TAG_MASKS,
@@ -22,15 +30,7 @@ from tb_pastnet.core.names import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.core.names import lineage_directory as directory_name
-from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
-from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
-from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
-from tb_pastnet.format.mask_bits import MaskBits, encode_mask
-from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
-from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import lineage_directory as directory_name
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 

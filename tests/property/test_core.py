@@ -16,7 +16,9 @@ from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
 from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
 
-any_codes = hnp.arrays(np.int16, st.tuples(st.just(8), st.integers(1, 6), st.integers(1, 9)))
+any_codes = hnp.arrays(
+    np.int16, st.tuples(st.just(len(statistics.STATISTICS)), st.integers(1, 6), st.integers(1, 9))
+)
 positive = st.floats(min_value=5e-324, allow_infinity=False, allow_nan=False)
 counts = st.integers(0, 1000)
 
