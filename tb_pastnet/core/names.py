@@ -28,13 +28,9 @@ def snake_case(class_name: str) -> str:
 
 
 def renumber(siblings: Sequence[tuple[str, str]]) -> list[str]:
-    """Numbers the unnamed layers of one parent anew, in their order.
+    """Numbers the unnamed layers of one parent anew, by class name and layer name, in their order.
 
-    Args:
-        siblings: class name and layer name of each, in order.
-
-    Returns:
-        Unique names: chosen ones are kept, automatic ones counted from the first of their class.
+    Chosen names are kept, automatic ones counted from the first of their class; all are unique.
 
     Example:
         >>> renumber([("Dense", "dense_7"), ("Dense", "head"), ("Dense", "dense_9")])
@@ -68,16 +64,9 @@ def _free(base: str, used: set[str]) -> str:
 def resolve(
     name: str, identities: Iterable[str], kind: str = "variable", root: str = "the model"
 ) -> str:
-    """Finds the one variable that a name means.
+    """Finds the one identity that a name means: itself, or a suffix of whole path elements.
 
-    Args:
-        name: an identity, or a suffix of whole path elements that fits just one.
-        identities: all there are.
-        kind: what it is that they name, for the error.
-        root: what their paths begin below, for the error.
-
-    Returns:
-        The identity.
+    `kind` and `root` are for the error: what is named, and what its paths begin below.
 
     Raises:
         UnknownName: none fits, the nearest are named; or several do.
@@ -86,13 +75,13 @@ def resolve(
         >>> resolve("kernel", ["conv1/kernel", "conv1/bias"])
         'conv1/kernel'
     """
-    known = list(identities)
-    if name in known:
+    candidates = list(identities)
+    if name in candidates:
         return name
-    fits = [identity for identity in known if identity.endswith("/" + name)]
+    fits = [identity for identity in candidates if identity.endswith("/" + name)]
     if len(fits) == 1:
         return fits[0]
-    candidates = fits or _nearest_first(name, known)
+    candidates = fits or _nearest_first(name, candidates)
     shown = ", ".join(candidates[:8]) + (", …" if len(candidates) > 8 else "")
     if fits:
         raise UnknownName(

@@ -17,16 +17,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) -> Mask:
-    """Reads a mask that a user gives.
+    """Reads a mask that a user gives: bool, int or float of exactly `shape`, each element 0 or 1.
 
-    Args:
-        value: bool, int or float of exactly `shape`, each element 0 or 1; nothing is broadcast.
-        shape: the variable's shape.
-        name: the variable, for errors.
-        word: the mask, "kept" or "trainable", for errors.
-
-    Returns:
-        bool array, a copy.
+    Nothing is broadcast. `name` and `word` are for errors: the variable, "kept" or "trainable".
 
     Raises:
         InvalidArgument: the shape differs, or an element is neither 0 nor 1 (also NaN).
@@ -62,15 +55,7 @@ def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) ->
 
 
 def channel_mask(channels: npt.ArrayLike, axis: ChannelAxis, name: str) -> Mask:
-    """The mask that holds whole channels.
-
-    Args:
-        channels: numbers of channels from 0 on, in any order; repeated ones count once.
-        axis: how the variable splits into channels.
-        name: the variable, for errors.
-
-    Returns:
-        bool array of the variable's shape, False in these channels. No channels: all True.
+    """The mask that holds whole channels, by their numbers, in any order; repeated ones count once.
 
     Raises:
         InvalidArgument: they aren't whole numbers, or one is out of range; negative ones are too.

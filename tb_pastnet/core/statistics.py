@@ -112,16 +112,9 @@ def channel_statistics(
 
 
 def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
-    """Rounds statistics to the codes that a record stores.
+    """Rounds rows of statistics to the codes that a record stores; shares keep 0 and 1 exact.
 
-    Args:
-        statistics: shape (statistics, …), rows as in `STATISTICS`.
-
-    Returns:
-        int16 codes of the same shape. Shares keep 0 and 1 exact.
-
-    Raises:
-        InvalidArgument: the first dimension isn't their number.
+    Raises InvalidArgument where the first dimension isn't their number.
     """
     array = np.asarray(statistics)
     if array.ndim == 0 or array.shape[0] != len(STATISTICS):

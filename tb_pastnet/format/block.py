@@ -75,18 +75,9 @@ class Block:
 
 
 def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
-    """Packs and seals a block.
+    """Packs and seals a block, to be stored in an event whose step is the block's last.
 
-    Args:
-        block: at least one record of at least one channel.
-        tag: the tag that it will be stored under.
-        lineage: the writer's id, 0 in a user's own writer.
-
-    Returns:
-        The sealed message, to be stored in an event whose step is the block's last.
-
-    Raises:
-        InvalidArgument: the arrays don't fit together.
+    Raises InvalidArgument where the arrays don't fit together.
 
     Example:
         >>> step = np.array([3])
@@ -108,12 +99,6 @@ def encode_blocks(
         ranges: of each variable its tag, its first channel, and one after its last; they lie side
             by side.
         lineage: the writer's id, 0 in a user's own writer.
-
-    Returns:
-        A sealed message a variable, as `encode_block` makes it.
-
-    Raises:
-        InvalidArgument: the arrays don't fit together.
     """
     _check(block)
     head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
@@ -134,20 +119,7 @@ def encode_blocks(
 
 
 def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
-    """Opens a message and restores its block.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to, 0 for a user's own writer.
-
-    Returns:
-        The block, exactly as it was encoded.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its block, exactly; raises UnreadableRecord."""
     return restore([open_block(message, tag=tag, step=step, lineage=lineage)])
 
 
@@ -183,18 +155,7 @@ def open_block(
 ) -> OpenBlock:
     """Opens a message up to the point where many blocks can be restored together.
 
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to, 0 for a user's own writer.
-        rows: the statistics that are needed. The others may come back as NaN.
-
-    Returns:
-        The block, for `restore`.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
+    The statistics that aren't among `rows` may come back as NaN. Raises UnreadableRecord.
     """
     payload = unseal(message, Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
@@ -218,11 +179,9 @@ def open_block(
 
 
 def restore(blocks: Sequence[OpenBlock]) -> Block:
-    """Restores consecutive blocks as one.
+    """Restores consecutive blocks of one number of channels as one.
 
-    Args:
-        blocks: at least one, of one number of channels. Their sequence numbers and steps go on
-            increasing from block to block.
+    Their sequence numbers and steps go on increasing from block to block.
     """
     records = sum(len(block.steps) for block in blocks)
     words = np.empty((len(ROWS), records, blocks[0].channels), np.uint16)
@@ -274,7 +233,7 @@ def _check(block: Block) -> None:
             f"Could not encode a block: expected {records} sequence numbers and past steps, got "
             f"{len(block.sequence)} and {len(block.past_steps)}. Pass one of each a record."
         )
-    if records > 1 and (np.diff(block.steps).min() < 1 or np.diff(block.sequence).min() < 1):
+    if not (varint.increase(block.steps) and varint.increase(block.sequence)):
         raise InvalidArgument(
             f"Could not encode a block: expected strictly increasing steps and sequence numbers, "
             f"got steps {block.steps.tolist()}. Start a new lineage when training goes back."

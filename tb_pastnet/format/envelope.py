@@ -52,17 +52,9 @@ others.
 
 
 def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
-    """Puts a payload into its envelope.
+    """Puts a payload into its envelope, for the tag, step and lineage that it is stored under.
 
-    Args:
-        payload: the encoded record.
-        kind: what the payload holds.
-        tag: the summary tag that it will be stored under.
-        step: the step of the event that it will be stored in.
-        lineage: the writer's 32-bit id, 0 in a user's own writer.
-
-    Returns:
-        The sealed message.
+    The lineage is the writer's 32-bit id, 0 in a user's own writer.
 
     Example:
         >>> message = seal(b"abc", Kind.TIMELINE, tag="timeline", step=7, lineage=1)
@@ -77,15 +69,8 @@ def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> by
 def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
     """Opens an envelope and proves that its content is what was written there.
 
-    Args:
-        message: the stored bytes, untrusted.
-        kind: the kind that this tag should hold.
-        tag: the tag that the message was found under.
-        step: the step of the event that it was found in.
-        lineage: the lineage whose directory it was found in, 0 for a user's own writer.
-
-    Returns:
-        The payload; of which version it is says `version_of`.
+    The message is untrusted; kind, tag, step and lineage are those of the place where it was found.
+    Of which version the payload is says `version_of`.
 
     Raises:
         ForeignRecord: the bytes are not of tb_pastnet.

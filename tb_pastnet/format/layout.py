@@ -53,12 +53,12 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, heads: Sequence[Head]) -> Layout:
         """The layout that heads stand for."""
-        known = {name: row for row, name in enumerate(STATISTICS)}
+        known_rows = {name: row for row, name in enumerate(STATISTICS)}
         rows: list[int | None] = []
         predicted = []
         for name, predictor in heads:
-            row = known.get(name)
-            base = None if predictor is None else known.get(heads[predictor].name)
+            row = known_rows.get(name)
+            base = None if predictor is None else known_rows.get(heads[predictor].name)
             if row is not None and base is not None:
                 predicted.append((row, base))
             rows.append(row if predictor is None or base is not None else None)

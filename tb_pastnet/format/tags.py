@@ -54,14 +54,7 @@ def variable_of(tag: str) -> str | None:
 
 
 def mask_tag(mask: str, variable: str) -> str:
-    """The tag that the changes of a variable's mask are stored under.
-
-    Args:
-        mask: one of `MASKS`.
-        variable: the variable's id.
-
-    Raises:
-        InvalidArgument: there is no such mask.
+    """The tag that the changes of a mask, one of `MASKS`, are stored under.
 
     Example:
         >>> mask_of(mask_tag("kept", "conv1/kernel"))
@@ -92,10 +85,7 @@ def lineage_directory(ordinal: int, lineage: int) -> str:
 
 
 def parse_run(tensorboard_run: str) -> RunName | None:
-    """Reads the name that TensorBoard gives to a lineage's directory.
-
-    Returns:
-        Its parts, or None where the run isn't a lineage of ours.
+    """Reads the name that TensorBoard gives to a lineage's directory; None where it isn't one.
 
     Example:
         >>> parse_run("a/pastnet.0001.3f9a2c1b")
