@@ -122,7 +122,7 @@ def stalled(codes: Codes, state: States) -> Integers:
     was finite, not pruned, and its delta was exactly zero.
 
     Example:
-        >>> codes = np.zeros((8, 30, 2), np.int16)  # norms, share kept and share trainable are 1
+        >>> codes = np.zeros((len(statistics.STATISTICS), 30, 2), np.int16)  # all are 1
         >>> codes[statistics.NONFINITE] = ZERO
         >>> codes[statistics.DELTA_NORM, 3:, 1] = ZERO
         >>> stalled(codes, np.full((30, 2), MOVING, np.uint8)).tolist()
