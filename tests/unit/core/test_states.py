@@ -208,3 +208,14 @@ def test_few_records_or_channels(shape):
     codes = np.zeros((len(s.STATISTICS), *shape), np.int16)
     steps = np.arange(shape[0])
     assert channel_states(codes, steps, steps, measured=seen(codes)).shape == shape
+
+
+def test_statistics_that_were_not_recorded_mark_nothing():
+    codes = series(6, trainable=[0] * 6, **still(6))
+    codes[s.CHANGED] = 0
+    assert states(codes).tolist() == [FROZEN] + [FROZEN | VIOLATED] * 5
+    for row in (s.CHANGED, s.NONFINITE, s.KEPT):
+        codes[row] = NAN
+    assert states(codes).tolist() == [FROZEN] * 6
+    codes[s.TRAINABLE] = NAN
+    assert not (states(codes) & (NONFINITE | VIOLATED)).any()
