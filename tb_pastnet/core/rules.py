@@ -160,10 +160,6 @@ def blocks(
     return [_in_blocks(weight, nonzeros_per_block, block_size, score) for weight in weights]
 
 
-RULES: dict[str, Rule] = {"below": below, "smallest": smallest, "blocks": blocks}
-"""The rules by name."""
-
-
 def _sizes(weight: Prunable, score: Score) -> Values:
     """The size of each single weight, in the variable's shape."""
     sizes = score(weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1))
