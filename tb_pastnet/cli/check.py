@@ -12,7 +12,7 @@ from tb_pastnet.cli.text import counted, fit, printable, size_of, width
 from tb_pastnet.cli.words import account_text
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.core.names import RunName
+from tb_pastnet.format.tags import RunName
 from tb_pastnet.reader.log.log import Log
 from tb_pastnet.reader.log.runs import Run
 from tb_pastnet.reader.store.runs import SINK

@@ -15,9 +15,9 @@ from tb_pastnet.cli.chosen import chosen_runs
 from tb_pastnet.cli.text import counted, fit, printable, size_of, table, width
 from tb_pastnet.cli.words import account_text, overhead_text
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.names import parse_run
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
+from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.log.log import Log
 from tb_pastnet.reader.log.runs import Run
 from tb_pastnet.reader.store.runs import SINK

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.core.names import MASKS
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader import container
 from tb_pastnet.reader.container import SCHEMA
 from tb_pastnet.reader.store.overlap_sets import UNITS

@@ -13,10 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.errors import UnreadableLog
 from tb_pastnet.format.events import Event, Metadata, Value, read_events
 from tb_pastnet.format.frames import Rest
+from tb_pastnet.format.tags import PLUGIN
 
 _BUFFER = 1 << 20
 _DATA_CLASS_TENSOR = 2

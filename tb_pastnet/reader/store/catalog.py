@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tb_pastnet.core.names import (
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,

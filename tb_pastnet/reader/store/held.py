@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.core.names import MASKS
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.audit import Audit
 from tb_pastnet.reader.store.lineages import Lineage

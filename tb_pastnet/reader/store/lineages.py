@@ -11,17 +11,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import (
-    TAG_DESCRIPTION,
-    TAG_OVERHEAD,
-    TAG_TIMELINE,
-    RunName,
-    variable_of,
-)
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import description, timeline
 from tb_pastnet.format.description import Description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
+from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.notes import Notes

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import MASKS, TAG_MASKS
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.format.tags import MASKS, TAG_MASKS
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.lineages import decode_all
 from tb_pastnet.reader.store.notes import Notes

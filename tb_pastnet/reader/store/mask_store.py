@@ -9,15 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import (
-    MASKS,
-    TAG_MASKS,
-    TAG_VIOLATIONS,
-    mask_of,
-    mask_tag,
-)
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of, mask_tag
 from tb_pastnet.reader.store import vanished
 from tb_pastnet.reader.store.audit import Audit, read_audit
 from tb_pastnet.reader.store.cache import Cache

@@ -13,8 +13,8 @@ from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.quantize import Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT, TRAINABLE
-from tb_pastnet.format.block import ROWS
 from tb_pastnet.format.description import Variable
+from tb_pastnet.format.layout import ROWS
 from tb_pastnet.reader.store.marks import Marks, find_marks, join_marks, pruned_weights
 from tb_pastnet.reader.store.notes import Notes
 from tb_pastnet.reader.store.series import Series

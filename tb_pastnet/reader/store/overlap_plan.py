@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import (
+from tb_pastnet.format.description import Variable
+from tb_pastnet.format.tags import (
     MASKS,
     TAG_DESCRIPTION,
     TAG_MASKS,
@@ -19,7 +20,6 @@ from tb_pastnet.core.names import (
     mask_of,
     mask_tag,
 )
-from tb_pastnet.format.description import Variable
 from tb_pastnet.reader.store.held import Held
 from tb_pastnet.reader.store.lineages import Lineage
 from tb_pastnet.reader.store.mask_log import MaskLog

@@ -14,7 +14,7 @@ from typing import Any
 
 from tensorboard.data import provider as tb_provider
 
-from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.format.tags import PLUGIN
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import Codes
-from tb_pastnet.format.block import ROWS, Block, OpenBlock, Rows, open_block
+from tb_pastnet.format.block import Block, OpenBlock, open_block
+from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.lineages import Lineage, decode_all, rising
 from tb_pastnet.reader.store.notes import Notes
@@ -136,14 +137,14 @@ def _part(
     each: Each,
 ) -> _Part:
     lost: Notes = Counter()
-    reshaped: Notes = Counter()
+    noted: Notes = Counter()
     lineage = place.lineage.name.lineage if place.lineage else 0
 
     def opened(data: bytes, step: int) -> OpenBlock:
         return open_block(data, tag=place.tag, step=step, lineage=lineage, rows=needs.of(step))
 
     blocks = decode_all(messages, opened, lost, each=each)
-    fitting = _of_width(blocks, channels, reshaped)
+    fitting = _of_width(blocks, channels, noted)
     if place.lineage is None:
         fitting = iter(_as_written(fitting))
     records, left_out = pile(joined(fitting), channels)
@@ -156,16 +157,18 @@ def _part(
     if left_out:
         lost[notes.SAMPLED] += left_out
     walls, rates = _clock(place, messages, records)
-    return _Part(records, walls, rates, damaged, left_out, lost + reshaped)
+    return _Part(records, walls, rates, damaged, left_out, lost + noted)
 
 
-def _of_width(blocks: Iterable[OpenBlock], channels: int, found: Notes) -> Iterator[OpenBlock]:
-    """The blocks of the latest network's width; others are noted."""
+def _of_width(blocks: Iterable[OpenBlock], channels: int, noted: Notes) -> Iterator[OpenBlock]:
+    """The blocks of the latest network's width; others, and what isn't known, are noted."""
     for block in blocks:
         if block.channels == channels:
+            if block.unknown:
+                noted[notes.LATER_STATISTICS] += len(block.steps)
             yield block
         else:
-            found[notes.RESHAPED] += len(block.steps)
+            noted[notes.RESHAPED] += len(block.steps)
 
 
 def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tensorboard.data import provider as tb_provider
 
-from tb_pastnet.core.names import TAG_FUNCTION
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.store import notes, vanished
 from tb_pastnet.reader.store.cache import Cache
 from tb_pastnet.reader.store.catalog import Catalog, Librarian

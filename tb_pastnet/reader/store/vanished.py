@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tb_pastnet.core.names import parse_run
+from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.store.source import ALL, Caller, Readings, Source
 
 Reading = tuple[Readings, list[tuple[str, str]]]

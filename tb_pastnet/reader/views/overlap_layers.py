@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import overlap, pooling
+from tb_pastnet.core import overlap, thinning
 from tb_pastnet.format.description import Variable
 from tb_pastnet.reader import container
 from tb_pastnet.reader.container import SCHEMA
@@ -98,7 +98,7 @@ def _places(
 
 def _columns(steps: Integers, most: int) -> tuple[Integers, Integers]:
     """The first and the last step of each column."""
-    starts = pooling.columns(steps, most)
+    starts = thinning.columns(steps, most)
     ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
     return steps[starts], steps[ends]
 

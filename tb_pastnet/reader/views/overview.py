@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import pooling, states
+from tb_pastnet.core import states, thinning
 from tb_pastnet.reader import container
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.views.figures import Figures, Part
@@ -48,7 +48,7 @@ def overview_container(figures: Figures, most: int, part: Part) -> bytes:
         "notes": notes.listed(digest.notes),
     }
     some = figures.among(part.of(figures.steps))
-    starts = pooling.columns(some.steps, most)
+    starts = thinning.columns(some.steps, most)
     ends = np.append(starts[1:], len(some.steps))[: len(starts)] - 1
     times, rates = some.axis()
     layers = _drawn(some, starts, sparse)
@@ -105,7 +105,7 @@ def pool(
         violated: (rows, records), channels that moved though held.
         nonfinite: likewise, channels with NaN or infinity.
         mean: likewise, mean relative delta of the moving ones, NaN where none moves.
-        starts: int64 (columns,), the first record of each column, as from `pooling.columns`.
+        starts: int64 (columns,), the first record of each column, as from `thinning.columns`.
 
     Returns:
         shares: uint8 (rows, columns, 6), the mean of the records that have data, in parts that add

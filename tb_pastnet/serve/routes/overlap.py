@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_pastnet.core.names import MASKS
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.store.overlap_sets import UNITS
 from tb_pastnet.reader.store.source import Caller
 from tb_pastnet.reader.store.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_pastnet.core.names import TAG_FUNCTION
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.store import function, notes
 from tb_pastnet.reader.store.function import FunctionSeries
 from tb_pastnet.reader.store.source import ALL

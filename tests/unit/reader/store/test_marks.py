@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 
 from tb_pastnet.core import states
-from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
+from tb_pastnet.core.quantize import ZERO, quantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM
 from tb_pastnet.reader.store.marks import find_marks, join_marks, pruned_weights
 from tests import event_files as files
+from tests.all_states import channel_states
+from tests.event_files import quantize_share
 
 STEPS = np.arange(1, 11)
 
@@ -23,7 +25,7 @@ def leaking() -> np.ndarray:
 
 def test_a_marked_channel_is_told_by_its_first_and_last_record_and_the_most_that_moved() -> None:
     codes = leaking()
-    state = states.channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
+    state = channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
     found = find_marks(state, codes, 100)
     assert (found.channels.tolist(), found.first.tolist(), found.last.tolist()) == ([101], [5], [7])
     assert (found.changed.tolist(), found.largest.tolist()) == ([0.5], [0.5])
@@ -39,7 +41,7 @@ def test_without_marks_and_without_records_there_is_nothing() -> None:
 
 def test_slabs_of_channels_are_joined() -> None:
     codes = leaking()
-    state = states.channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
+    state = channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
     parts = [find_marks(state[:, at : at + 1], codes[:, :, at : at + 1], at) for at in range(4)]
     assert join_marks(parts).channels.tolist() == [1]
     assert join_marks(parts).largest.dtype == np.float64

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.tags import TAG_MASKS, mask_tag
 from tb_pastnet.reader.store import notes, overlap_masks
 from tb_pastnet.reader.store.notes import Notes
 from tb_pastnet.reader.store.overlap_masks import each_weights

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core.names import RunName
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.lineages import Lineage
@@ -41,7 +42,7 @@ def place(
 def message(
     steps: np.ndarray, first: int, lineage: int, channels: int = 2, value: int = 0
 ) -> Message:
-    codes = np.full((8, len(steps), channels), value, np.int16)
+    codes = np.full((len(STATISTICS), len(steps), channels), value, np.int16)
     sequence = np.arange(first, first + len(steps))
     block = Block(sequence, steps, steps - 1, codes)
     last = int(steps[-1])
@@ -70,7 +71,7 @@ def test_one_lineage_is_read_whole() -> None:
     assert series.past_steps.tolist() == (steps - 1).tolist()
     assert series.wall_times.tolist() == steps.tolist()
     assert series.learning_rates.tolist() == (steps / 2).tolist()
-    assert series.codes.shape == (8, 10, 2)
+    assert series.codes.shape == (len(STATISTICS), 10, 2)
 
 
 def test_blocks_in_any_order_and_twice_make_the_same() -> None:
@@ -212,4 +213,4 @@ def test_the_account_always_adds_up(
 def test_nothing_at_all_is_an_empty_series() -> None:
     series = make_series([], {}, 3)
     check(series)
-    assert series.codes.shape == (8, 0, 3)
+    assert series.codes.shape == (len(STATISTICS), 0, 3)

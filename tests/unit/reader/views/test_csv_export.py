@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import states
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.reader.views import csv_export
 from tb_pastnet.reader.views.csv_export import (
     LAYER,
@@ -74,7 +75,7 @@ def test_pruned_weights_that_arent_known_are_an_empty_cell() -> None:
 def test_every_cell_of_a_layer_is_that_of_its_code(records, channels, lines, monkeypatch) -> None:
     monkeypatch.setattr(csv_export, "_LINES", lines)
     rng = np.random.default_rng(0)
-    codes = rng.integers(-200, 100, (8, 9, 3)).astype(np.int16)
+    codes = rng.integers(-200, 100, (len(STATISTICS), 9, 3)).astype(np.int16)
     codes[4, 2] = -32768, 32767, 32766  # 0, infinite, not a number
     told = rng.integers(1, 6, (9, 3)).astype(np.uint8)
     told[5] |= states.VIOLATED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tensorboard import errors
 
-from tb_pastnet.core.names import channels_tag
+from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader.store import notes
 from tb_pastnet.reader.store.store import Store
 from tb_pastnet.reader.views.digest import Digest, digest_of

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
     Place,
     encode_function_change,
 )
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.store import function, notes
 from tb_pastnet.reader.store.function import FunctionSeries, make_function, most_events
 from tb_pastnet.reader.store.source import Message, Stamp

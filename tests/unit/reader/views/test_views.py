@@ -11,6 +11,7 @@ from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.reader.store.series import Series
 from tb_pastnet.reader.views import channel
 from tests import event_files as files
+from tests.all_states import channel_states
 
 
 def test_a_channel_is_told_in_words_and_numbers() -> None:
@@ -21,7 +22,7 @@ def test_a_channel_is_told_in_words_and_numbers() -> None:
     files.poison(codes, slice(2, 3), slice(0, 1))
     none = np.zeros(12)
     series = Series(steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter())
-    told = states.channel_states(codes, steps, steps - 1, measured=states.seen(codes))
+    told = channel_states(codes, steps, steps - 1, measured=states.seen(codes))
     found = channel.channel_of(series, told[:, 0], 0)
     assert set(found) == {
         "steps", "past_steps", "state", "violated", "relative_delta", "changes", *STATISTICS,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_pastnet.core import states
-from tb_pastnet.core.quantize import quantize, quantize_share
+from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.reader.store.movement import Movement
@@ -16,6 +16,7 @@ from tb_pastnet.reader.store.runs import Run
 from tb_pastnet.reader.store.store import Store
 from tb_pastnet.reader.views.violations import entries, listed, mark
 from tests import event_files as files
+from tests.event_files import quantize_share
 from tests.providers import CALLER, MemoryProvider, memory_run
 
 W = files.variable("conv1/kernel", 4)
