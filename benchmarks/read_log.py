@@ -22,7 +22,8 @@ from benchmarks._logs import TINY, Size, write_logs
 from benchmarks._options import parser
 from benchmarks._rows import Rows
 from tb_pastnet.core.statistics import STATISTICS
-from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.run import Run
 
 Value = TypeVar("Value")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tensorboard.data import provider as tb
 
-from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.source import Caller
 from tests import event_files as files
 
 CALLER = Caller("context", "experiment")

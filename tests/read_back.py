@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from tensorboard import context
 
-from tb_pastnet.reader.log import Log, Records, Run
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.records import Records
+from tb_pastnet.reader.run import Run
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tests.blocks import all_records
 from tests.tensorboards import Board
 

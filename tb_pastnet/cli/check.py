@@ -13,9 +13,9 @@ from tb_pastnet.cli.words import account_text
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.core.names import RunName
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.runs import Run
-from tb_pastnet.reader.store.runs import SINK
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.run import Run
+from tb_pastnet.reader.runs import SINK
 
 SHOWN = 10
 """Faults of a file that are shown to people."""

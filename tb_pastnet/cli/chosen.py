@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.runs import Run
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.run import Run
 
 
 def chosen_runs(log: Log, names: Sequence[str] | None) -> list[Run]:

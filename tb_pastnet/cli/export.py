@@ -24,9 +24,9 @@ from tb_pastnet.cli.tables import (
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.reader.log.columns import Columns, Labels
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.runs import Run
+from tb_pastnet.reader.columns import Columns, Labels
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.run import Run
 
 SCHEMA = 1
 MANIFEST = "manifest.json"

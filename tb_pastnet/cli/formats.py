@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.reader.log.columns import Column, Columns, Labels
-from tb_pastnet.reader.views.csv_export import harmless, table
+from tb_pastnet.reader.columns import Column, Columns, Labels
+from tb_pastnet.reader.csv_export import harmless, table
 
 _ROWS = 1 << 14
 

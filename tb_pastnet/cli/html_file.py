@@ -20,11 +20,11 @@ from tb_pastnet.cli.chosen import chosen_runs
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.reader import CALLER
-from tb_pastnet.reader.log.runs import Run
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.reader.views.figures import BLOCK
+from tb_pastnet.reader.figures import BLOCK
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.run import Run
+from tb_pastnet.reader.run_reader import CALLER
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
 from tb_pastnet.serve.http.web import Known
 from tb_pastnet.serve.plugin import STATIC

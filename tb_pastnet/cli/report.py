@@ -18,11 +18,11 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.names import parse_run
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.runs import Run
-from tb_pastnet.reader.store.runs import SINK
-from tb_pastnet.reader.views.findings import told as told_finding
-from tb_pastnet.reader.views.index import overhead_of
+from tb_pastnet.reader.index import overhead_of
+from tb_pastnet.reader.log import Log
+from tb_pastnet.reader.run import Run
+from tb_pastnet.reader.run_findings import told as told_finding
+from tb_pastnet.reader.runs import SINK
 
 SCHEMA = 1
 SHOWN = 10

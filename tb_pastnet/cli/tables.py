@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_pastnet.reader.log.columns import Column, Columns, Labels, labels, occurring
-from tb_pastnet.reader.log.runs import Run
+from tb_pastnet.reader.columns import Column, Columns, Labels, labels, occurring
+from tb_pastnet.reader.run import Run
 
 
 class Table(NamedTuple):

@@ -9,8 +9,8 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from tb_pastnet.core.names import PLUGIN
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.web import Answer, Known, Route, WsgiApp, answer, application

@@ -14,7 +14,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 import tb_pastnet as pastnet
-from tb_pastnet.reader.log.reader import CALLER
+from tb_pastnet.reader.run_reader import CALLER
 from tb_pastnet.serve.http.web import Known
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes.table import ROUTES

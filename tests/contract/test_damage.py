@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.reader.store.movement import Movement
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.state_series import Movement
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.routes.runs import index_impl, overview_impl
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board

@@ -17,9 +17,9 @@ from tensorboard.compat.proto import tensor_pb2
 from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import MEASURES, Input, Place
-from tb_pastnet.reader.store import notes
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
 from tests.both_loaders import everything, in_both
@@ -180,7 +180,7 @@ def test_a_tensor_that_tensorboard_cant_convert_costs_itself_alone(
 
     def look(here: Board) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr("tb_pastnet.reader.store.provided.rescue", lambda *_: None)
+            patch.setattr("tb_pastnet.reader.tensorboard_source.rescue", lambda *_: None)
             withheld = told(here)
         # Nothing of it was kept: it is asked for again.
         assert told(here) == found

@@ -188,7 +188,7 @@ def test_500_tells_the_log_and_not_the_client(here: Board, route: str, monkeypat
     def fail(*_: object) -> None:
         raise RuntimeError("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", fail)
+    monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", fail)
     message = failed(here.get(route, **GOOD[route]), 500, "internal")
     assert "RuntimeError" in message
     assert "secret" not in message
@@ -203,7 +203,7 @@ def test_what_tensorboard_refuses_keeps_its_status(
     def refuse(*_: object) -> None:
         raise error("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", refuse)
+    monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", refuse)
     code = {404: "not_found", 403: "forbidden"}[status]
     message = failed(here.get(route, **GOOD[route]), status, code)
     assert f"got status {status}" in message

@@ -14,10 +14,10 @@ from tensorboard import context
 
 from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.format.envelope import Kind, seal
-from tb_pastnet.reader.store import notes
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.reader.views.figures import figures_of
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.figures import figures_of
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.both_loaders import in_both
 from tests.tensorboards import LOADERS, Board, board

@@ -13,8 +13,8 @@ from tb_pastnet.core import states
 from tb_pastnet.core.names import MASKS
 from tb_pastnet.reader import container
 from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.store.overlap_sets import UNITS
-from tb_pastnet.reader.views.figures import BLOCK as BLOCK_RECORDS
+from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
+from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.serve import plugin
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.routes.table import ROUTES
@@ -93,7 +93,7 @@ def test_every_sample_is_what_it_describes(here: Board, route: str) -> None:
 
 
 def test_500_is_what_it_describes(here: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", None)
+    monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", None)
     for route in ROUTES:
         answer = here.get(route, run="dense")
         assert answer.status_code == 500

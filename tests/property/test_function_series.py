@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import LAYER, Place, encode_function_change
-from tb_pastnet.reader.store.function import make_function
-from tb_pastnet.reader.store.source import Message
+from tb_pastnet.reader.function_series import make_function
+from tb_pastnet.reader.source import Message
 from tests import probed
-from tests.unit.reader.store.test_runs import lineage
+from tests.unit.reader.test_runs import lineage
 
 PLACES = [Place(LAYER, name, 1) for name in "abcd"]
 

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
-from tb_pastnet.reader.views.tally import make_tally
+from tb_pastnet.reader.tally import make_tally
 from tests.slow_states import slow_settled
 
 UNSETTLED = (states.MOVING, states.REACTIVATED, states.FROZEN, states.PRUNED)

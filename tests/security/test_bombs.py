@@ -26,9 +26,10 @@ from tb_pastnet.format import json_payload, limits, varint
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import FunctionChange, Place
-from tb_pastnet.reader.store import audit, mask_log
-from tb_pastnet.reader.store import notes as said
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader import audit
+from tb_pastnet.reader import mask_changes as mask_log
+from tb_pastnet.reader import notes as said
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
 from tests.providers import CALLER, MemoryProvider, memory_run

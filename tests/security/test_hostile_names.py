@@ -11,8 +11,8 @@ import pytest
 from tensorboard import context
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 

@@ -10,8 +10,8 @@ from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import states
 from tb_pastnet.format.description import Layer, Variable
-from tb_pastnet.reader.store.catalog import Catalog
-from tb_pastnet.reader.store.runs import Run
+from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.runs import Run
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
 
 Arguments = MultiDict[str, str]

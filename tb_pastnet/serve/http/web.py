@@ -16,7 +16,7 @@ from tensorboard import errors
 from tensorboard.backend import http_util
 from werkzeug import wrappers
 
-from tb_pastnet.reader.store.vanished import Vanished
+from tb_pastnet.reader.deleted_runs import Vanished
 from tb_pastnet.serve.http.failures import (
     Failure,
     from_tensorboard,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tb_pastnet.reader.store.movement import make_movement
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.reader.views import csv_export
-from tb_pastnet.reader.views.figures import figures_of
-from tb_pastnet.reader.views.function import COLUMNS, function_rows
-from tb_pastnet.reader.views.violations import mark
+from tb_pastnet.reader import csv_export
+from tb_pastnet.reader.figures import figures_of
+from tb_pastnet.reader.function_view import COLUMNS, function_rows
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.state_series import make_movement
+from tb_pastnet.reader.store import Store
+from tb_pastnet.reader.violation_list import mark
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import bad_request
 from tb_pastnet.serve.http.parameters import Arguments

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.format.description import Variable
-from tb_pastnet.reader.store.runs import Run
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import UNKEPT, Store
+from tb_pastnet.reader.runs import Run
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import UNKEPT, Store
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import Answer, Known

@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import PRECISION
-from tb_pastnet.reader import container
+from tb_pastnet.reader import container, notes
+from tb_pastnet.reader import layer_cells as cells
+from tb_pastnet.reader.channel_view import channel_of
 from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.store import notes
-from tb_pastnet.reader.store.movement import Movement, make_movement, measured_in
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.layer_events import merge_events
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.state_series import Movement, make_movement, measured_in
+from tb_pastnet.reader.store import Store
 from tb_pastnet.reader.strict_json import dumps
-from tb_pastnet.reader.views import cells
-from tb_pastnet.reader.views.channel import channel_of
-from tb_pastnet.reader.views.events import merge_events
-from tb_pastnet.reader.views.violations import entries, mark
+from tb_pastnet.reader.violation_list import entries, mark
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer

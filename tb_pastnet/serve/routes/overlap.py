@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tb_pastnet.core.names import MASKS
-from tb_pastnet.reader.store.overlap_sets import UNITS
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.overlap_layers import make_overlap_layers
+from tb_pastnet.reader.overlap_pairs import make_overlap
+from tb_pastnet.reader.overlap_question import Question
+from tb_pastnet.reader.overlap_sets import UNITS
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tb_pastnet.reader.strict_json import dumps
-from tb_pastnet.reader.views.overlap import make_overlap
-from tb_pastnet.reader.views.overlap_layers import make_overlap_layers
-from tb_pastnet.reader.views.overlap_read import Question
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.parameters import Arguments

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from tb_pastnet.reader import notes
 from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.store import notes
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.figures import BLOCK, Part, figures_of
+from tb_pastnet.reader.function_view import function_container
+from tb_pastnet.reader.index import index_of
+from tb_pastnet.reader.marked import marks_of
+from tb_pastnet.reader.overview_columns import overview_container
+from tb_pastnet.reader.run_findings import findings_of, told
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tb_pastnet.reader.strict_json import dumps
-from tb_pastnet.reader.views.figures import BLOCK, Part, figures_of
-from tb_pastnet.reader.views.findings import findings_of, told
-from tb_pastnet.reader.views.function import function_container
-from tb_pastnet.reader.views.index import index_of
-from tb_pastnet.reader.views.marked import marks_of
-from tb_pastnet.reader.views.overview import overview_container
-from tb_pastnet.reader.views.violations import listed
+from tb_pastnet.reader.violation_list import listed
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.parameters import Arguments
 from tb_pastnet.serve.http.web import Answer, Known
 from tb_pastnet.serve.routes.export import export_impl

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.web import JSON, Answer, Known, answer
 from tb_pastnet.serve.routes.kept import kept
 from tests.providers import MemoryProvider

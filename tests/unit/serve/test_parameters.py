@@ -4,9 +4,9 @@ import pytest
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.format.description import Layer, Variable
-from tb_pastnet.reader.store.catalog import Catalog
-from tb_pastnet.reader.store.notes import Notes
-from tb_pastnet.reader.store.runs import SINK, Axis, Run
+from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import SINK, Axis, Run
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import Failure
 

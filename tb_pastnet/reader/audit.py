@@ -1,0 +1,68 @@
+"""What the audit of one lineage found: held weights that moved, each beginning once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from tb_pastnet.core.names import TAG_VIOLATIONS
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.violations import decode_violations
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.lineages import decode_all
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.source import Message
+
+MOST_VIOLATIONS = 1 << 16
+"""Violations of one lineage that are held; a hostile log inflates to any number of them."""
+
+MOST_ENTRIES = 1 << 19
+"""Entries of one lineage that are read, the newest first: a violation that goes on has many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What moved although it was held.
+
+    Attributes:
+        violations: the latest entry of each variable, channel and beginning.
+        notes: what could not be read, and why.
+    """
+
+    violations: tuple[Violation, ...] = ()
+    notes: Notes = field(default_factory=Counter)
+
+
+def read_audit(
+    messages: Sequence[Message], lineage: int, known: Collection[str], *, withheld: bool = False
+) -> Audit:
+    """Decodes what the audit of a lineage wrote.
+
+    Args:
+        messages: events of the series `violations`, oldest first.
+        lineage: the writer's id.
+        known: the variables that there are. Those of others are counted and left out.
+        withheld: whether TensorBoard could not hand the series out.
+    """
+    lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
+    found: dict[tuple[str, int, int], Violation] = {}
+
+    def decode(data: bytes, step: int) -> tuple[Violation, ...]:
+        return decode_violations(data, tag=TAG_VIOLATIONS, step=step, lineage=lineage)
+
+    read = 0
+    for entries in decode_all(reversed(messages), decode, lost):
+        if read >= MOST_ENTRIES:
+            lost[notes.VIOLATIONS_TOO_MANY] += 1
+            break
+        for one in entries:
+            place = (one.variable, one.channel, one.first_step)
+            if one.variable not in known:
+                lost[notes.VIOLATIONS_ELSEWHERE] += 1
+            elif place not in found and len(found) >= MOST_VIOLATIONS:
+                lost[notes.VIOLATIONS_TOO_MANY] += 1
+            elif place not in found or found[place].last_step < one.last_step:
+                found[place] = one
+        read += len(entries)
+    return Audit(tuple(found.values()), lost)

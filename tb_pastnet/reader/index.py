@@ -1,0 +1,164 @@
+"""The index: every run, and every network once, however many runs share it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.format.description import Variable
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.container import SCHEMA
+from tb_pastnet.reader.lineages import Lineage
+from tb_pastnet.reader.runs import Run
+
+
+def index_of(catalog: Catalog) -> dict[str, Any]:
+    """Writes the catalog as JSON values.
+
+    Args:
+        catalog: all runs.
+    """
+    networks: dict[tuple[Any, ...], int] = {}
+    runs = [
+        _run(run, networks.setdefault(_key(run), len(networks))) for run in catalog.runs.values()
+    ]
+    firsts: dict[int, Run] = {}
+    for run, entry in zip(catalog.runs.values(), runs, strict=True):
+        firsts.setdefault(entry["network"], run)
+    return {
+        "schema": SCHEMA,
+        "threshold": states.THRESHOLD,
+        "patience": states.PATIENCE,
+        "runs": runs,
+        "networks": [_network(firsts[number]) for number in networks.values()],
+        "other_runs": catalog.other_runs,
+        "warnings": list(catalog.warnings),
+    }
+
+
+def _key(run: Run) -> tuple[Any, ...]:
+    return run.layers, tuple(run.variables.values())
+
+
+def _run(run: Run, network: int) -> dict[str, Any]:
+    described = run.description
+    steps, times = run.axis.steps, run.axis.wall_times
+    return {
+        "name": run.name,
+        "tb_runs": list(run.tb_runs),
+        "network": network,
+        "origin": described.origin if described else "",
+        "past": run.past,
+        "every": described.every if described else None,
+        "first_step": int(steps[0]) if len(steps) else None,
+        "last_step": int(steps[-1]) if len(steps) else None,
+        "records": len(steps),
+        "steps": stretches(steps),
+        "closed": bool(run.lineages) and run.lineages[-1].timeline.closed,
+        "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
+        "lineages": [_lineage(one) for one in run.lineages],
+        "account": asdict(run.account),
+        "overhead": overhead_of(run.overhead),
+        "notes": notes.listed(run.notes),
+        "skipped": [
+            {"name": name, "reason": reason}
+            for name, reason in (described.skipped if described else ())
+        ],
+        "source": run.source,
+        "probe": run.probed,
+    }
+
+
+def stretches(steps: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Steps as stretches of equal strides: few numbers tell all of them.
+
+    Args:
+        steps: int64 (records,), increasing.
+
+    Returns:
+        First step, stride and count of each stretch, in order.
+
+    Example:
+        >>> stretches(np.array([0, 10, 20, 25, 30]))
+        [[0, 10, 3], [25, 5, 2]]
+    """
+    parts: list[list[int]] = []
+    for step in steps.tolist():
+        if parts and (parts[-1][2] == 1 or step - _last(parts[-1]) == parts[-1][1]):
+            first, _, count = parts[-1]
+            parts[-1] = [first, step - _last(parts[-1]), count + 1]
+        else:
+            parts.append([step, 1, 1])
+    return parts
+
+
+def _last(stretch: list[int]) -> int:
+    first, stride, count = stretch
+    return first + stride * (count - 1)
+
+
+def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
+    """What recording cost as JSON values.
+
+    Args:
+        cost: None where it isn't known.
+    """
+    if cost is None:
+        return None
+    return {**asdict(cost), "seconds": cost.seconds, "share": _finite(cost.share)}
+
+
+def _lineage(lineage: Lineage) -> dict[str, Any]:
+    steps = lineage.timeline.steps
+    return {
+        "id": f"{lineage.name.lineage:08x}",
+        "ordinal": lineage.name.ordinal,
+        "first_step": int(steps[0]) if len(steps) else None,
+        "last_step": int(steps[-1]) if len(steps) else None,
+        "closed": lineage.timeline.closed,
+    }
+
+
+def _network(run: Run) -> dict[str, Any]:
+    layers = []
+    for layer in run.layers:
+        main = run.variables[layer.main]
+        layers.append(
+            {
+                "id": layer.id,
+                "group": layer.group,
+                "name": layer.name,
+                "type": layer.type,
+                "variable": main.id,
+                "role": main.role,
+                "shape": main.shape,
+                "axis": main.axis,
+                "verified": main.verified,
+                "channels": main.channels,
+                "weights": math.prod(main.shape),
+                "variables": [_variable(run.variables[one]) for one in layer.variables],
+            }
+        )
+    return {"layers": layers}
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    return {
+        "id": variable.id,
+        "role": variable.role,
+        "shape": variable.shape,
+        "axis": variable.axis,
+        "verified": variable.verified,
+        "channels": variable.channels,
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    return float(seconds) if math.isfinite(seconds) else None

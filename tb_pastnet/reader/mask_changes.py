@@ -1,0 +1,230 @@
+"""How many elements the masks of one lineage held, step by step, and where that isn't known.
+
+The log of changes counts them, so a change that can't be read leaves a gap. Nobody knows of which
+variable the lost one was: behind a gap nothing is known of a mask until its own next change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.names import MASKS, TAG_MASKS
+from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.lineages import decode_all
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.source import Message
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MOST_CHANGES = 1 << 19
+"""Changes of one lineage that are held; a hostile log inflates to any number of them."""
+
+_BEFORE_ALL = -(1 << 62)
+
+
+def _none() -> Integers:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """The changes of one mask of one variable, oldest first.
+
+    Attributes:
+        numbers: int64 (changes,), increasing, counted over all changes of the lineage.
+        steps: int64 (changes,), not decreasing: the first step whose record each is in force in.
+        through: int64 (changes,), elements that the mask lets through from then on.
+        elements: int64 (changes,), of the variable.
+    """
+
+    numbers: Integers = field(default_factory=_none)
+    steps: Integers = field(default_factory=_none)
+    through: Integers = field(default_factory=_none)
+    elements: Integers = field(default_factory=_none)
+
+    @property
+    def last_event(self) -> int:
+        """The step of the event that its last mask is stored in, -1 where there is none.
+
+        It is that of the change unless the event before was already there.
+        """
+        if not len(self.steps):
+            return -1
+        # Each is one more than the one before or its own step, whatever is larger.
+        position = np.arange(len(self.steps))
+        return int((self.steps - position).max() + position[-1])
+
+    def in_force(self, steps: Integers) -> Integers:
+        """int64, like `steps`: the position of the change in force at each, -1 before the first."""
+        return np.searchsorted(self.steps, steps, side="right") - 1
+
+
+_NO_CHANGES = Changes()
+
+
+@dataclass(frozen=True, eq=False)
+class MaskLog:
+    """What a lineage says of its masks.
+
+    Attributes:
+        changes: by variable and mask.
+        gaps_after: int64 (gaps,), not decreasing: the number of the last change known before each.
+        gaps_from: int64 (gaps,), not decreasing: the first step that a change lost there may have.
+        torn: variables and masks that changed once more than the log knows.
+        notes: what could not be read, and why.
+    """
+
+    changes: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
+    gaps_after: Integers = field(default_factory=_none)
+    gaps_from: Integers = field(default_factory=_none)
+    torn: frozenset[tuple[str, str]] = frozenset()
+    notes: Notes = field(default_factory=Counter)
+
+    def of(self, variable: str, mask: str) -> Changes:
+        """The changes of one mask, none where it never had a hole."""
+        return self.changes.get((variable, mask), _NO_CHANGES)
+
+    def held(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
+        """How many elements a mask holds.
+
+        Args:
+            variable: its id.
+            mask: "kept" or "trainable".
+            elements: of the variable; a mask of another number is of an older network.
+            steps: int64 of any shape.
+
+        Returns:
+            float64 of that shape: 0 where the mask lets all through, NaN where it isn't known.
+        """
+        changes = self.of(variable, mask)
+        at = changes.in_force(steps)
+        # One more at the end, for -1: before its first change a mask has no hole.
+        held = np.append(changes.elements - changes.through, 0).astype(np.float64)[at]
+        fits = np.append(changes.elements == elements, True)[at]
+        lost = self._lost(np.append(changes.numbers, -1)[at], steps)
+        if (variable, mask) in self.torn:
+            lost |= at == len(changes.steps) - 1
+        return np.where(fits & ~lost, held, np.nan)
+
+    def idle(self, variable: str, mask: str) -> bool:
+        """Whether it is known that a mask never held anything."""
+        name = (variable, mask)
+        return name not in self.changes and not len(self.gaps_after) and name not in self.torn
+
+    def sure(self, variable: str, mask: str, elements: int) -> bool:
+        """Whether it is known at every step what a mask holds."""
+        fits = (self.of(variable, mask).elements == elements).all()
+        return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
+
+    def number(self, variable: str, mask: str, step: int) -> int:
+        """The number of the change of a mask that is in force at a step, -1 before the first."""
+        changes = self.of(variable, mask)
+        return int(np.append(changes.numbers, -1)[changes.in_force(np.array([step]))[0]])
+
+    def _lost(self, numbers: Integers, steps: Integers) -> Flags:
+        latest = np.searchsorted(self.gaps_from, steps, side="right") - 1
+        lost: Flags = np.append(self.gaps_after, -2)[latest] >= numbers
+        return lost
+
+
+def read_mask_log(
+    messages: Sequence[Message],
+    lineage: int,
+    known: Collection[str],
+    *,
+    stored: Mapping[tuple[str, str], int] | None = None,
+    withheld: bool = False,
+) -> MaskLog:
+    """Decodes the changes of a lineage's masks.
+
+    Args:
+        messages: events of the series `masks`.
+        lineage: the writer's id.
+        known: the variables of which changes are kept. Of others, and of masks that we don't know,
+            only the numbers count.
+        stored: the largest event step of the series of each variable and mask, which tells of a
+            last change that is missing in the log.
+        withheld: whether TensorBoard could not hand the series out.
+    """
+    lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
+    table, names, unread = _collect(messages, lineage, known, lost)
+    numbers, first = np.unique(table[:, 0], return_index=True)
+    table = table[first]
+    # A step that goes back contradicts the numbers: as good as lost.
+    sound = table[:, 1] >= np.maximum.accumulate(table[:, 1])
+    missing = int(numbers.max(initial=-1)) + 1 - int(sound.sum())
+    open_end = unread or withheld or not sound[-1:].all()
+    numbers, table = numbers[sound], table[sound]
+    gap = np.diff(numbers, prepend=-1) > 1
+    after, since = np.append(-1, numbers), np.append(_BEFORE_ALL, table[:, 1])
+    at = np.flatnonzero(np.append(gap, open_end))
+    changes = _by_name(table, names)
+    last = max((message.step for message in messages), default=-1)
+    behind = {} if withheld or stored is None else {n: s for n, s in stored.items() if s > last}
+    torn = frozenset(name for name in behind if _is_torn(name, behind, changes, known))
+    if missing or torn:
+        lost[notes.MASKS_LOST] += missing + len(torn)
+    return MaskLog(changes, after[at], since[at], torn, lost)
+
+
+def _is_torn(
+    name: tuple[str, str],
+    stored: Mapping[tuple[str, str], int],
+    changes: Mapping[tuple[str, str], Changes],
+    known: Collection[str],
+) -> bool:
+    return name[0] in known and stored[name] > changes.get(name, _NO_CHANGES).last_event
+
+
+def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Changes]:
+    order = np.argsort(table[:, 2], kind="stable")
+    bounds = np.searchsorted(table[order, 2], np.arange(len(names) + 1))
+    return {
+        name: Changes(*(table[order[start:stop], column] for column in (0, 1, 3, 4)))
+        for name, start, stop in zip(names, bounds[:-1], bounds[1:], strict=True)
+    }
+
+
+def _collect(
+    messages: Sequence[Message], lineage: int, known: Collection[str], lost: Notes
+) -> tuple[Integers, list[tuple[str, str]], bool]:
+    """Changes as rows: number, step, which of the names (or -1), through, elements.
+
+    The flag tells whether something unreadable comes after the last of them.
+    """
+    names: dict[tuple[str, str], int] = {}
+    rows: list[tuple[int, int, int, int, int]] = []
+    before = 0
+    for change, unread in _decoded(messages, lineage, lost):
+        if len(rows) >= MOST_CHANGES:
+            lost[notes.MASKS_TOO_MANY] += 1
+            break
+        before = unread
+        name = (change.variable, change.mask)
+        usable = change.variable in known and change.mask in MASKS
+        at = names.setdefault(name, len(names)) if usable else -1
+        rows.append((change.number, change.step, at, change.through, change.elements))
+    table = np.array(rows, np.int64).reshape(-1, 5)
+    return table, list(names), lost.total() > before
+
+
+def _decoded(
+    messages: Sequence[Message], lineage: int, lost: Notes
+) -> Iterator[tuple[MaskChange, int]]:
+    """Each change, and how many messages before it could not be read."""
+
+    def decode(data: bytes, step: int) -> tuple[MaskChange, ...]:
+        return decode_mask_log(data, tag=TAG_MASKS, step=step, lineage=lineage)
+
+    for changes in decode_all(messages, decode, lost):
+        unread = lost.total()
+        for change in changes:
+            yield change, unread

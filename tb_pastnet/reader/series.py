@@ -1,0 +1,251 @@
+"""All records of one variable of one run, from the messages that hold them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.account import Account, settle
+from tb_pastnet.core.lineage import supersede
+from tb_pastnet.core.quantize import Codes
+from tb_pastnet.format.block import ROWS, Block, OpenBlock, Rows, open_block
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.join_blocks import MASK_ROWS, choose, concatenate, joined, pile
+from tb_pastnet.reader.lineages import Lineage, decode_all, rising
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import Place
+from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.threads import Each, in_turn
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Needs(NamedTuple):
+    """What is looked at of a variable's records; all else may come back as NaN.
+
+    Attributes:
+        rows: the statistics.
+        since: of records before this step only what their masks held; None: all alike.
+    """
+
+    rows: Rows = ROWS
+    since: int | None = None
+
+    def of(self, step: int) -> Rows:
+        """The statistics of a block whose last record is that of a step."""
+        return self.rows if self.since is None or step >= self.since else MASK_ROWS
+
+
+EVERYTHING = Needs()
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The records of one variable that stand, oldest first.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        past_steps: int64 (records,), of the value that each is compared with.
+        wall_times: float64 (records,), NaN where unknown.
+        learning_rates: float64 (records,), NaN where unknown.
+        writers: int64 (records,), which lineage wrote each, counted from 0.
+        codes: int16 (8, records, channels), see `core.statistics` and `core.quantize`.
+        account: what became of all its records.
+        notes: what could not be read, and why.
+    """
+
+    steps: Integers
+    past_steps: Integers
+    wall_times: Floats
+    learning_rates: Floats
+    writers: Integers
+    codes: Codes
+    account: Account
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.codes.nbytes + 5 * self.steps.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What one lineage holds of a variable."""
+
+    records: Block
+    wall_times: Floats
+    learning_rates: Floats
+    damaged: int
+    left_out: int
+    notes: Notes
+
+
+def make_series(
+    places: Sequence[Place],
+    readings: Mapping[tuple[str, str], Sequence[Message]],
+    channels: int,
+    *,
+    withheld: Sequence[tuple[str, str]] = (),
+    sampled: bool = False,
+    needs: Needs = EVERYTHING,
+    each: Each = in_turn,
+) -> Series:
+    """Decodes and joins what is stored of a variable.
+
+    Args:
+        places: where it is stored, in the order of the lineages.
+        readings: events by run and tag.
+        channels: the number of channels of the latest network.
+        withheld: series that TensorBoard could not hand out.
+        sampled: whether only a part of the events was read.
+        needs: what of them is looked at.
+        each: how one event after the other is decoded.
+    """
+    parts = [
+        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, needs, each)
+        for place in places
+    ]
+    ordinals = [_order(place, at) for at, place in enumerate(places)]
+    stand = supersede(
+        [(*order, part.records.steps) for order, part in zip(ordinals, parts, strict=True)],
+        [place.lineage.start if place.lineage else None for place in places],
+    )
+    account = Account()
+    for place, part, keep in zip(places, parts, stand, strict=True):
+        account += _account(place.lineage, part, keep, sampled)
+    return _join(parts, stand, channels, account)
+
+
+def _order(place: Place, at: int) -> tuple[int, int]:
+    return (place.lineage.name.ordinal, place.lineage.name.lineage) if place.lineage else (at, 0)
+
+
+def _part(
+    place: Place,
+    messages: Sequence[Message],
+    channels: int,
+    withheld: Sequence[tuple[str, str]],
+    needs: Needs,
+    each: Each,
+) -> _Part:
+    lost: Notes = Counter()
+    reshaped: Notes = Counter()
+    lineage = place.lineage.name.lineage if place.lineage else 0
+
+    def opened(data: bytes, step: int) -> OpenBlock:
+        return open_block(data, tag=place.tag, step=step, lineage=lineage, rows=needs.of(step))
+
+    blocks = decode_all(messages, opened, lost, each=each)
+    fitting = _of_width(blocks, channels, reshaped)
+    if place.lineage is None:
+        fitting = iter(_as_written(fitting))
+    records, left_out = pile(joined(fitting), channels)
+    if place.lineage is not None:
+        _, first = np.unique(records.sequence, return_index=True)
+        records = choose(records, first[rising(records.steps[first])])
+    if (place.tb_run, place.tag) in withheld:
+        lost[notes.WITHHELD] += 1
+    damaged = lost.total()
+    if left_out:
+        lost[notes.SAMPLED] += left_out
+    walls, rates = _clock(place, messages, records)
+    return _Part(records, walls, rates, damaged, left_out, lost + reshaped)
+
+
+def _of_width(blocks: Iterable[OpenBlock], channels: int, found: Notes) -> Iterator[OpenBlock]:
+    """The blocks of the latest network's width; others are noted."""
+    for block in blocks:
+        if block.channels == channels:
+            yield block
+        else:
+            found[notes.RESHAPED] += len(block.steps)
+
+
+def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
+    """A user's own writer: a step that goes back replaces what was written from there on.
+
+    TensorBoard's fast loader does this itself, its slow one doesn't.
+    """
+    stand: list[OpenBlock] = []
+    for block in blocks:
+        while stand and stand[-1].steps[-1] >= block.steps[0]:
+            stand.pop()
+        stand.append(block)
+    return stand
+
+
+def _clock(place: Place, messages: Sequence[Message], records: Block) -> tuple[Floats, Floats]:
+    """Wall times and learning rates of the records."""
+    walls = np.full(len(records.steps), np.nan)
+    rates = np.full(len(records.steps), np.nan)
+    if place.lineage is None:
+        times = {message.step: message.wall_time for message in messages}
+        walls[:] = [times[int(step)] for step in records.steps]
+        return walls, rates
+    line = place.lineage.timeline
+    if len(line.sequence):
+        at = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
+        known = line.sequence[at] == records.sequence
+        walls[known] = line.wall_times[at[known]]
+        rates[known] = line.learning_rates[at[known]]
+    return walls, rates
+
+
+def _account(
+    lineage: Lineage | None, part: _Part, keep: npt.NDArray[np.bool_], sampled: bool
+) -> Account:
+    shown, superseded = int(keep.sum()), int((~keep).sum()) + part.notes[notes.RESHAPED]
+    read = shown + superseded + part.left_out
+    if lineage is None:
+        return settle(
+            offered=read + part.damaged,
+            shown=shown,
+            superseded=superseded,
+            thinned=part.left_out,
+            dropped=0,
+            damaged=part.damaged,
+        )
+    line = lineage.timeline
+    # A run that is being written: blocks may be newer than the timeline that was read before.
+    newer = int((part.records.sequence >= line.offered).sum())
+    offered = line.offered + newer
+    missing = max(offered - read - line.thinned - line.dropped - part.damaged, 0)
+    return settle(
+        offered=offered,
+        shown=shown,
+        superseded=superseded,
+        thinned=line.thinned + part.left_out + (missing if sampled else 0),
+        dropped=line.dropped,
+        damaged=part.damaged,
+    )
+
+
+def _join(
+    parts: Sequence[_Part],
+    stand: Sequence[npt.NDArray[np.bool_]],
+    channels: int,
+    account: Account,
+) -> Series:
+    kept = [choose(part.records, keep) for part, keep in zip(parts, stand, strict=True)]
+    joined = concatenate(kept, channels)
+    order = np.argsort(joined.steps, kind="stable")
+    pairs = list(zip(parts, stand, strict=True))
+    writers = [np.full(int(keep.sum()), at) for at, keep in enumerate(stand)]
+    in_order = bool((order == np.arange(len(order))).all())
+    return Series(
+        joined.steps[order],
+        joined.past_steps[order],
+        np.concatenate([part.wall_times[keep] for part, keep in pairs] or [np.zeros(0)])[order],
+        np.concatenate([part.learning_rates[keep] for part, keep in pairs] or [np.zeros(0)])[order],
+        np.concatenate([np.zeros(0, np.int64), *writers]).astype(np.int64)[order],
+        joined.codes if in_order else joined.codes[:, order],
+        account,
+        sum((part.notes for part in parts), Counter()),
+    )
