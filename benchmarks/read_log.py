@@ -22,8 +22,7 @@ from benchmarks._logs import TINY, Size, write_logs
 from benchmarks._options import parser
 from benchmarks._rows import Rows
 from tb_pastnet.core.statistics import STATISTICS
-from tb_pastnet.reader.log import Log
-from tb_pastnet.reader.run import Run
+from tb_pastnet.reader.log import Log, Run
 
 Value = TypeVar("Value")
 

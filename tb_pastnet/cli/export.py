@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_pastnet.cli.chosen import chosen_runs
-from tb_pastnet.cli.formats import writer_of
 from tb_pastnet.cli.tables import (
     Table,
     channels_tables,
@@ -20,13 +18,13 @@ from tb_pastnet.cli.tables import (
     layers_table,
     runs_table,
     violations_table,
+    writer_of,
 )
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.reader.columns import Columns, Labels
-from tb_pastnet.reader.log import Log
-from tb_pastnet.reader.run import Run
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.tables import Labels
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -67,7 +65,7 @@ def export(
         UnwritableLog: the directory is there and not empty, or can't be written.
     """
     write = writer_of(form)
-    chosen = chosen_runs(Log(logdir), runs)
+    chosen = Log(logdir).runs.chosen(runs)
     target = Path(folder)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -152,19 +150,16 @@ def _entry(path: Path, table: Table, form: str) -> dict[str, Any]:
         "run": table.run,
         "layer": table.layer,
         "variable": table.variable,
-        "rows": _rows(table.columns),
+        "rows": len(next(iter(table.columns.values()))),
         "columns": list(table.columns),
     }
     if form == "npz":
         entry["labels"] = {
-            name: list(one.names) for name, one in table.columns.items() if isinstance(one, Labels)
+            name: list(column.names)
+            for name, column in table.columns.items()
+            if isinstance(column, Labels)
         }
     return entry
-
-
-def _rows(columns: Columns) -> int:
-    first = next(iter(columns.values()))
-    return len(first.codes if isinstance(first, Labels) else first)
 
 
 def safe(name: str) -> str:

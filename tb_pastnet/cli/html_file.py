@@ -16,19 +16,17 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from tb_pastnet.cli.chosen import chosen_runs
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
 from tb_pastnet.reader.figures import BLOCK
-from tb_pastnet.reader.log import Log
-from tb_pastnet.reader.run import Run
-from tb_pastnet.reader.run_reader import CALLER
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.source import LOCAL
 from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
-from tb_pastnet.serve.http.web import Known
 from tb_pastnet.serve.plugin import STATIC
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 
 COLUMNS = 1024
 MOST_OF_DETAIL = 4 << 20
@@ -83,7 +81,7 @@ def export_html(
         UnwritableLog: the file is there, or can't be written.
     """
     log = Log(logdir)
-    chosen = chosen_runs(log, runs)
+    chosen = log.runs.chosen(runs)
     quiet = THRESHOLD if threshold is None else threshold
     answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}
     for some in (_overlaps(chosen), _channels(chosen, quiet)):
@@ -167,8 +165,8 @@ def _answer(store: Store, ask: Ask) -> bytes:
     for name, value in ask.query.items():
         for one in value if isinstance(value, list) else [value]:
             arguments.add(name, str(one))
-    found = ROUTES[f"/{ask.route}"](store, CALLER, arguments)
-    made = found.make() if isinstance(found, Known) else found
+    found = ROUTES[f"/{ask.route}"](store, LOCAL, arguments)
+    made = found.make() if isinstance(found, NotModified) else found
     return gzip.decompress(made.body) if made.packed else made.body
 
 

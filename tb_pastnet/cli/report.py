@@ -11,17 +11,23 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tb_pastnet.cli.chosen import chosen_runs
-from tb_pastnet.cli.text import counted, fit, printable, size_of, table, width
-from tb_pastnet.cli.words import account_text, overhead_text
+from tb_pastnet.cli.text import (
+    account_text,
+    counted,
+    fit,
+    overhead_text,
+    printable,
+    size_of,
+    table,
+    width,
+)
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.names import parse_run
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import overhead_of
-from tb_pastnet.reader.log import Log
-from tb_pastnet.reader.run import Run
-from tb_pastnet.reader.run_findings import told as told_finding
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 
 SCHEMA = 1
@@ -63,7 +69,7 @@ def report(
     log = Log(logdir)
     sizes = _sizes(logdir)
     quiet = THRESHOLD if threshold is None else threshold
-    chosen = chosen_runs(log, runs)
+    chosen = log.runs.chosen(runs)
     told: list[dict[str, Any]] = []
 
     def reading() -> Iterator[dict[str, Any]]:
@@ -155,7 +161,7 @@ def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, at) for at in range(len(overview.layers))],
-        "findings": [told_finding(one) for one in run.findings(threshold)],
+        "findings": [finding_json(finding) for finding in run.findings(threshold)],
         "violated_channels": len({(one.variable, one.channel) for one in found}),
         "violations": [asdict(one) | {"largest": _finite(one.largest)} for one in found],
         "notes": dict(run.notes),

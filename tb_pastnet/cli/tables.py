@@ -1,15 +1,17 @@
-"""What is exported: tables of columns, as `pastnet.read` gives them."""
+"""What is exported: tables of columns, as `pastnet.read` gives them, and their files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tb_pastnet.reader.columns import Column, Columns, Labels, labels, occurring
-from tb_pastnet.reader.run import Run
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.reader.log import Run
+from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring
 
 
 class Table(NamedTuple):
@@ -57,14 +59,16 @@ def layers_table(run: Run, threshold: float) -> Table:
 
 def violations_table(run: Run) -> Table:
     """A row for each channel of held weights that moved, and beginning."""
-    found = run.violations
+
+    def values(name: str) -> list[Any]:
+        return [getattr(violation, name) for violation in run.violations]
+
     columns: dict[str, Column] = {
-        name: labels([getattr(one, name) for one in found])
-        for name in ("layer", "variable", "cause")
+        name: labels(values(name)) for name in ("layer", "variable", "cause")
     }
     for name in ("channel", "first_step", "last_step", "elements", "held"):
-        columns[name] = np.array([getattr(one, name) for one in found], np.int64)
-    columns["largest"] = np.array([one.largest for one in found], np.float64)
+        columns[name] = np.array(values(name), np.int64)
+    columns["largest"] = np.array(values("largest"), np.float64)
     return Table("violations", run.name, None, None, columns)
 
 
@@ -103,3 +107,59 @@ def _only_occurring(columns: Columns) -> Columns:
         name: occurring(column) if isinstance(column, Labels) else column
         for name, column in columns.items()
     }
+
+
+def write_csv(path: Path, columns: Columns) -> None:
+    """Writes CSV in UTF-8. Numbers are read back as they are; NaN is empty."""
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        file.writelines(csv_pieces([columns]))
+
+
+def write_npz(path: Path, columns: Columns) -> None:
+    """Writes NPZ, an array a column. Texts are numbers of names, which the manifest has."""
+    arrays: dict[str, Any] = {
+        name: column.codes if isinstance(column, Labels) else column
+        for name, column in columns.items()
+    }
+    np.savez_compressed(path, **arrays)
+
+
+def write_parquet(path: Path, columns: Columns) -> None:
+    """Writes Parquet; texts are dictionary-encoded.
+
+    Raises:
+        InvalidArgument: pyarrow isn't installed.
+    """
+    arrow, parquet = _arrow()
+
+    def array(column: Column) -> Any:
+        if not isinstance(column, Labels):
+            return arrow.array(column)
+        names = [name.encode("utf-8", "replace").decode("utf-8") for name in column.names]
+        return arrow.DictionaryArray.from_arrays(column.codes, arrow.array(names, arrow.string()))
+
+    arrays = {name: array(column) for name, column in columns.items()}
+    parquet.write_table(arrow.table(arrays), path)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(
+            "Could not export Parquet: expected pyarrow to be installed, got none. "
+            'Run: pip install "tb-pastnet[parquet]", or export csv or npz.'
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+def writer_of(form: str) -> Callable[[Path, Columns], None]:
+    """What writes a format: "csv", "parquet" or "npz".
+
+    Raises:
+        InvalidArgument: what it needs isn't installed.
+    """
+    if form == "parquet":
+        _arrow()
+    return {"csv": write_csv, "npz": write_npz, "parquet": write_parquet}[form]

@@ -35,18 +35,22 @@ class Audit:
 
 
 def read_audit(
-    messages: Sequence[Message], lineage: int, known: Collection[str], *, withheld: bool = False
+    messages: Sequence[Message],
+    lineage: int,
+    variables: Collection[str],
+    *,
+    withheld: bool = False,
 ) -> Audit:
     """Decodes what the audit of a lineage wrote.
 
     Args:
         messages: events of the series `violations`, oldest first.
         lineage: the writer's id.
-        known: the variables that there are. Those of others are counted and left out.
+        variables: those that there are. Those of others are counted and left out.
         withheld: whether TensorBoard could not hand the series out.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
-    found: dict[tuple[str, int, int], Violation] = {}
+    latest: dict[tuple[str, int, int], Violation] = {}
 
     def decode(data: bytes, step: int) -> tuple[Violation, ...]:
         return decode_violations(data, tag=TAG_VIOLATIONS, step=step, lineage=lineage)
@@ -56,13 +60,13 @@ def read_audit(
         if read >= MOST_ENTRIES:
             lost[notes.VIOLATIONS_TOO_MANY] += 1
             break
-        for one in entries:
-            place = (one.variable, one.channel, one.first_step)
-            if one.variable not in known:
+        for entry in entries:
+            key = (entry.variable, entry.channel, entry.first_step)
+            if entry.variable not in variables:
                 lost[notes.VIOLATIONS_ELSEWHERE] += 1
-            elif place not in found and len(found) >= MOST_VIOLATIONS:
+            elif key not in latest and len(latest) >= MOST_VIOLATIONS:
                 lost[notes.VIOLATIONS_TOO_MANY] += 1
-            elif place not in found or found[place].last_step < one.last_step:
-                found[place] = one
+            elif key not in latest or latest[key].last_step < entry.last_step:
+                latest[key] = entry
         read += len(entries)
-    return Audit(tuple(found.values()), lost)
+    return Audit(tuple(latest.values()), lost)

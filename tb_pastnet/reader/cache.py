@@ -50,14 +50,16 @@ class Cache:
             entry = self._values.get(key)
             return entry is not None and bool(entry[0] == version)
 
-    def get(self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int]]) -> Value:
+    def get(
+        self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int | None]]
+    ) -> Value:
         """Gives the value of a key, made anew where there is none of this version.
 
         Args:
             key: what is asked for.
             version: changes when the data behind the value change.
-            make: computes the value and says how many bytes it holds. What it raises goes to the
-                caller, and nothing is kept.
+            make: computes the value and says how many bytes it holds, or None: it isn't kept. What
+                it raises goes to the caller, and nothing is kept.
         """
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
@@ -79,9 +81,6 @@ class Cache:
     def forget(self, names: Collection[Hashable]) -> None:
         """Lets go of all values whose keys hold one of some names.
 
-        Args:
-            names: what is no more.
-
         Example:
             >>> cache = Cache(ceiling=100)
             >>> cache.get(("layer", ("a", "b")), version=1, make=lambda: ("first", 10))
@@ -94,11 +93,11 @@ class Cache:
             for key in [key for key in self._values if _holds(key, names)]:
                 self._held -= self._values.pop(key)[2]
 
-    def _put(self, key: Hashable, version: Hashable, value: object, size: int) -> None:
+    def _put(self, key: Hashable, version: Hashable, value: object, size: int | None) -> None:
         old = self._values.pop(key, None)
         if old is not None:
             self._held -= old[2]
-        if size > self._ceiling:
+        if size is None or size > self._ceiling:
             return
         self._values[key] = (version, value, size)
         self._held += size

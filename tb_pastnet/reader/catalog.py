@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tb_pastnet.core.names import (
     TAG_DESCRIPTION,
@@ -15,20 +16,18 @@ from tb_pastnet.core.names import (
     TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
+    RunName,
     channels_tag,
     parse_run,
 )
-from tb_pastnet.reader import notes
-from tb_pastnet.reader import summary_runs as summaries
-from tb_pastnet.reader.deleted_runs import gone
-from tb_pastnet.reader.lineages import Lineage, make_lineage
-from tb_pastnet.reader.runs import Run, join
-from tb_pastnet.reader.source import Caller, Listing, Source, Stamp
+from tb_pastnet.reader import notes, summary_runs
+from tb_pastnet.reader.lineages import LineageHead, make_lineage
+from tb_pastnet.reader.runs import CatalogRun, join_lineages
+from tb_pastnet.reader.source import Listing, RequestContext, SeriesVersion, Source
 from tb_pastnet.reader.threads import both
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE, TAG_OVERHEAD)
-_TOLD = (TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
-_KNOWN = (*_HEAD, *_TOLD)
+_NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
 _RUNS_A_CALL = 64
 
 
@@ -42,12 +41,30 @@ class Catalog:
         other_runs: how many of TensorBoard's runs hold none of our data.
     """
 
-    runs: Mapping[str, Run]
-    warnings: tuple[str, ...]
+    runs: Mapping[str, CatalogRun] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     other_runs: int = 0
 
+    @property
+    def names(self) -> set[str]:
+        """All that keys of the cache may name a run by."""
+        return {name for run in self.runs.values() for name in (run.name, *run.tb_runs)}
 
-class Librarian:
+
+@dataclass
+class _Previous:
+    """What was found of an experiment the last time."""
+
+    made: float = -math.inf
+    catalog: Catalog = field(default_factory=Catalog)
+    glance: Listing = field(default_factory=dict)
+    listing: Listing = field(default_factory=dict)
+    lineages: dict[str, LineageHead] = field(default_factory=dict)
+    joined: dict[str, CatalogRun] = field(default_factory=dict)
+    summaries: dict[str, CatalogRun] = field(default_factory=dict)
+
+
+class CatalogReader:
     """Keeps the catalog up to date and reads only what is new. Safe to use from many threads.
 
     Args:
@@ -59,151 +76,164 @@ class Librarian:
     def __init__(self, source: Source, fresh_for: float) -> None:
         self._source = source
         self._fresh_for = fresh_for
-        self._latest: dict[str, tuple[float, Catalog]] = {}
         self._lock = threading.Lock()
-        self._listings: dict[str, tuple[Listing, Listing]] = {}
-        self._lineages: dict[str, dict[str, Lineage]] = {}
-        self._joins: dict[str, dict[str, Run]] = {}
-        self._summaries: dict[str, dict[str, Run]] = {}
+        self._previous: dict[str, _Previous] = defaultdict(_Previous)
 
-    def catalog(self, caller: Caller) -> Catalog:
-        """Lists all runs as of now.
-
-        Args:
-            caller: on whose behalf; experiments don't mix.
+    def catalog(self, context: RequestContext) -> Catalog:
+        """Lists all runs of an experiment as of now.
 
         Raises:
             PublicError: TensorBoard refuses.
         """
         with self._lock:
-            made, latest = self._latest.get(caller.experiment, (-math.inf, None))
-            if latest is None or time.monotonic() - made >= self._fresh_for:
-                latest = self._make(caller)
-                self._latest[caller.experiment] = (time.monotonic(), latest)
-            return latest
+            previous = self._previous[context.experiment]
+            if time.monotonic() - previous.made >= self._fresh_for:
+                previous.catalog = self._make(context, previous)
+                previous.made = time.monotonic()
+            return previous.catalog
 
-    def _make(self, caller: Caller) -> Catalog:
+    def _make(self, context: RequestContext, previous: _Previous) -> Catalog:
         # TensorBoard's data server may be slow to answer a first call (its sockets wait for more to
         # send): two calls wait together.
         glance, tb_runs = both(
-            lambda: self._source.glance(caller, _KNOWN), lambda: self._source.runs(caller)
+            lambda: self._source.glance(context, _NAMED_SERIES), lambda: self._source.runs(context)
         )
-        listing = self._listing(caller, glance, tb_runs)
-        joined = self._joined(caller, listing)
-        own = self._own_writers(caller, listing)
-        runs = {run.name: run for run in joined}
-        for run in own:
-            name = _free_name(run.name, runs)
+        listing = self._listing(context, previous, glance, tb_runs)
+        runs = dict(self._joined(context, previous, listing))
+        for run in self._own_writers(context, previous, listing):
+            name = run.name
+            while name in runs:
+                name += " (summary)"
             runs[name] = run if name == run.name else replace(run, name=name)
-        ours = {one for run in runs.values() for one in (run.name, *run.tb_runs)}
-        others = sum(one not in ours for one in tb_runs)
-        return Catalog(dict(sorted(runs.items())), _warnings(listing), others)
+        catalog = Catalog(dict(sorted(runs.items())), _warnings(listing))
+        others = sum(tb_run not in catalog.names for tb_run in tb_runs)
+        return replace(catalog, other_runs=others)
 
-    def _listing(self, caller: Caller, glance: Listing | None, tb_runs: list[str]) -> Listing:
+    def _listing(
+        self,
+        context: RequestContext,
+        previous: _Previous,
+        glance: Listing | None,
+        tb_runs: Sequence[str],
+    ) -> Listing:
         """All our series. Only runs in which something was written are listed in full.
 
         A writer ends each group of records with its timeline, and tells everything else in series
         of known names: where these stand still, so do the others. Runs without a timeline, such as
         a user's own writer's, can't be told so.
         """
-        before, listed = self._listings.get(caller.experiment, ({}, {}))
         still = {}
-        if glance is not None and before:
-            still = {run: listed[run] for run in tb_runs if _stands(run, before, glance, listed)}
+        if glance is not None and previous.glance:
+            still = {
+                run: previous.listing[run] for run in tb_runs if _stands(run, previous, glance)
+            }
             stale = [run for run in tb_runs if run not in still]
-            listing, failed = self._source.listing(caller, stale) if stale else ({}, [])
+            listing, failed = self._source.listing(context, stale) if stale else ({}, [])
         else:
-            listing, failed = self._source.listing(caller)
+            listing, failed = self._source.listing(context)
         listing.update(still)
         for tb_run in failed:
-            listing[tb_run] = self._list_piecewise(caller, tb_run)
-        # The glance from before: what was written since then shows the next time.
-        self._listings[caller.experiment] = glance or {}, listing
+            listing[tb_run] = self._list_piecewise(context, tb_run)
+        # The glance was made before: what was written since then shows the next time.
+        previous.glance, previous.listing = glance or {}, listing
         return listing
 
-    def _list_piecewise(self, caller: Caller, run: str) -> dict[str, Stamp]:
+    def _list_piecewise(self, context: RequestContext, run: str) -> dict[str, SeriesVersion]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
         name = parse_run(run)
-        found = self._source.probe(caller, run, _KNOWN)
-        if name is None or TAG_DESCRIPTION not in found:
-            return found
-        readings, withheld = self._source.read(caller, [run], [TAG_DESCRIPTION])
-        described = make_lineage(run, name, found, readings, withheld).description
-        tags = [channels_tag(one.id) for one in (described.variables if described else ())]
-        return {**found, **self._source.probe(caller, run, tags)}
+        versions = self._source.probe(context, run, _NAMED_SERIES)
+        if name is None or TAG_DESCRIPTION not in versions:
+            return versions
+        reading = self._source.read(context, [run], [TAG_DESCRIPTION])
+        described = make_lineage(run, name, versions, reading).description
+        variables = described.variables if described else ()
+        tags = [channels_tag(variable.id) for variable in variables]
+        return {**versions, **self._source.probe(context, run, tags)}
 
-    def _joined(self, caller: Caller, listing: Listing) -> Iterable[Run]:
-        before = self._lineages.get(caller.experiment, {})
-        now = {run: one for run, one in before.items() if one.stamps == listing.get(run)}
+    def _joined(
+        self, context: RequestContext, previous: _Previous, listing: Listing
+    ) -> dict[str, CatalogRun]:
         names = {run: name for run in listing if (name := parse_run(run)) is not None}
-        stale = [run for run in names if run not in now]
-        for at in range(0, len(stale), _RUNS_A_CALL):
-            some = stale[at : at + _RUNS_A_CALL]
-            reading = self._source.read(caller, some, _HEAD)
-            for run in gone(self._source, caller, some, reading):
-                del names[run]
-            for run in names.keys() & some:
-                now[run] = make_lineage(run, names[run], listing[run], *reading)
-        # What TensorBoard withheld is asked for again the next time.
-        kept = {run: one for run, one in now.items() if notes.WITHHELD not in one.notes}
-        self._lineages[caller.experiment] = kept
-        groups: dict[str, list[Lineage]] = {}
+        heads = self._lineages(context, previous, listing, names)
+        groups: dict[str, list[LineageHead]] = {}
         for run in sorted(names):
-            groups.setdefault(names[run].run, []).append(now[run])
-        known = self._joins.get(caller.experiment, {})
-        runs = {
-            name: known[name]
-            if name in known and _same(known[name].lineages, lineages)
-            else join(name, lineages)
+            groups.setdefault(names[run].run, []).append(heads[run])
+        previous.joined = {
+            name: previous.joined[name]
+            if name in previous.joined and _same(previous.joined[name].lineages, lineages)
+            else join_lineages(name, lineages)
             for name, lineages in groups.items()
         }
-        self._joins[caller.experiment] = runs
-        return list(runs.values())
+        return previous.joined
 
-    def _own_writers(self, caller: Caller, listing: Listing) -> Iterable[Run]:
-        before = self._summaries.get(caller.experiment, {})
-        now: dict[str, Run] = {}
-        for tb_run, stamps in sorted(listing.items()):
+    def _lineages(
+        self,
+        context: RequestContext,
+        previous: _Previous,
+        listing: Listing,
+        names: dict[str, RunName],
+    ) -> dict[str, LineageHead]:
+        """The heads of all lineages; takes those out of `names` that were deleted meanwhile."""
+        heads = {
+            run: head
+            for run, head in previous.lineages.items()
+            if head.versions == listing.get(run)
+        }
+        stale = [run for run in names if run not in heads]
+        for start in range(0, len(stale), _RUNS_A_CALL):
+            asked = stale[start : start + _RUNS_A_CALL]
+            reading = self._source.read(context, asked, _HEAD)
+            for run in self._source.deleted(context, asked, reading):
+                del names[run]
+            for run in names.keys() & asked:
+                heads[run] = make_lineage(run, names[run], listing[run], reading)
+        # What TensorBoard withheld is asked for again the next time.
+        previous.lineages = {
+            run: head for run, head in heads.items() if notes.WITHHELD not in head.notes
+        }
+        return heads
+
+    def _own_writers(
+        self, context: RequestContext, previous: _Previous, listing: Listing
+    ) -> Iterable[CatalogRun]:
+        """The runs of users' own writers."""
+        runs: dict[str, CatalogRun] = {}
+        for tb_run, versions in sorted(listing.items()):
             if parse_run(tb_run) is not None:
                 continue
-            version = summaries.version_of(tb_run, stamps)
-            if tb_run in before and before[tb_run].version == version:
-                now[tb_run] = before[tb_run]
+            described = summary_runs.describe(tb_run, versions)
+            if described is None:
                 continue
-            described = summaries.describe(tb_run, stamps)
-            if described is not None:
-                tag = described.thinnest
-                reading = self._source.read(caller, [tb_run], [tag])
-                if not gone(self._source, caller, [tb_run], reading):
-                    now[tb_run] = summaries.date(described, *reading)
-        self._summaries[caller.experiment] = now
-        return list(now.values())
+            dated = previous.summaries.get(tb_run)
+            if dated is not None and dated.version == described.version:
+                runs[tb_run] = dated
+                continue
+            tag = summary_runs.thinnest(described)
+            reading = self._source.read(context, [tb_run], [tag])
+            if not self._source.deleted(context, [tb_run], reading):
+                runs[tb_run] = summary_runs.date(described, reading)
+        previous.summaries = runs
+        return runs.values()
 
 
-def _stands(run: str, before: Listing, now: Listing, listed: Listing) -> bool:
+def _stands(run: str, previous: _Previous, glance: Listing) -> bool:
     """Whether nothing was written to a run between two glances."""
-    told = TAG_TIMELINE in now.get(run, {}) and parse_run(run) is not None
-    return told and run in listed and before.get(run) == now[run]
+    timed = TAG_TIMELINE in glance.get(run, {}) and parse_run(run) is not None
+    return timed and run in previous.listing and previous.glance.get(run) == glance[run]
 
 
-def _same(known: Sequence[Lineage], now: Sequence[Lineage]) -> bool:
-    return {id(one) for one in known} == {id(one) for one in now}
-
-
-def _free_name(name: str, taken: Mapping[str, Run]) -> str:
-    while name in taken:
-        name += " (summary)"
-    return name
+def _same(joined: Sequence[LineageHead], heads: Sequence[LineageHead]) -> bool:
+    return {id(head) for head in joined} == {id(head) for head in heads}
 
 
 def _warnings(listing: Listing) -> tuple[str, ...]:
     inside = foreign = 0
-    for run, stamps in listing.items():
+    for run, versions in listing.items():
         if parse_run(run) is None:
-            head = [tag for tag in _HEAD if tag in stamps and not stamps[tag].content]
+            head = [tag for tag in _HEAD if tag in versions and not versions[tag].content]
             inside += bool(head)
-            foreign += 0 if head else summaries.foreign(stamps)
-    found = [notes.INSIDE] if inside else []
+            foreign += 0 if head else summary_runs.foreign(versions)
+    warnings = [notes.INSIDE] if inside else []
     if foreign:
-        found.append(f"{notes.FOREIGN}: {foreign} series")
-    return tuple(found)
+        warnings.append(f"{notes.FOREIGN}: {foreign} series")
+    return tuple(warnings)

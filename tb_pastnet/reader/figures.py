@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.format.description import Layer
-from tb_pastnet.reader import container, csv_export, notes
-from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.rows import Row
-from tb_pastnet.reader.run_summary import Digest, digest_of
-from tb_pastnet.reader.runs import Run
-from tb_pastnet.reader.source import Caller
-from tb_pastnet.reader.store import UNKEPT, Store
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.run_summary import RunSummary, summary_of
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.sections import Sections, smallest
+from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.tally import StateCounts
 from tb_pastnet.reader.threads import in_threads
 
 Integers = npt.NDArray[np.int64]
@@ -26,7 +25,7 @@ BLOCK = 64
 """Records in one answer at most."""
 
 
-class Part(NamedTuple):
+class StepSpan(NamedTuple):
     """Which steps are asked for.
 
     Attributes:
@@ -51,17 +50,17 @@ class Figures:
     Attributes:
         run: the run.
         threshold: relative delta under which a channel is quiet.
-        digest: what is known of the run.
+        summary: what is known of the run.
         steps: int64 (records,).
         rows: one for each layer of the run, in its order, on these steps.
         pruned: float64 (layers, records), pruned weights, NaN where unknown.
     """
 
-    run: Run
+    run: CatalogRun
     threshold: float
-    digest: Digest
+    summary: RunSummary
     steps: Integers
-    rows: tuple[Row, ...]
+    rows: tuple[StateCounts, ...]
     pruned: Floats
 
     @property
@@ -72,35 +71,25 @@ class Figures:
     @property
     def prunable(self) -> list[int]:
         """Weights that can be pruned, of each layer."""
-        return [pruned.prunable for pruned in self.digest.pruned]
+        return [pruned.prunable for pruned in self.summary.pruned]
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Of the run."""
         return self.run.layers
 
-    def among(self, part: slice) -> Figures:
+    def among(self, records: slice) -> Figures:
         """The same at some of the records."""
-        rows = (
-            Row(row.counts[part], row.violated[part], row.nonfinite[part], row.mean_delta[part])
-            for row in self.rows
+        return replace(
+            self,
+            steps=self.steps[records],
+            rows=tuple(row.among(records) for row in self.rows),
+            pruned=self.pruned[:, records],
         )
-        return replace(self, steps=self.steps[part], rows=tuple(rows), pruned=self.pruned[:, part])
-
-    def table(self) -> str:
-        """The same as CSV."""
-        layers = [
-            csv_export.LayerLines(layer.id, channels, row, replace(pruned, counts=counts))
-            for layer, channels, row, pruned, counts in zip(
-                self.layers, self.channels, self.rows, self.digest.pruned, self.pruned, strict=True
-            )
-        ]
-        return csv_export.table(csv_export.OVERVIEW, csv_export.overview_rows(self.steps, layers))
 
     def header(self) -> dict[str, Any]:
         """What answers about all layers begin with."""
         return {
-            "schema": SCHEMA,
             "run": self.run.name,
             "threshold": self.threshold,
             "patience": states.PATIENCE,
@@ -116,7 +105,7 @@ class Figures:
         times = _looked_up(axis.steps, axis.wall_times, self.steps)
         return times, _looked_up(axis.steps, axis.learning_rates, self.steps).astype(np.float32)
 
-    def block(self, step: int, count: int) -> bytes:
+    def block(self, step: int, count: int) -> Sections:
         """The records that hold the one in force at a step, as the route `records` gives them.
 
         Args:
@@ -130,7 +119,7 @@ class Figures:
         layers = [self._in_force(layer, part) for layer in range(len(self.rows))]
         shape = (len(layers), len(steps))
 
-        def stacked(name: str, *tail: int) -> npt.NDArray[Any]:
+        def stack(name: str, *tail: int) -> npt.NDArray[Any]:
             return np.array([getattr(row, name) for row, _, _ in layers]).reshape(*shape, *tail)
 
         ages = np.array([age for _, age, _ in layers]).reshape(shape)
@@ -139,61 +128,53 @@ class Figures:
             "steps": steps.astype(np.float64),
             "wall_times": times,
             "learning_rates": rates,
-            "age": container.smallest(ages.astype(np.float64)),
-            "counts": container.smallest(stacked("counts", len(states.NAMES))),
-            "violated": container.smallest(stacked("violated")),
-            "nonfinite": container.smallest(stacked("nonfinite")),
-            "mean_delta": stacked("mean_delta").astype(np.float32),
-            "pruned": container.smallest(np.array([own for *_, own in layers]).reshape(shape)),
+            "age": smallest(ages.astype(np.float64)),
+            "counts": smallest(stack("counts", len(states.NAMES))),
+            "violated": smallest(stack("violated")),
+            "nonfinite": smallest(stack("nonfinite")),
+            "mean_delta": stack("mean_delta").astype(np.float32),
+            "pruned": smallest(np.array([pruned for *_, pruned in layers]).reshape(shape)),
         }
-        return container.pack(self.header(), sections)
+        return self.header(), sections
 
-    def _in_force(self, layer: int, part: slice) -> tuple[Row, Integers, Floats]:
+    def _in_force(self, layer: int, part: slice) -> tuple[StateCounts, Integers, Floats]:
         """Of a layer its newest record at or before each step, and how many steps ago that was.
 
         Its pruned weights are those of that record, too; before its first one those of the step.
         """
-        has = self.digest.places[layer] >= 0
+        has = self.summary.rows[layer] >= 0
         newest = np.maximum.accumulate(np.where(has, np.arange(len(has)), -1))[part]
         ages = np.where(newest >= 0, self.steps[part] - self.steps[newest], 0)
         pruned = self.pruned[layer, np.where(newest >= 0, newest, np.arange(len(has))[part])]
         return self.rows[layer].on(newest, self.channels[layer]), ages, pruned
 
 
-def figures_of(store: Store, caller: Caller, run: Run, threshold: float) -> Figures:
-    """Reads all layers of a run.
+def figures_of(reader: RunReader, threshold: float) -> Figures:
+    """Reads all layers of a run."""
 
-    Args:
-        store: the records.
-        caller: on whose behalf.
-        run: from the catalog.
-        threshold: relative delta under which a channel is quiet.
-    """
-
-    def make() -> tuple[Figures, int]:
-        digest = digest_of(store, caller, run)
-        layers = zip(run.layers, digest.tallies, digest.places, strict=True)
-        own = in_threads(
+    def make() -> tuple[Figures, int | None]:
+        summary, run = summary_of(reader), reader.run
+        layers = zip(run.layers, summary.tallies, summary.rows, strict=True)
+        rows = in_threads(
             lambda layer: (
-                layer[1].row(threshold).on(layer[2], run.variables[layer[0].main].channels)
+                layer[1].at(threshold).on(layer[2], run.variables[layer[0].main].channels)
             ),
             list(layers),
         )
-        counts = [pruned.counts for pruned in digest.pruned]
-        pruned = np.array(counts, np.float64).reshape(len(counts), len(digest.steps))
-        figures = Figures(run, threshold, digest, digest.steps, tuple(own), pruned)
-        size = sum(row.counts.nbytes + 3 * row.violated.nbytes for row in figures.rows)
-        return figures, UNKEPT if notes.WITHHELD in digest.notes else size + pruned.nbytes
+        counts = [pruned.counts for pruned in summary.pruned]
+        pruned = np.array(counts, np.float64).reshape(len(counts), len(summary.steps))
+        figures = Figures(run, threshold, summary, summary.steps, tuple(rows), pruned)
+        size = sum(row.size for row in figures.rows) + pruned.nbytes
+        return figures, notes.kept_size(summary.notes, size)
 
-    key = ("figures", caller.experiment, run.name, threshold)
-    return store.kept_small(key, run.version, make)
+    return reader.kept(("figures", threshold), make)
 
 
 def _looked_up(known: Integers, values: Floats, steps: Integers) -> Floats:
     """The values at some steps, NaN where the axis doesn't know them."""
-    found = np.full(len(steps), np.nan)
+    result = np.full(len(steps), np.nan)
     if len(known):
-        at = np.minimum(np.searchsorted(known, steps), len(known) - 1)
-        hit = known[at] == steps
-        found[hit] = values[at[hit]]
-    return found
+        row = np.minimum(np.searchsorted(known, steps), len(known) - 1)
+        hit = known[row] == steps
+        result[hit] = values[row[hit]]
+    return result

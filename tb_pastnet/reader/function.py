@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.format.function_change import MEASURES, Input, Place
-from tb_pastnet.reader.columns import Column, Columns, labels, repeated
 from tb_pastnet.reader.function_series import FunctionSeries
-from tb_pastnet.reader.tables import table
+from tb_pastnet.reader.tables import Column, Columns, labels, repeated, to_dataframe
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -81,7 +80,7 @@ class Function:
         Raises:
             ImportError: pandas isn't installed.
         """
-        return table(self.columns())
+        return to_dataframe(self.columns())
 
     def columns(self) -> Columns:
         """All of it by column, without pandas.
@@ -93,10 +92,10 @@ class Function:
         columns: dict[str, Column] = {
             "step": np.repeat(self._series.steps, places),
             "past_step": np.repeat(self._series.past_steps, places),
-            "kind": repeated(labels([one.kind for one in self.places]), records),
-            "place": repeated(labels([one.name for one in self.places]), records),
+            "kind": repeated(labels([place.kind for place in self.places]), records),
+            "place": repeated(labels([place.name for place in self.places]), records),
         }
-        return columns | {one: self._measure(one).ravel() for one in MEASURES}
+        return columns | {name: self._measure(name).ravel() for name in MEASURES}
 
     def __repr__(self) -> str:
         return f"Function({len(self._series.steps):,} records of {len(self.places):,} places)"

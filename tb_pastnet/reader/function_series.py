@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 
@@ -22,9 +22,10 @@ from tb_pastnet.format.function_change import (
     decode_function_change,
 )
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import Lineage, decode_all, rising
+from tb_pastnet.reader.lineages import LineageHead, decode_all, rising
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.sections import Sections
+from tb_pastnet.reader.source import Message, SeriesName
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -53,8 +54,8 @@ class FunctionSeries:
             named last.
         steps: int64 (records,), increasing.
         past_steps: int64 (records,), of the network that each is compared with.
-        values: float32 (measures, places, records), see `core.function_change.MEASURES`; NaN where
-            a record lacks a place.
+        values: float32 (measures, places, records), see `format.function_change`; NaN where a
+            record lacks a place.
         changed: steps of the records that were made on another batch than the one before; the first
             256.
         notes: what could not be read, and why.
@@ -75,8 +76,8 @@ class FunctionSeries:
 
 
 def make_function(
-    lineages: Sequence[Lineage],
-    readings: Mapping[tuple[str, str], Sequence[Message]],
+    lineages: Sequence[LineageHead],
+    readings: Mapping[SeriesName, Sequence[Message]],
     *,
     withheld: Sequence[str] = (),
     sampled: bool = False,
@@ -90,15 +91,15 @@ def make_function(
         sampled: whether only a part of the events was read.
     """
     lost: Notes = Counter()
-    blocks, left_out = _pile(_decoded(lineages, readings, lost))
-    found = _once(_table(blocks), len(lineages))
+    blocks, left_out = _join_messages(_decoded(lineages, readings, lost))
+    rows = _once(_table(blocks), len(lineages))
     if left_out or sampled:
         lost[notes.FUNCTION_TOO_MANY] += max(left_out, 1)
-    elif missing := _missing(found, lineages, withheld):
+    elif missing := _missing(rows, lineages, withheld):
         lost[notes.FUNCTION_MISSING] += missing
     if withheld:
         lost[notes.WITHHELD] += len(withheld)
-    return _join([block for _, block in blocks], _standing(found, lineages), lost)
+    return _join([block for _, block in blocks], _standing(rows, lineages), lost)
 
 
 def most_events(records: int, places: int) -> int | None:
@@ -114,8 +115,8 @@ def most_events(records: int, places: int) -> int | None:
 
 
 def _decoded(
-    lineages: Sequence[Lineage],
-    readings: Mapping[tuple[str, str], Sequence[Message]],
+    lineages: Sequence[LineageHead],
+    readings: Mapping[SeriesName, Sequence[Message]],
     lost: Notes,
 ) -> Iterator[tuple[int, FunctionChange]]:
     """Each message, and the position of the lineage that wrote it."""
@@ -129,10 +130,10 @@ def _decode(lineage: int, data: bytes, step: int) -> FunctionChange:
     return decode_function_change(data, tag=TAG_FUNCTION, step=step, lineage=lineage)
 
 
-def _pile(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
-    """Piles messages up; where they are too many, every second record goes, and so on.
+def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
+    """Joins messages; where they are too many, every second record goes, and so on.
 
-    The rule looks at numbers of records alone, as `shelf.pile` does.
+    The rule looks at numbers of records alone, as `join_blocks` does.
 
     Returns:
         The messages, and how many records were left out.
@@ -149,7 +150,7 @@ def _pile(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
         names = more
         new = _thin([(writer, block)], stride)
         held += new
-        count += sum(len(one.steps) for _, one in new)
+        count += sum(len(thinned.steps) for _, thinned in new)
         while count * len(names) > MOST_CELLS:
             if stride <= limits.MAX_STEP:
                 stride *= 2
@@ -157,13 +158,13 @@ def _pile(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
             else:
                 # All that is left has number 0: many lineages, or a hostile one.
                 held = held[::2]
-            count = sum(len(one.steps) for _, one in held)
+            count = sum(len(kept.steps) for _, kept in held)
     return held, total - count
 
 
 def _thin(blocks: _Blocks, stride: int) -> _Blocks:
     thinned = [(writer, _choose(block, block.sequence % stride == 0)) for writer, block in blocks]
-    return [one for one in thinned if len(one[1].steps)]
+    return [(writer, block) for writer, block in thinned if len(block.steps)]
 
 
 def _choose(block: FunctionChange, flags: npt.NDArray[np.bool_]) -> FunctionChange:
@@ -184,52 +185,52 @@ def _table(blocks: _Blocks) -> Integers:
         np.column_stack(
             [
                 np.full_like(block.steps, writer),
-                np.full_like(block.steps, at),
+                np.full_like(block.steps, number),
                 np.arange(len(block.steps)),
                 block.sequence,
                 block.steps,
                 block.past_steps,
             ]
         )
-        for at, (writer, block) in enumerate(blocks)
+        for number, (writer, block) in enumerate(blocks)
     ]
     return np.concatenate([np.zeros((0, 6), np.int64), *parts])
 
 
 def _once(table: Integers, writers: int) -> list[Integers]:
     """The rows of each writer, each record once: a message may be written again after a failure."""
-    found = []
+    by_writer = []
     for rows in _groups(table, _WRITER, writers):
         _, first = np.unique(rows[:, _SEQUENCE], return_index=True)
         once = rows[first]
-        found.append(once[rising(once[:, _STEP])])
-    return found
+        by_writer.append(once[rising(once[:, _STEP])])
+    return by_writer
 
 
 def _missing(
-    found: Sequence[Integers], lineages: Sequence[Lineage], withheld: Sequence[str]
+    by_writer: Sequence[Integers], lineages: Sequence[LineageHead], withheld: Sequence[str]
 ) -> int:
     """How many records that stand lack values although their writer had a probe."""
     missing = 0
-    cuts = first_steps_after([one.begin for one in lineages])
-    for rows, lineage, cut in zip(found, lineages, cuts, strict=True):
-        if TAG_FUNCTION in lineage.stamps and lineage.tb_run not in withheld:
+    cuts = first_steps_after([lineage.begin for lineage in lineages])
+    for rows, lineage, cut in zip(by_writer, lineages, cuts, strict=True):
+        if TAG_FUNCTION in lineage.versions and lineage.tb_run not in withheld:
             line = lineage.timeline
             stands = slice(None if cut is None else np.searchsorted(line.steps, cut))
             missing += int((~np.isin(line.sequence[stands], rows[:, _SEQUENCE])).sum())
     return missing
 
 
-def _standing(found: Sequence[Integers], lineages: Sequence[Lineage]) -> Integers:
+def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) -> Integers:
     """The rows of records that stand, in the order of their steps."""
     stand = supersede(
         [
-            (one.name.ordinal, one.name.lineage, rows[:, _STEP])
-            for one, rows in zip(lineages, found, strict=True)
+            (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
+            for lineage, rows in zip(lineages, by_writer, strict=True)
         ],
-        [one.begin for one in lineages],
+        [lineage.begin for lineage in lineages],
     )
-    kept = [rows[keep] for rows, keep in zip(found, stand, strict=True)]
+    kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
     joined = np.concatenate([_table([]), *kept])
     return joined[np.argsort(joined[:, _STEP], kind="stable")]
 
@@ -243,18 +244,18 @@ def _groups(table: Integers, column: int, count: int) -> list[Integers]:
 def _join(blocks: Sequence[FunctionChange], rows: Integers, lost: Notes) -> FunctionSeries:
     numbered = np.column_stack([rows, np.arange(len(rows))])
     groups = [
-        (block, some)
-        for block, some in zip(blocks, _groups(numbered, _BLOCK, len(blocks)), strict=True)
-        if len(some)
+        (block, own)
+        for block, own in zip(blocks, _groups(numbered, _BLOCK, len(blocks)), strict=True)
+        if len(own)
     ]
     places: dict[tuple[str, str], Place] = {}
     for block, _ in groups:
-        places.update({_key(one): one for one in block.places})
-    index = {key: at for at, key in enumerate(places)}
+        places.update({_key(place): place for place in block.places})
+    index = {key: number for number, key in enumerate(places)}
     values = np.full((len(MEASURES), len(places), len(rows)), np.nan, np.float32)
-    for block, some in groups:
-        where = np.array([index[_key(one)] for one in block.places])
-        values[:, where[:, None], some[:, -1]] = block.values[:, some[:, _ROW]].transpose(0, 2, 1)
+    for block, own in groups:
+        where = np.array([index[_key(place)] for place in block.places])
+        values[:, where[:, None], own[:, -1]] = block.values[:, own[:, _ROW]].transpose(0, 2, 1)
     return FunctionSeries(
         blocks[rows[-1, _BLOCK]].inputs if len(rows) else (),
         tuple(places.values()),
@@ -267,10 +268,10 @@ def _join(blocks: Sequence[FunctionChange], rows: Integers, lost: Notes) -> Func
 
 
 def _changed(blocks: Sequence[FunctionChange], rows: Integers) -> tuple[int, ...]:
-    at = np.flatnonzero(np.diff(rows[:, _BLOCK])) + 1
+    starts = np.flatnonzero(np.diff(rows[:, _BLOCK])) + 1
     steps = (
         int(rows[i, _STEP])
-        for i in at
+        for i in starts
         if blocks[rows[i, _BLOCK]].inputs != blocks[rows[i - 1, _BLOCK]].inputs
     )
     return tuple(islice(steps, MOST_CHANGES))
@@ -278,3 +279,28 @@ def _changed(blocks: Sequence[FunctionChange], rows: Integers) -> tuple[int, ...
 
 def _key(place: Place) -> tuple[str, str]:
     return place.kind, place.name
+
+
+def function_view(name: str, past: str, series: FunctionSeries, lost: Notes) -> Sections:
+    """How far outputs moved, as the picture needs it.
+
+    Args:
+        name: of the run.
+        past: what "past" means there.
+        series: its records.
+        lost: what could not be read of both.
+    """
+    header = {
+        "run": name,
+        "past": past,
+        "probe": [asdict(input_) for input_ in series.probe],
+        "changed": list(series.changed),
+        "places": [asdict(place) for place in series.places],
+        "measures": list(MEASURES),
+        "notes": notes.listed(lost),
+    }
+    return header, {
+        "steps": series.steps.astype(np.float64),
+        "past_steps": series.past_steps.astype(np.float64),
+        "values": series.values,
+    }

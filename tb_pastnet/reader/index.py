@@ -14,26 +14,19 @@ from tb_pastnet.format.description import Variable
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.catalog import Catalog
-from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.lineages import Lineage
-from tb_pastnet.reader.runs import Run
+from tb_pastnet.reader.runs import CatalogRun
 
 
 def index_of(catalog: Catalog) -> dict[str, Any]:
-    """Writes the catalog as JSON values.
-
-    Args:
-        catalog: all runs.
-    """
+    """Writes the catalog as JSON values."""
     networks: dict[tuple[Any, ...], int] = {}
     runs = [
         _run(run, networks.setdefault(_key(run), len(networks))) for run in catalog.runs.values()
     ]
-    firsts: dict[int, Run] = {}
+    firsts: dict[int, CatalogRun] = {}
     for run, entry in zip(catalog.runs.values(), runs, strict=True):
         firsts.setdefault(entry["network"], run)
     return {
-        "schema": SCHEMA,
         "threshold": states.THRESHOLD,
         "patience": states.PATIENCE,
         "runs": runs,
@@ -43,34 +36,30 @@ def index_of(catalog: Catalog) -> dict[str, Any]:
     }
 
 
-def _key(run: Run) -> tuple[Any, ...]:
+def _key(run: CatalogRun) -> tuple[Any, ...]:
     return run.layers, tuple(run.variables.values())
 
 
-def _run(run: Run, network: int) -> dict[str, Any]:
-    described = run.description
+def _run(run: CatalogRun, network: int) -> dict[str, Any]:
     steps, times = run.axis.steps, run.axis.wall_times
     return {
         "name": run.name,
         "tb_runs": list(run.tb_runs),
         "network": network,
-        "origin": described.origin if described else "",
+        "origin": run.origin,
         "past": run.past,
-        "every": described.every if described else None,
+        "every": run.every,
         "first_step": int(steps[0]) if len(steps) else None,
         "last_step": int(steps[-1]) if len(steps) else None,
         "records": len(steps),
         "steps": stretches(steps),
-        "closed": bool(run.lineages) and run.lineages[-1].timeline.closed,
+        "closed": run.closed,
         "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
-        "lineages": [_lineage(one) for one in run.lineages],
+        "lineages": [asdict(lineage.public) for lineage in run.lineages],
         "account": asdict(run.account),
         "overhead": overhead_of(run.overhead),
         "notes": notes.listed(run.notes),
-        "skipped": [
-            {"name": name, "reason": reason}
-            for name, reason in (described.skipped if described else ())
-        ],
+        "skipped": [{"name": name, "reason": reason} for name, reason in run.skipped],
         "source": run.source,
         "probe": run.probed,
     }
@@ -105,28 +94,13 @@ def _last(stretch: list[int]) -> int:
 
 
 def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
-    """What recording cost as JSON values.
-
-    Args:
-        cost: None where it isn't known.
-    """
+    """What recording cost as JSON values; None where that isn't known."""
     if cost is None:
         return None
     return {**asdict(cost), "seconds": cost.seconds, "share": _finite(cost.share)}
 
 
-def _lineage(lineage: Lineage) -> dict[str, Any]:
-    steps = lineage.timeline.steps
-    return {
-        "id": f"{lineage.name.lineage:08x}",
-        "ordinal": lineage.name.ordinal,
-        "first_step": int(steps[0]) if len(steps) else None,
-        "last_step": int(steps[-1]) if len(steps) else None,
-        "closed": lineage.timeline.closed,
-    }
-
-
-def _network(run: Run) -> dict[str, Any]:
+def _network(run: CatalogRun) -> dict[str, Any]:
     layers = []
     for layer in run.layers:
         main = run.variables[layer.main]
@@ -143,7 +117,7 @@ def _network(run: Run) -> dict[str, Any]:
                 "verified": main.verified,
                 "channels": main.channels,
                 "weights": math.prod(main.shape),
-                "variables": [_variable(run.variables[one]) for one in layer.variables],
+                "variables": [_variable(run.variables[name]) for name in layer.variables],
             }
         )
     return {"layers": layers}

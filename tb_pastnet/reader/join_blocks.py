@@ -1,4 +1,4 @@
-"""Records of one variable, piled up block by block without ever holding too many."""
+"""Records of one variable, joined block by block without ever holding too many."""
 
 from __future__ import annotations
 
@@ -14,39 +14,36 @@ Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
 MASK_ROWS = (KEPT, TRAINABLE)
-"""The statistics that `pile` looks at."""
+"""The statistics that `join_blocks` looks at."""
 
 MOST_CELLS = 1 << 24
 """Records times channels of one series that are held at once: 256 MiB of codes."""
 
-
 _TOGETHER = 1 << 22
 
 
-def joined(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
-    """Restores blocks, as many together as go on from one another and don't take much memory.
-
-    Args:
-        blocks: of one number of channels, opened one by one.
-    """
-    some: list[OpenBlock] = []
+def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
+    """Restores blocks, as many together as go on from one another and don't take much memory."""
+    group: list[OpenBlock] = []
     cells = 0
     for block in blocks:
         more = block.channels * len(block.steps)
-        if some and (cells + more > _TOGETHER or not _goes_on(some[-1], block)):
-            yield restore(some)
-            some, cells = [], 0
-        some.append(block)
+        if group and (cells + more > _TOGETHER or not _goes_on(group[-1], block)):
+            yield restore(group)
+            group, cells = [], 0
+        group.append(block)
         cells += more
-    if some:
-        yield restore(some)
+    if group:
+        yield restore(group)
 
 
 def _goes_on(first: OpenBlock, second: OpenBlock) -> bool:
     return bool(first.sequence[-1] < second.sequence[0] and first.steps[-1] < second.steps[0])
 
 
-def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -> tuple[Block, int]:
+def join_blocks(
+    blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS
+) -> tuple[Block, int]:
     """Joins blocks; where they are too many, leaves out records evenly but no change of a mask.
 
     The rule looks at sequence numbers alone, so that the choice doesn't depend on the order in
@@ -74,13 +71,13 @@ def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -
         if count <= room and not changes:
             continue
         # Only where something has to go, and then from the first block on.
-        for at in range(len(changes), len(held)):
-            changed = _mask_changes(held[at], mask)
-            mask = held[at].codes[MASK_ROWS, -1]
-            stays = changed | (held[at].sequence % stride == 0)
-            held[at] = choose(held[at], stays)
+        for index in range(len(changes), len(held)):
+            changed = _mask_changes(held[index], mask)
+            mask = held[index].codes[MASK_ROWS, -1]
+            stays = changed | (held[index].sequence % stride == 0)
+            held[index] = choose(held[index], stays)
             changes.append(changed[stays])
-        count = sum(len(one.steps) for one in held)
+        count = sum(len(kept.steps) for kept in held)
         while count > room:
             if stride <= last:
                 stride *= 2
@@ -88,30 +85,30 @@ def pile(blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS) -
             else:
                 # All that is left are changes of a mask, too many even of those.
                 _halve(held, changes)
-            count = sum(len(one.steps) for one in held)
+            count = sum(len(kept.steps) for kept in held)
     return concatenate(held, channels), total - count
 
 
-def _mask_changes(block: Block, before: npt.NDArray[np.int16] | None) -> Flags:
+def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags:
     masks = block.codes[MASK_ROWS,]
     changed = np.zeros(len(block.steps), bool)
     changed[1:] = (masks[:, 1:] != masks[:, :-1]).any(axis=(0, 2))
-    changed[0] = before is None or bool((masks[:, 0] != before).any())
+    changed[0] = previous is None or bool((masks[:, 0] != previous).any())
     return changed
 
 
 def _thin(held: list[Block], changes: list[Flags], stride: int) -> None:
-    for at, (block, changed) in enumerate(zip(held, changes, strict=True)):
+    for index, (block, changed) in enumerate(zip(held, changes, strict=True)):
         stays = changed | (block.sequence % stride == 0)
-        held[at], changes[at] = choose(block, stays), changed[stays]
+        held[index], changes[index] = choose(block, stays), changed[stays]
 
 
 def _halve(held: list[Block], changes: list[Flags]) -> None:
-    seen = 0
-    for at, (block, changed) in enumerate(zip(held, changes, strict=True)):
-        stays = (np.arange(len(block.steps)) + seen) % 2 == 0
-        seen += len(block.steps)
-        held[at], changes[at] = choose(block, stays), changed[stays]
+    passed = 0
+    for index, (block, changed) in enumerate(zip(held, changes, strict=True)):
+        stays = (np.arange(len(block.steps)) + passed) % 2 == 0
+        passed += len(block.steps)
+        held[index], changes[index] = choose(block, stays), changed[stays]
 
 
 def concatenate(blocks: Sequence[Block], channels: int) -> Block:
@@ -122,18 +119,21 @@ def concatenate(blocks: Sequence[Block], channels: int) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     return Block(
-        np.concatenate([one.sequence for one in blocks]),
-        np.concatenate([one.steps for one in blocks]),
-        np.concatenate([one.past_steps for one in blocks]),
-        np.concatenate([one.codes for one in blocks], axis=1),
+        np.concatenate([block.sequence for block in blocks]),
+        np.concatenate([block.steps for block in blocks]),
+        np.concatenate([block.past_steps for block in blocks]),
+        np.concatenate([block.codes for block in blocks], axis=1),
     )
 
 
 def choose(records: Block, which: Flags | Integers) -> Block:
     """Some of the records, by flags or by positions; the same object where it is all of them."""
-    at = np.flatnonzero(which) if which.dtype == np.bool_ else which
-    if len(at) == len(records.steps) and bool((at == np.arange(len(at))).all()):
+    rows = np.flatnonzero(which) if which.dtype == np.bool_ else which
+    if len(rows) == len(records.steps) and bool((rows == np.arange(len(rows))).all()):
         return records
     return Block(
-        records.sequence[at], records.steps[at], records.past_steps[at], records.codes[:, at]
+        records.sequence[rows],
+        records.steps[rows],
+        records.past_steps[rows],
+        records.codes[:, rows],
     )

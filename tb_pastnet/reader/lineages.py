@@ -19,26 +19,44 @@ from tb_pastnet.core.names import (
     variable_of,
 )
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.format import description, timeline
-from tb_pastnet.format.description import Description
+from tb_pastnet.format.description import Description, decode_description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
-from tb_pastnet.format.timeline import Timeline
+from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.source import Message, Stamp
+from tb_pastnet.reader.source import Message, Reading, SeriesVersion
 from tb_pastnet.reader.threads import Each, in_turn
 
 Decoded = TypeVar("Decoded")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Lineage:
-    """What is known of one unbroken writer without its channels.
+    """One unbroken sequence of steps by one writer: a restart begins another.
+
+    Attributes:
+        id: eight hexadecimal digits, random.
+        ordinal: its place among the lineages of the run, from 1.
+        first_step: the step of its first record, None where there is none.
+        last_step: of its last one.
+        closed: whether training ended there in order.
+    """
+
+    id: str
+    ordinal: int
+    first_step: int | None
+    last_step: int | None
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LineageHead:
+    """What is known of one lineage without its channels.
 
     Attributes:
         tb_run: TensorBoard's name of its directory.
         name: what that name says.
-        stamps: its series.
+        versions: its series, by tag.
         description: the latest readable one, None where there is none.
         timeline: all readable blocks as one, each record once; the counts of the latest.
         damaged: messages of the timeline that could not be read.
@@ -48,18 +66,30 @@ class Lineage:
 
     tb_run: str
     name: RunName
-    stamps: Mapping[str, Stamp]
+    versions: Mapping[str, SeriesVersion]
     description: Description | None
     timeline: Timeline
     damaged: int = 0
     notes: Notes = field(default_factory=Counter)
     overhead: Overhead | None = None
 
+    @property
+    def public(self) -> Lineage:
+        """As `pastnet.read` and the index show it."""
+        steps = self.timeline.steps
+        return Lineage(
+            f"{self.name.lineage:08x}",
+            self.name.ordinal,
+            int(steps[0]) if len(steps) else None,
+            int(steps[-1]) if len(steps) else None,
+            self.timeline.closed,
+        )
+
     @cached_property
     def described(self) -> frozenset[str]:
         """The ids of the variables that its description names."""
         variables = self.description.variables if self.description else ()
-        return frozenset(one.id for one in variables)
+        return frozenset(variable.id for variable in variables)
 
     @property
     def start(self) -> int | None:
@@ -73,7 +103,7 @@ class Lineage:
     def begin(self) -> int | None:
         """Like `start`, and also where its timeline is lost and its records aren't."""
         if self.start is None and self.description is not None:
-            recorded = any(variable_of(tag) is not None for tag in self.stamps)
+            recorded = any(variable_of(tag) is not None for tag in self.versions)
             return self.description.first_step if recorded else None
         return self.start
 
@@ -81,23 +111,20 @@ class Lineage:
 def decode_all(
     messages: Iterable[Message],
     decode: Callable[[bytes, int], Decoded],
-    found: Notes,
+    lost: Notes,
     *,
     each: Each = in_turn,
 ) -> Iterator[Decoded]:
-    """Decodes what can be decoded and notes the rest.
+    """Decodes those messages of a series, in order, that can be decoded, and notes the rest.
 
     Args:
         messages: events of one series.
         decode: takes the bytes and the step.
-        found: gets one note for each message that can't be read.
+        lost: gets one note for each message that can't be read.
         each: how one message after the other is decoded.
-
-    Yields:
-        The decoded messages, in order.
     """
 
-    def tried(message: Message) -> Decoded | str:
+    def decoded_or_note(message: Message) -> Decoded | str:
         if message.data is None:
             return notes.FOREIGN
         try:
@@ -105,83 +132,57 @@ def decode_all(
         except UnreadableRecord as error:
             return notes.reason(error)
 
-    for one in each(tried, messages):
-        if isinstance(one, str):
-            found[one] += 1
+    for result in each(decoded_or_note, messages):
+        if isinstance(result, str):
+            lost[result] += 1
         else:
-            yield one
+            yield result
 
 
 def make_lineage(
-    tb_run: str,
-    name: RunName,
-    stamps: Mapping[str, Stamp],
-    readings: Mapping[tuple[str, str], Sequence[Message]],
-    withheld: Sequence[tuple[str, str]],
-) -> Lineage:
-    """Decodes a lineage's description and timeline, and what it cost.
-
-    Args:
-        tb_run: TensorBoard's name of its directory.
-        name: what that name says.
-        stamps: its series.
-        readings: events by run and tag.
-        withheld: series that TensorBoard could not hand out.
-    """
+    tb_run: str, name: RunName, versions: Mapping[str, SeriesVersion], reading: Reading
+) -> LineageHead:
+    """Decodes a lineage's description and timeline, and what it cost."""
+    readings, withheld = reading
     lost: Notes = Counter({notes.WITHHELD: 1} if (tb_run, TAG_TIMELINE) in withheld else {})
-    blocks = list(
-        decode_all(
-            readings.get((tb_run, TAG_TIMELINE), ()),
-            lambda data, step: timeline.decode_timeline(
-                data, tag=TAG_TIMELINE, step=step, lineage=name.lineage
-            ),
-            lost,
-        )
-    )
+
+    def timeline(data: bytes, step: int) -> Timeline:
+        return decode_timeline(data, tag=TAG_TIMELINE, step=step, lineage=name.lineage)
+
+    blocks = list(decode_all(readings.get((tb_run, TAG_TIMELINE), ()), timeline, lost))
     kept_back = [tag for tag in (TAG_DESCRIPTION, TAG_OVERHEAD) if (tb_run, tag) in withheld]
     others: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
     described = _latest(readings.get((tb_run, TAG_DESCRIPTION), ()), name.lineage, others)
     costs = _overhead(readings.get((tb_run, TAG_OVERHEAD), ()), name.lineage, others)
     merged = merge_timelines(blocks)
     everything = lost + others + Counter(merged.notes)
-    return Lineage(tb_run, name, stamps, described, merged, lost.total(), everything, costs)
+    return LineageHead(tb_run, name, versions, described, merged, lost.total(), everything, costs)
 
 
-def _latest(messages: Sequence[Message], lineage: int, found: Notes) -> Description | None:
+def _latest(messages: Sequence[Message], lineage: int, lost: Notes) -> Description | None:
     """The latest description that can be read: each segment repeats it, so one is enough."""
 
     def decode(data: bytes, step: int) -> Description:
-        return description.decode_description(data, tag=TAG_DESCRIPTION, step=step, lineage=lineage)
+        return decode_description(data, tag=TAG_DESCRIPTION, step=step, lineage=lineage)
 
-    latest = next(decode_all(reversed(messages), decode, found), None)
+    latest = next(decode_all(reversed(messages), decode, lost), None)
     if latest is None:
-        found[notes.NO_DESCRIPTION] += 1
+        lost[notes.NO_DESCRIPTION] += 1
     return latest
 
 
-def _overhead(messages: Sequence[Message], lineage: int, found: Notes) -> Overhead | None:
+def _overhead(messages: Sequence[Message], lineage: int, lost: Notes) -> Overhead | None:
     """The totals of the latest message that can be read; they only grow."""
 
     def decode(data: bytes, step: int) -> Overhead:
         return decode_overhead(data, tag=TAG_OVERHEAD, step=step, lineage=lineage)
 
-    known = decode_all(messages, decode, found)
-    return max(known, key=lambda one: (one.bytes, one.training), default=None)
+    totals = decode_all(messages, decode, lost)
+    return max(totals, key=lambda total: (total.bytes, total.training), default=None)
 
 
 def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
-    """Joins the blocks of a timeline: each record once, in order, with the latest counts.
-
-    Args:
-        blocks: in any order, possibly twice.
-
-    Returns:
-        One timeline; an empty one of no blocks.
-
-    Example:
-        >>> merge_timelines([]).offered
-        0
-    """
+    """Joins the blocks of a timeline, in any order: each record once, with the latest counts."""
     if not blocks:
         return Timeline()
     sequence = np.concatenate([part.sequence for part in blocks])

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import MASKS, TAG_MASKS
+from tb_pastnet.core import overlap
+from tb_pastnet.core.names import MASKS, TAG_MASKS, mask_tag
+from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import decode_all
+from tb_pastnet.reader.lineages import LineageHead, decode_all
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.source import Message, SeriesName
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -26,6 +31,9 @@ Integers = npt.NDArray[np.int64]
 
 MOST_CHANGES = 1 << 19
 """Changes of one lineage that are held; a hostile log inflates to any number of them."""
+
+ALL_THROUGH, LOST = -1, -3
+"""In place of the position of a change: a mask without holes, and one that isn't known."""
 
 _BEFORE_ALL = -(1 << 62)
 
@@ -68,6 +76,58 @@ class Changes:
 
 
 _NO_CHANGES = Changes()
+
+
+class StoredMask(NamedTuple):
+    """One mask after one change, and where its bits are.
+
+    Attributes:
+        series: that holds its bits.
+        lineage: the writer's id.
+        number: which of the lineage's changes it is.
+        position: the place in its series where it is, if nothing of that is lost.
+        through: elements that it lets through.
+        elements: of the variable.
+        cost: bytes of its series, at most.
+    """
+
+    series: SeriesName
+    lineage: int
+    number: int
+    position: int
+    through: int
+    elements: int
+    cost: int
+
+    def decode(self, messages: Sequence[Message], most: int) -> MaskBits | None:
+        """Finds it in its series: mostly where it should be, else anywhere. None if unreadable.
+
+        Each message decodes alone, so the others don't matter. No more elements than `most` are
+        unpacked: a hostile log claims any number in a few bytes.
+        """
+        if self.elements > most:
+            return None
+        likely = (message for message in messages[self.position : self.position + 1])
+        for message in chain(likely, messages):
+            mask = self._decoded(message)
+            if mask is not None and mask.number == self.number:
+                sound = overlap.count(overlap.words(mask.bits)) == self.through
+                return mask if sound and mask.elements == self.elements else None
+        return None
+
+    def _decoded(self, message: Message) -> MaskBits | None:
+        if message.data is None:
+            return None
+        try:
+            return decode_mask(
+                message.data,
+                tag=self.series[1],
+                step=message.step,
+                lineage=self.lineage,
+                most=self.elements,
+            )
+        except UnreadableRecord:
+            return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +184,31 @@ class MaskLog:
         fits = (self.of(variable, mask).elements == elements).all()
         return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
 
-    def number(self, variable: str, mask: str, step: int) -> int:
-        """The number of the change of a mask that is in force at a step, -1 before the first."""
+    def positions(self, variable: str, mask: str, elements: int, steps: Integers) -> Integers | int:
+        """The position of the change in force at each step, or `ALL_THROUGH` or `LOST`."""
+        if self.idle(variable, mask):
+            return ALL_THROUGH
         changes = self.of(variable, mask)
-        return int(np.append(changes.numbers, -1)[changes.in_force(np.array([step]))[0]])
+        row = changes.in_force(steps)
+        if self.sure(variable, mask, elements) and len(changes.steps):
+            return np.where((row >= 0) & (changes.through[row] < elements), row, ALL_THROUGH)
+        holes = self.held(variable, mask, elements, steps)
+        return np.where(np.isnan(holes), LOST, np.where(holes > 0, row, ALL_THROUGH))
+
+    def stored(
+        self, lineage: LineageHead, variable: str, mask: str, elements: int, position: int
+    ) -> StoredMask:
+        """Where the bits of a mask are after one of its changes; the log is that of a lineage."""
+        changes = self.of(variable, mask)
+        return StoredMask(
+            (lineage.tb_run, mask_tag(mask, variable)),
+            lineage.name.lineage,
+            int(changes.numbers[position]),
+            position,
+            int(changes.through[position]),
+            elements,
+            len(changes.steps) * (elements // 8 + 1),
+        )
 
     def _lost(self, numbers: Integers, steps: Integers) -> Flags:
         latest = np.searchsorted(self.gaps_from, steps, side="right") - 1

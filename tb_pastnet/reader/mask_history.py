@@ -7,46 +7,57 @@ that had begun by then, and each lineage begins with its complete masks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.core.names import MASKS
+from tb_pastnet.core.names import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.audit import Audit
-from tb_pastnet.reader.lineages import Lineage
-from tb_pastnet.reader.mask_changes import MaskLog
+from tb_pastnet.reader.audit import Audit, read_audit
+from tb_pastnet.reader.cache import Cache
+from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import Run
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.source import Reading, RequestContext, Source
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_TAGS = (TAG_MASKS, TAG_VIOLATIONS)
+_CHANGE_BYTES = 32
+_VIOLATION_BYTES = 256
+
 
 @dataclass(frozen=True, eq=False)
-class LineageHeld:
-    """The same of one lineage.
+class LineageMasks:
+    """What one lineage tells of held weights.
 
     Attributes:
-        masks: what its masks held, an empty one where it has none; None where it has masks and
-            the log of their changes is gone.
+        log: what its masks held, an empty one where it has none; None where it has masks and the
+            log of their changes is gone.
         audit: what moved.
-        size: bytes that it holds, about.
     """
 
-    masks: MaskLog | None
+    log: MaskLog | None
     audit: Audit
-    size: int
 
     @property
-    def withheld(self) -> bool:
-        """Whether TensorBoard could not hand out a part of it."""
-        found = self.audit.notes if self.masks is None else self.audit.notes + self.masks.notes
-        return notes.WITHHELD in found
+    def notes(self) -> Notes:
+        """What could not be read, and why."""
+        return self.audit.notes if self.log is None else self.audit.notes + self.log.notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        changes = self.log.changes.values() if self.log else ()
+        masks = _CHANGE_BYTES * sum(len(changed.steps) for changed in changes)
+        return masks + _VIOLATION_BYTES * len(self.audit.violations)
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class MaskEvent:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class MaskHistory:
     """What a run tells of held weights.
 
     Attributes:
@@ -78,7 +89,7 @@ class Held:
         notes: what could not be read, and why.
     """
 
-    lineages: tuple[Lineage, ...] = ()
+    lineages: tuple[LineageHead, ...] = ()
     starts: tuple[int | None, ...] = ()
     logs: tuple[MaskLog | None, ...] = ()
     violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
@@ -86,20 +97,14 @@ class Held:
 
     def standing(self, steps: Integers) -> Integers:
         """int64, like `steps`: the position of the lineage that each step belongs to, or -1."""
-        found = np.full(np.shape(steps), 0 if self.lineages else -1)
-        for at, start in enumerate(self.starts):
-            if at and start is not None:
-                found[steps >= start] = at
-        return found
+        positions = np.full(np.shape(steps), 0 if self.lineages else -1)
+        for position, start in enumerate(self.starts):
+            if position and start is not None:
+                positions[steps >= start] = position
+        return positions
 
     def count(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
-        """How many elements of a variable a mask holds.
-
-        Args:
-            variable: its id.
-            mask: "kept" or "trainable".
-            elements: of the variable.
-            steps: int64 (columns,).
+        """How many of a variable's elements a mask holds at some steps, int64 (columns,).
 
         Returns:
             float64 (columns,): 0 where it holds none, NaN where no log says it or a part of the log
@@ -109,10 +114,10 @@ class Held:
             return np.zeros(len(steps))
         counts = np.full(len(steps), np.nan)
         standing = self.standing(steps)
-        for at, log in enumerate(self.logs):
-            here = standing == at
-            if log is not None and here.any():
-                counts[here] = log.held(variable, mask, elements, steps[here])
+        for position, log in enumerate(self.logs):
+            own = standing == position
+            if log is not None and own.any():
+                counts[own] = log.held(variable, mask, elements, steps[own])
         return counts
 
     def sure(self, variable: str, elements: int) -> bool:
@@ -123,8 +128,8 @@ class Held:
 
     def pruned_once(self, variable: str) -> bool:
         """Whether its kept mask ever had a hole."""
-        found = (log.of(variable, "kept") for log in self.logs if log is not None)
-        return any(bool((one.through < one.elements).any()) for one in found)
+        changes = (log.of(variable, "kept") for log in self.logs if log is not None)
+        return any(bool((changed.through < changed.elements).any()) for changed in changes)
 
     def events(self, variable: str) -> list[MaskEvent]:
         """The changes of a variable's masks that stand, in order.
@@ -132,76 +137,142 @@ class Held:
         A lineage begins with its complete masks. Where these hold as many elements as the masks
         before the restart, nothing changed.
         """
-        found = [one for mask in MASKS for one in self._changes(variable, mask)]
-        return sorted(found, key=lambda one: one.step)
+        events = [event for mask in MASKS for event in self._changes(variable, mask)]
+        return sorted(events, key=lambda event: event.step)
 
     def commanded(self, variable: str) -> Integers | None:
         """int64 (changes,), the steps at which a kept mask changed: held weights may move then.
 
         None where the writer looked itself for held weights that moved, and so `violations` tells.
         """
-        known = [one.description for one in self.lineages if one.description is not None]
-        if known and known[-1].audited:
+        described = [head.description for head in self.lineages if head.description is not None]
+        if described and described[-1].audited:
             return None
-        steps = [one.step for one in self.events(variable) if one.mask == "kept"]
+        steps = [event.step for event in self.events(variable) if event.mask == "kept"]
         return np.array(steps, np.int64)
 
     def _changes(self, variable: str, mask: str) -> Iterator[MaskEvent]:
-        for at, (log, cut) in enumerate(zip(self.logs, self._cuts(), strict=True)):
+        cuts = first_steps_after(self.starts)
+        for position, (log, cut) in enumerate(zip(self.logs, cuts, strict=True)):
             changes = None if log is None else log.of(variable, mask)
             if changes is None:
                 continue
             stands = len(changes.steps) if cut is None else np.searchsorted(changes.steps, cut)
-            for i in range(int(stands)):
+            for row in range(int(stands)):
                 step, through, elements = (
-                    int(column[i]) for column in (changes.steps, changes.through, changes.elements)
+                    int(column[row])
+                    for column in (changes.steps, changes.through, changes.elements)
                 )
-                if i or self._before(at, variable, mask, elements) != elements - through:
+                held = elements - through
+                if row or self._held_at_start(position, variable, mask, elements) != held:
                     yield MaskEvent(step, mask, through, elements)
 
-    def _before(self, at: int, variable: str, mask: str, elements: int) -> float:
+    def _held_at_start(self, position: int, variable: str, mask: str, elements: int) -> float:
         """What a mask held when a lineage began."""
-        start = self.starts[at]
-        if start is None or not at:
+        start = self.starts[position]
+        if start is None or not position:
             return 0.0
-        steps = np.array([start - 1])
-        earlier = Held(self.lineages[:at], self.starts[:at], self.logs[:at])
-        return float(earlier.count(variable, mask, elements, steps)[0])
-
-    def _cuts(self) -> list[int | None]:
-        return first_steps_after(self.starts)
+        earlier = MaskHistory(
+            self.lineages[:position], self.starts[:position], self.logs[:position]
+        )
+        return float(earlier.count(variable, mask, elements, np.array([start - 1]))[0])
 
 
-def join(run: Run, parts: Sequence[LineageHeld]) -> Held:
-    """Joins what the lineages of a run tell.
+def read_mask_history(
+    source: Source, cache: Cache, context: RequestContext, run: CatalogRun
+) -> MaskHistory:
+    """Reads what is new: all lineages in one call, and no call where there is nothing new."""
+    masked = [head for head in run.lineages if any(tag in head.versions for tag in _TAGS)]
+    variables = frozenset(run.variables)
+    missing = [
+        head.tb_run
+        for head in masked
+        if not cache.holds(_key(context, head), _version(head, variables))
+    ]
+    reading = source.read_listed(context, missing, _TAGS)
+    answered = {tb_run for tb_run, _ in (*reading[0], *reading[1])}
 
-    Args:
-        run: the run.
-        parts: one for each of its lineages, in their order.
-    """
-    starts = tuple(one.begin for one in run.lineages)
-    found: dict[str, list[Violation]] = {}
-    said: Notes = sum((part.audit.notes for part in parts), Counter())
-    said = sum((part.masks.notes for part in parts if part.masks is not None), said)
+    def make(head: LineageHead) -> tuple[LineageMasks, int | None]:
+        own = reading
+        if head.tb_run not in answered:
+            # It was held a moment ago and had to make room since.
+            own = source.read_listed(context, [head.tb_run], _TAGS)
+        masks = _decode(head, variables, own)
+        return masks, notes.kept_size(masks.notes, masks.size)
+
+    by_lineage = {
+        head.tb_run: cache.get(_key(context, head), _version(head, variables), partial(make, head))
+        for head in masked
+    }
+    return join_masks(
+        run,
+        [
+            by_lineage.get(head.tb_run) or LineageMasks(_maskless(head), Audit())
+            for head in run.lineages
+        ],
+    )
+
+
+def _key(context: RequestContext, lineage: LineageHead) -> Hashable:
+    return "masks", context.experiment, lineage.tb_run
+
+
+def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
+    masks = tuple((tag, version) for tag, version in lineage.versions.items() if mask_of(tag))
+    return masks, *(lineage.versions.get(tag) for tag in _TAGS), variables
+
+
+def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) -> LineageMasks:
+    readings, withheld = reading
+    run, writer = lineage.tb_run, lineage.name.lineage
+    log = _maskless(lineage)
+    if TAG_MASKS in lineage.versions:
+        messages = readings.get((run, TAG_MASKS), ())
+        stored = {
+            name[::-1]: version.max_step
+            for tag, version in lineage.versions.items()
+            if (name := mask_of(tag)) is not None
+        }
+        log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
+    audit = read_audit(
+        readings.get((run, TAG_VIOLATIONS), ()),
+        writer,
+        variables,
+        withheld=(run, TAG_VIOLATIONS) in withheld,
+    )
+    return LineageMasks(log, audit)
+
+
+def _maskless(lineage: LineageHead) -> MaskLog | None:
+    """What a lineage without a log of masks says: nothing was held, unless the log is lost."""
+    return None if any(map(mask_of, lineage.versions)) else MaskLog()
+
+
+def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
+    """Joins what the lineages of a run tell, one part for each of them, in their order."""
+    starts = tuple(head.begin for head in run.lineages)
+    standing: dict[str, list[Violation]] = {}
+    lost: Notes = sum((part.audit.notes for part in parts), Counter())
+    lost = sum((part.log.notes for part in parts if part.log is not None), lost)
     cuts = first_steps_after(starts)
     for lineage, part, cut in zip(run.lineages, parts, cuts, strict=True):
         for violation in part.audit.violations:
             stands = _standing(violation, lineage, cut)
             variable = run.variables.get(violation.variable)
             if stands is not None and (variable is None or stands.channel >= variable.channels):
-                said[notes.VIOLATIONS_ELSEWHERE] += 1
+                lost[notes.VIOLATIONS_ELSEWHERE] += 1
             elif stands is not None:
-                found.setdefault(stands.variable, []).append(stands)
-    return Held(
+                standing.setdefault(stands.variable, []).append(stands)
+    return MaskHistory(
         run.lineages,
         starts,
-        tuple(part.masks for part in parts),
-        {variable: tuple(some) for variable, some in found.items()},
-        said,
+        tuple(part.log for part in parts),
+        {variable: tuple(violations) for variable, violations in standing.items()},
+        lost,
     )
 
 
-def _standing(violation: Violation, lineage: Lineage, cut: int | None) -> Violation | None:
+def _standing(violation: Violation, lineage: LineageHead, cut: int | None) -> Violation | None:
     """What is left of a violation where a later lineage replaced the steps from one on."""
     if cut is None or violation.last_step < cut:
         return violation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -41,6 +41,16 @@ class Named(Mapping[str, Thing]):
         if name not in self._things:
             name = resolve(name, self._things, self._kind, self._root)
         return self._things[name]
+
+    def chosen(self, names: Sequence[str] | None) -> list[Thing]:
+        """Those that are named, by ends of names that fit one only, each once; None: all.
+
+        Raises:
+            UnknownName: a name fits none, or several.
+        """
+        if names is None:
+            return list(self.values())
+        return [self[name] for name in dict.fromkeys(names)]
 
     def __contains__(self, name: object) -> bool:
         return name in self._things

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED
-from tb_pastnet.reader.columns import Column, Columns, Labels
 from tb_pastnet.reader.figures import Figures
-from tb_pastnet.reader.tables import table
+from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, to_dataframe
+from tb_pastnet.reader.tally import StateCounts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -63,15 +63,15 @@ class Overview:
         self.layers = tuple(layer.id for layer in run.layers)
         self.threshold = figures.threshold
         self.steps: Integers = figures.steps.copy()
-        self.accounts: tuple[Account, ...] = figures.digest.accounts
+        self.accounts: tuple[Account, ...] = figures.summary.accounts
         self.channels = np.array(figures.channels, np.int64)
-        self.moving = self._counts([row.counts[:, MOVING] for row in rows])
-        self.reactivated = self._counts([row.counts[:, REACTIVATED] for row in rows])
-        self.settled = self._counts([row.counts[:, SETTLED] for row in rows])
-        self.frozen = self._counts([row.counts[:, FROZEN] for row in rows])
-        self.pruned = self._counts([row.counts[:, PRUNED] for row in rows])
-        self.violated = self._counts([row.violated for row in rows])
-        self.nonfinite = self._counts([row.nonfinite for row in rows])
+        self.moving = self._states(rows, MOVING)
+        self.reactivated = self._states(rows, REACTIVATED)
+        self.settled = self._states(rows, SETTLED)
+        self.frozen = self._states(rows, FROZEN)
+        self.pruned = self._states(rows, PRUNED)
+        self.violated = self._columns([row.violated for row in rows], np.int64)
+        self.nonfinite = self._columns([row.nonfinite for row in rows], np.int64)
         self.mean_delta = self._columns([row.mean_delta for row in rows], np.float32)
         self.pruned_weights = self._columns(figures.pruned, np.float64)
         self.prunable_weights = np.array(figures.prunable, np.int64)
@@ -96,7 +96,7 @@ class Overview:
         Raises:
             ImportError: pandas isn't installed.
         """
-        return table(self.columns())
+        return to_dataframe(self.columns())
 
     def columns(self) -> Columns:
         """All of it by column, without pandas.
@@ -117,10 +117,15 @@ class Overview:
     def __repr__(self) -> str:
         return f"Overview({len(self.steps):,} records of {len(self.layers):,} layers)"
 
-    def _counts(self, rows: Sequence[npt.NDArray[np.uint32]]) -> Integers:
-        return self._columns(rows, np.int64)
+    def _states(self, rows: Sequence[StateCounts], state: int) -> Integers:
+        return self._columns([row.counts[:, state] for row in rows], np.int64)
 
     def _columns(
         self, rows: Sequence[npt.NDArray[Any]] | npt.NDArray[Any], dtype: type[Number]
     ) -> npt.NDArray[Number]:
         return np.array(rows, dtype).reshape(len(self.layers), len(self.steps)).T.copy()
+
+
+def overview_csv(figures: Figures) -> Iterator[str]:
+    """The same as the tab exports it, some lines at a time."""
+    return csv_pieces([Overview(figures).columns()], ".4g", {"pruned_weights": ".0f"})

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import pooling, states
-from tb_pastnet.reader import container, notes
-from tb_pastnet.reader.figures import Figures, Part
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.figures import Figures, StepSpan
+from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.tally import BINS, DECADES, Tally
 
 Integers = npt.NDArray[np.int64]
@@ -28,37 +29,29 @@ VIOLATED, NONFINITE = 1, 2
 """Marks of a column."""
 
 
-def overview_container(figures: Figures, most: int, part: Part) -> bytes:
-    """The answer of the route.
-
-    Args:
-        figures: of all records.
-        most: columns at most.
-        part: which steps.
-    """
-    digest = figures.digest
+def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
+    """Figures of all records in columns, at most so many of some steps."""
+    summary = figures.summary
     sparse = bool(np.nan_to_num(figures.pruned).any())
     header = {
         **figures.header(),
-        "violated_channels": digest.violated_channels,
+        "violated_channels": summary.violated_channels,
         "sparse": sparse,
-        "deltas": _distribution(digest.tallies),
-        "accounts": [asdict(account) for account in digest.accounts],
-        "notes": notes.listed(digest.notes),
+        "deltas": _distribution(summary.tallies),
+        "accounts": [asdict(account) for account in summary.accounts],
+        "notes": notes.listed(summary.notes),
     }
-    some = figures.among(part.of(figures.steps))
-    starts = pooling.columns(some.steps, most)
-    ends = np.append(starts[1:], len(some.steps))[: len(starts)] - 1
-    times, rates = some.axis()
-    layers = _drawn(some, starts, sparse)
-    sections: dict[str, npt.NDArray[Any]] = {
-        "first_steps": some.steps[starts].astype(np.float64),
-        "steps": some.steps[ends].astype(np.float64),
+    shown = figures.among(span.of(figures.steps))
+    starts = pooling.columns(shown.steps, most)
+    ends = np.append(starts[1:], len(shown.steps))[: len(starts)] - 1
+    times, rates = shown.axis()
+    return header, {
+        "first_steps": shown.steps[starts].astype(np.float64),
+        "steps": shown.steps[ends].astype(np.float64),
         "wall_times": times[ends],
         "learning_rates": rates[ends],
-        **layers,
+        **_drawn(shown, starts, sparse),
     }
-    return container.pack(header, sections)
 
 
 def _distribution(tallies: Sequence[Tally]) -> dict[str, Any]:
@@ -100,15 +93,15 @@ def pool(
     """Makes columns of records.
 
     Args:
-        counts: (rows, records, 6), channels in each state.
+        counts: (rows, records, states), channels in each state.
         violated: (rows, records), channels that moved though held.
         nonfinite: likewise, channels with NaN or infinity.
         mean: likewise, mean relative delta of the moving ones, NaN where none moves.
         starts: int64 (columns,), the first record of each column, as from `pooling.columns`.
 
     Returns:
-        shares: uint8 (rows, columns, 6), the mean of the records that have data, in parts that add
-            up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
+        shares: uint8 (rows, columns, states), the mean of the records that have data, in parts
+            that add up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
         mean_delta: float32 (rows, columns), weighted by moving channels.
         marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` where any record has some.
     """

@@ -1,8 +1,10 @@
-"""The records of one variable as arrays."""
+"""The layers of a run and their variables: what was recorded of them, as arrays."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,16 +13,15 @@ import numpy.typing as npt
 from tb_pastnet.core import statistics
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.quantize import dequantize
-from tb_pastnet.core.states import NAMES, STATE, THRESHOLD, VIOLATED, States
+from tb_pastnet.core.states import NAMES, STATE, THRESHOLD, VIOLATED
 from tb_pastnet.core.states import relative_delta as delta_codes
-from tb_pastnet.format.description import Variable
-from tb_pastnet.reader.columns import Column, Columns, Labels
-from tb_pastnet.reader.masks_at import MasksAt, masks_at
-from tb_pastnet.reader.run_reader import CALLER, Reader
-from tb_pastnet.reader.series import Series
-from tb_pastnet.reader.tables import table
-from tb_pastnet.reader.violation import Violation
-from tb_pastnet.reader.violation_list import mark
+from tb_pastnet.format import description
+from tb_pastnet.reader.layer_view import record_columns
+from tb_pastnet.reader.named import Named
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.store import MOST_ELEMENTS, RunReader
+from tb_pastnet.reader.tables import Columns, to_dataframe
+from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,6 +31,24 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _NAMES = np.array(NAMES)
+
+
+@dataclass(frozen=True, eq=False)
+class MasksAt:
+    """The masks that were in force for the record of one step.
+
+    Attributes:
+        step: the step.
+        kept: bool, of the variable's shape: False where a weight is pruned (held at zero). None
+            where that isn't known: in a log of summary calls, where the change of a mask is lost,
+            and for more than 2²⁸ weights.
+        trainable: likewise: False where a weight is frozen (held at its value) by a mask. What
+            `trainable=False` holds shows in the records, not here.
+    """
+
+    step: int
+    kept: Flags | None
+    trainable: Flags | None
 
 
 class Records:
@@ -43,7 +62,7 @@ class Records:
         variable: of the run.
     """
 
-    def __init__(self, reader: Reader, variable: Variable) -> None:
+    def __init__(self, reader: RunReader, variable: description.Variable) -> None:
         self._reader = reader
         self._variable = variable
 
@@ -140,7 +159,7 @@ class Records:
     @property
     def violated(self) -> Flags:
         """Where held weights weren't what they were: bool (records, channels)."""
-        flags: Flags = (self._told(THRESHOLD) & np.uint8(VIOLATED)) != 0
+        flags: Flags = (self._reader.states(self._variable.id, THRESHOLD) & np.uint8(VIOLATED)) != 0
         return flags
 
     def states(self, threshold: float = THRESHOLD) -> npt.NDArray[np.str_]:
@@ -153,7 +172,9 @@ class Records:
         Returns:
             str (records, channels): "moving", "reactivated", "settled", "frozen" or "pruned".
         """
-        names: npt.NDArray[np.str_] = _NAMES[self._told(threshold) & np.uint8(STATE)]
+        names: npt.NDArray[np.str_] = _NAMES[
+            self._reader.states(self._variable.id, threshold) & np.uint8(STATE)
+        ]
         return names
 
     def masks(self, step: int | None = None) -> MasksAt:
@@ -164,13 +185,23 @@ class Records:
         """
         if step is None:
             step = max(self._series().steps.tolist(), default=0)
-        return masks_at(self._reader, self._variable, step)
+        variable = self._variable
+        in_force = self._reader.masks_in_force(variable.id, step)
+
+        def shaped(mask: str, flags: Flags | None) -> Flags | None:
+            if mask in in_force.unknown or math.prod(variable.shape) > MOST_ELEMENTS:
+                return None
+            return np.ones(variable.shape, bool) if flags is None else flags.reshape(variable.shape)
+
+        kept, trainable = in_force.kept, in_force.trainable
+        return MasksAt(step, shaped("kept", kept), shaped("trainable", trainable))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
         """Held weights of it that moved, by first step and channel."""
-        found = self._reader.violations
-        return tuple(one for one in found if one.variable == self._variable.id)
+        name = self._variable.id
+        violations = self._reader.violations
+        return tuple(violation for violation in violations if violation.variable == name)
 
     @property
     def account(self) -> Account:
@@ -195,7 +226,7 @@ class Records:
         Raises:
             ImportError: pandas isn't installed.
         """
-        return table(self.columns(threshold))
+        return to_dataframe(self.columns(threshold))
 
     def columns(self, threshold: float = THRESHOLD) -> Columns:
         """All of it by column, without pandas.
@@ -206,29 +237,68 @@ class Records:
         Returns:
             The columns of `to_dataframe` as arrays, texts as `Labels`.
         """
-        series, told = self._series(), self._told(threshold)
-        records = len(series.steps)
-        values = dequantize(series.codes)
-        columns: dict[str, Column] = {
-            "step": np.repeat(series.steps, self.channels),
-            "past_step": np.repeat(series.past_steps, self.channels),
-            "channel": np.tile(np.arange(self.channels), records),
-            "state": Labels(NAMES, (told & np.uint8(STATE)).ravel()),
-            "violated": ((told & np.uint8(VIOLATED)) != 0).ravel(),
-            "relative_delta": dequantize(delta_codes(series.codes)).ravel(),
-        }
-        values[statistics.NONFINITE] = np.rint(values[statistics.NONFINITE])
-        columns |= {name: values[row].ravel() for row, name in enumerate(statistics.STATISTICS)}
-        return columns
+        return record_columns(self._series(), self._reader.states(self._variable.id, threshold))
 
-    def _series(self) -> Series:
-        return self._reader.store.series(CALLER, self._reader.run, self._variable.id)
+    def _series(self) -> RecordSeries:
+        return self._reader.series(self._variable.id)
 
     def _statistic(self, row: int) -> Floats:
         return dequantize(self._series().codes[row])
 
-    def _told(self, threshold: float) -> States:
-        reader, variable = self._reader, self._variable.id
-        moves = reader.store.movement(CALLER, reader.run, variable)
-        found = reader.held.violations.get(variable, ())
-        return mark(moves.told(threshold), moves.steps, found)
+
+class Variable(Records):
+    """A recorded variable.
+
+    Attributes:
+        id: its path below the model, such as "block/conv1/kernel".
+        name: its own name, such as "kernel".
+        layer: the id of its layer.
+        dtype: its dtype's name, empty in a log of summary calls.
+    """
+
+    def __init__(self, reader: RunReader, variable: description.Variable) -> None:
+        super().__init__(reader, variable)
+        self.id = variable.id
+        self.name = variable.name
+        self.layer = variable.layer
+        self.dtype = variable.dtype
+
+    def __repr__(self) -> str:
+        return f"Variable({self.id!r}, shape {self.shape}, {self.channels:,} channels)"
+
+
+class Layer(Records):
+    """A layer; its records are those of the variable that the tab draws it by, mostly its kernel.
+
+    Attributes:
+        id: its path below the model, such as "block/conv1".
+        name: its own name.
+        group: the path of its parent, empty at the top.
+        type: its class, such as "Conv2D".
+        variable: the id of the variable that it is drawn by.
+        variables: all that were recorded of it, by id.
+    """
+
+    def __init__(self, reader: RunReader, layer: description.Layer) -> None:
+        super().__init__(reader, reader.run.variables[layer.main])
+        self.id = layer.id
+        self.name = layer.name
+        self.group = layer.group
+        self.type = layer.type
+        self.variable = layer.main
+        self.variables = variables_of(reader, layer.variables)
+
+    def __repr__(self) -> str:
+        return f"Layer({self.id!r}, {self.type}, {self.channels:,} channels of {self.variable!r})"
+
+
+def variables_of(reader: RunReader, names: tuple[str, ...]) -> Named[Variable]:
+    """Variables of a run by their ids."""
+    variables = {name: Variable(reader, reader.run.variables[name]) for name in names}
+    return Named(variables, "variable", "the model")
+
+
+def layers_of(reader: RunReader) -> Named[Layer]:
+    """The layers of a run by their ids, in forward order."""
+    layers = {layer.id: Layer(reader, layer) for layer in reader.run.layers}
+    return Named(layers, "layer", "the model")

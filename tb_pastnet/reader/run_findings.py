@@ -9,55 +9,44 @@ from typing import Any
 from tb_pastnet.core.facts import LayerFacts, RunFacts, Violated
 from tb_pastnet.core.findings import Finding, findings
 from tb_pastnet.reader.figures import Figures, figures_of
-from tb_pastnet.reader.marked import marks_of
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import Run
-from tb_pastnet.reader.source import Caller
-from tb_pastnet.reader.store import Store
-from tb_pastnet.reader.violation_list import MOST, listed
+from tb_pastnet.reader.store import RunReader
 
 
-def findings_of(
-    store: Store, caller: Caller, runs: Sequence[Run], threshold: float
-) -> list[Finding]:
-    """Reads all layers of some runs, and finds what there is to know. See `core.findings`.
-
-    Args:
-        store: the records.
-        caller: on whose behalf.
-        runs: from the catalog.
-        threshold: relative delta under which a channel is quiet.
-    """
-    return findings([_facts(store, caller, run, threshold) for run in runs])
+def findings_of(readers: Sequence[RunReader], threshold: float) -> list[Finding]:
+    """Reads all layers of some runs, and finds what there is to know. See `core.findings`."""
+    return findings([_facts(reader, threshold) for reader in readers])
 
 
-def told(finding: Finding) -> dict[str, Any]:
+def as_json(finding: Finding) -> dict[str, Any]:
     """A finding as JSON values: where to see it stands apart."""
     body = asdict(finding)
     link = {name: body.pop(name) for name in ("view", "layer", "channel")}
     return body | {"link": {**link, "run": body.pop("shown_run"), "step": finding.step}}
 
 
-def _facts(store: Store, caller: Caller, run: Run, threshold: float) -> RunFacts:
-    figures = figures_of(store, caller, run, threshold)
-    held = store.held(caller, run)
-    _, entries = listed(run, held.violations, marks_of(store, caller, run, Notes()), most=MOST)
-    violated = [Violated(*(entry[name] for name in Violated._fields)) for entry in entries]
+def _facts(reader: RunReader, threshold: float) -> RunFacts:
+    figures, run = figures_of(reader, threshold), reader.run
+    _, violations = reader.list_violations(Notes())
+    violated = [
+        Violated(*(getattr(violation, name) for name in Violated._fields))
+        for violation in violations
+    ]
     last = int(figures.steps[-1]) if len(figures.steps) else None
-    layers = [_layer(figures, at) for at in range(len(figures.rows))]
+    layers = [_layer(figures, number) for number in range(len(figures.rows))]
     return RunFacts(run.name, last, layers, violated, run.account)
 
 
-def _layer(figures: Figures, at: int) -> LayerFacts:
-    row, stalled = figures.rows[at], figures.digest.stalled[at]
-    own = figures.digest.places[at] >= 0
+def _layer(figures: Figures, number: int) -> LayerFacts:
+    counts, stalled = figures.rows[number], figures.summary.stalled[number]
+    own = figures.summary.rows[number] >= 0
     return LayerFacts(
-        figures.layers[at].id,
-        figures.channels[at],
+        figures.layers[number].id,
+        figures.channels[number],
         figures.steps[own],
-        row.counts[own],
-        row.nonfinite[own],
-        row.mean_delta[own],
+        counts.counts[own],
+        counts.nonfinite[own],
+        counts.mean_delta[own],
         stalled.channels,
         stalled.since,
     )

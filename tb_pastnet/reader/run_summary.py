@@ -15,48 +15,19 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import Run
-from tb_pastnet.reader.series import Needs, Series
-from tb_pastnet.reader.source import Caller
+from tb_pastnet.reader.series import Needs, RecordSeries
 from tb_pastnet.reader.sparsity import Pruned, Shares, Sparsity
-from tb_pastnet.reader.state_series import AUDITED_ROWS, MOVING_ROWS, Movement, make_movement
-from tb_pastnet.reader.store import UNKEPT, Store
+from tb_pastnet.reader.state_series import (
+    AUDITED_ROWS,
+    STATE_ROWS,
+    StateSeries,
+    make_state_series,
+)
+from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tally import Tally, make_tally
 from tb_pastnet.reader.violation_list import mark
 
 Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Digest:
-    """What is known of a run, record by record.
-
-    Attributes:
-        steps: int64 (records,), of the run.
-        tallies: one for each layer of the run, in its order.
-        places: likewise, int64 (records,): the layer's record at each step, -1 for none.
-        accounts: likewise, of the variable that the layer is drawn by.
-        stalled: likewise, of that variable.
-        pruned: likewise, what is pruned of all its variables.
-        violated_channels: of all variables: found by the audit, or else by the records.
-        notes: what could not be read of any of them.
-    """
-
-    steps: Integers
-    tallies: tuple[Tally, ...]
-    places: tuple[Integers, ...]
-    accounts: tuple[Account, ...]
-    stalled: tuple[Stalled, ...]
-    pruned: tuple[Pruned, ...]
-    violated_channels: int
-    notes: Notes
-
-    @property
-    def size(self) -> int:
-        """Bytes that it holds, about."""
-        arrays = {id(places): places.nbytes for places in self.places}
-        counts = sum(pruned.counts.nbytes for pruned in self.pruned)
-        return sum(tally.size for tally in self.tallies) + sum(arrays.values()) + counts
 
 
 class Stalled(NamedTuple):
@@ -71,7 +42,39 @@ class Stalled(NamedTuple):
     since: int | None
 
 
-class _Reading(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RunSummary:
+    """What is known of a run, record by record.
+
+    Attributes:
+        steps: int64 (records,), of the run.
+        tallies: one for each layer of the run, in its order.
+        rows: likewise, int64 (records,): the layer's record at each step, -1 for none.
+        accounts: likewise, of the variable that the layer is drawn by.
+        stalled: likewise, of that variable.
+        pruned: likewise, what is pruned of all its variables.
+        violated_channels: of all variables: found by the audit, or else by the records.
+        notes: what could not be read of any of them.
+    """
+
+    steps: Integers
+    tallies: tuple[Tally, ...]
+    rows: tuple[Integers, ...]
+    accounts: tuple[Account, ...]
+    stalled: tuple[Stalled, ...]
+    pruned: tuple[Pruned, ...]
+    violated_channels: int
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        arrays = {id(rows): rows.nbytes for rows in self.rows}
+        counts = sum(pruned.counts.nbytes for pruned in self.pruned)
+        return sum(tally.size for tally in self.tallies) + sum(arrays.values()) + counts
+
+
+class _VariableSummary(NamedTuple):
     """What is kept of one variable's records."""
 
     steps: Integers
@@ -83,89 +86,85 @@ class _Reading(NamedTuple):
     notes: Notes
 
 
-def digest_of(store: Store, caller: Caller, run: Run) -> Digest:
-    """The digest of a run, made anew only where there is something new.
+def summary_of(reader: RunReader) -> RunSummary:
+    """The summary of a run, made anew only where there is something new."""
 
-    Args:
-        store: the records.
-        caller: on whose behalf.
-        run: from the catalog.
-    """
+    def make() -> tuple[RunSummary, int | None]:
+        summary = _make_summary(reader)
+        return summary, notes.kept_size(summary.notes, summary.size)
 
-    def make() -> tuple[Digest, int]:
-        digest = _make_digest(store, caller, run)
-        return digest, UNKEPT if notes.WITHHELD in digest.notes else digest.size
-
-    return store.kept_small(("digest", caller.experiment, run.name), run.version, make)
+    return reader.kept(("summary",), make)
 
 
-def _make_digest(store: Store, caller: Caller, run: Run) -> Digest:
-    held = store.held(caller, run)
-    sparsity = Sparsity(run, held)
+def _make_summary(reader: RunReader) -> RunSummary:
+    run, masks = reader.run, reader.masks
+    sparsity = Sparsity(run, masks)
     needs = [sparsity.needs(layer) for layer in run.layers]
-    steps, readings = _read(store, caller, run, list(dict.fromkeys(chain(*needs))))
-    mains = [readings[layer.main] for layer in run.layers]
-    said = run.notes + held.notes
-    for reading in mains:
-        said.update(reading.notes)
+    steps, variables = _read(reader, list(dict.fromkeys(chain(*needs))))
+    mains = [variables[layer.main] for layer in run.layers]
+    lost = run.notes + masks.notes
+    for main in mains:
+        lost.update(main.notes)
     pruned = tuple(
-        sparsity.count(layer, {name: readings[name].shares for name in names}, steps)
+        sparsity.count(layer, {name: variables[name].shares for name in names}, steps)
         for layer, names in zip(run.layers, needs, strict=True)
     )
-    said.update(sparsity.notes)
-    violations = chain.from_iterable(held.violations.values())
+    lost.update(sparsity.notes)
+    violations = chain.from_iterable(masks.violations.values())
     audited = {(violation.variable, violation.channel) for violation in violations}
-    return Digest(
+    return RunSummary(
         steps,
-        tuple(reading.tally for reading in mains),
-        tuple(_places(reading.steps, steps) for reading in mains),
-        tuple(reading.account for reading in mains),
-        tuple(reading.stalled for reading in mains),
+        tuple(main.tally for main in mains),
+        tuple(_rows(main.steps, steps) for main in mains),
+        tuple(main.account for main in mains),
+        tuple(main.stalled for main in mains),
         pruned,
-        len(audited) or sum(reading.marked for reading in mains),
-        said,
+        len(audited) or sum(main.marked for main in mains),
+        lost,
     )
 
 
-def _places(own: Integers, steps: Integers) -> Integers:
+def _rows(own: Integers, steps: Integers) -> Integers:
     """The record of a variable at each step of its run, -1 for none."""
-    places = np.searchsorted(own, steps)
-    places[~np.isin(steps, own)] = -1
-    return places
+    rows = np.searchsorted(own, steps)
+    rows[~np.isin(steps, own)] = -1
+    return rows
 
 
 def _read(
-    store: Store, caller: Caller, run: Run, variables: Sequence[str]
-) -> tuple[Integers, dict[str, _Reading]]:
+    reader: RunReader, variables: Sequence[str]
+) -> tuple[Integers, dict[str, _VariableSummary]]:
     """Reads variables, and the steps of the run: where a timeline is lost the first knows more."""
-    held = store.held(caller, run)
-    audited = all(held.commanded(name) is None for name in variables[:1])
-    needs = Needs(AUDITED_ROWS if audited else MOVING_ROWS)
+    run, masks = reader.run, reader.masks
+    audited = all(masks.commanded(name) is None for name in variables[:1])
+    needs = Needs(AUDITED_ROWS if audited else STATE_ROWS)
 
-    def reading(name: str, records: Series) -> _Reading:
-        moves = make_movement(records, run.variables[name], held.commanded(name))
-        return _reading(moves, records, held.violations.get(name, ()))
+    def summary(name: str, records: RecordSeries) -> _VariableSummary:
+        series = make_state_series(records, run.variables[name], masks.commanded(name))
+        return _variable_summary(series, records, masks.violations.get(name, ()))
 
-    readings = dict(zip(variables, store.each(caller, run, variables, reading, needs), strict=True))
-    first = [readings[name].steps for name in variables[:1]]
-    return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, readings
+    summaries = dict(zip(variables, reader.each(variables, summary, needs), strict=True))
+    first = [summaries[name].steps for name in variables[:1]]
+    return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
 
 
-def _reading(moves: Movement, series: Series, violations: Sequence[Violation]) -> _Reading:
-    told = mark(moves.unsettled, moves.steps, violations)
-    marked = ((told & np.uint8(states.VIOLATED)) != 0).any(axis=0)
-    return _Reading(
-        moves.steps,
-        make_tally(told, moves.delta),
-        Shares(moves.steps, moves.pruned, moves.partial),
-        int(np.count_nonzero(marked)),
-        _stalled(series, moves.unsettled),
-        moves.account,
-        moves.notes,
+def _variable_summary(
+    series: StateSeries, records: RecordSeries, violations: Sequence[Violation]
+) -> _VariableSummary:
+    marked = mark(series.unsettled, series.steps, violations)
+    violated = ((marked & np.uint8(states.VIOLATED)) != 0).any(axis=0)
+    return _VariableSummary(
+        series.steps,
+        make_tally(marked, series.delta),
+        Shares(series.steps, series.pruned, series.partial),
+        int(np.count_nonzero(violated)),
+        _stalled(records, series.unsettled),
+        series.account,
+        series.notes,
     )
 
 
-def _stalled(series: Series, state: states.States) -> Stalled:
-    since = states.stalled(series.codes, state)
+def _stalled(records: RecordSeries, state: states.States) -> Stalled:
+    since = states.stalled(records.codes, state)
     since = since[since >= 0]
-    return Stalled(len(since), int(series.steps[since.max()]) if len(since) else None)
+    return Stalled(len(since), int(records.steps[since.max()]) if len(since) else None)

@@ -14,17 +14,18 @@ from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.names import TAG_FUNCTION, channels_tag
 from tb_pastnet.format.description import Description, Layer, Variable
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.reader.lineages import Lineage
+from tb_pastnet.reader.lineages import LineageHead
 from tb_pastnet.reader.notes import Notes
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SINK, SUMMARY = "sink", "summary"
+"""Where a run comes from: our own writer, or a user's own (`tf.summary`)."""
 
 
 @dataclass(frozen=True)
-class Place:
+class SeriesPart:
     """Where TensorBoard keeps a part of a variable's records.
 
     Attributes:
@@ -35,11 +36,11 @@ class Place:
 
     tb_run: str
     tag: str
-    lineage: Lineage | None
+    lineage: LineageHead | None
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class TimeAxis:
     """The time axis of a run.
 
     Attributes:
@@ -54,8 +55,8 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """One run.
+class CatalogRun:
+    """One run as the catalog has it.
 
     Attributes:
         name: as the user knows it.
@@ -64,7 +65,7 @@ class Run:
         lineages: its writers in order; none in a user's own writer.
         layers: in forward order.
         variables: by id.
-        places: where the records of each variable are, by id.
+        parts: where the records of each variable are, by id.
         axis: its time axis.
         account: of its time steps.
         notes: what could not be read.
@@ -74,11 +75,11 @@ class Run:
     name: str
     source: str
     tb_runs: tuple[str, ...]
-    lineages: tuple[Lineage, ...]
+    lineages: tuple[LineageHead, ...]
     layers: tuple[Layer, ...]
     variables: Mapping[str, Variable]
-    places: Mapping[str, tuple[Place, ...]]
-    axis: Axis
+    parts: Mapping[str, tuple[SeriesPart, ...]]
+    axis: TimeAxis
     account: Account
     notes: Notes
     version: Hashable
@@ -86,8 +87,8 @@ class Run:
     @property
     def description(self) -> Description | None:
         """The latest readable description."""
-        known = [lineage.description for lineage in self.lineages if lineage.description]
-        return known[-1] if known else None
+        readable = [lineage.description for lineage in self.lineages if lineage.description]
+        return readable[-1] if readable else None
 
     @property
     def past(self) -> str:
@@ -95,97 +96,114 @@ class Run:
         return self.description.past if self.description else ""
 
     @property
+    def every(self) -> int | None:
+        """Records were due each so many steps; None where that isn't known."""
+        return self.description.every if self.description else None
+
+    @property
+    def origin(self) -> str:
+        """Equal in runs that started from the same weights; "" where that isn't known."""
+        return self.description.origin if self.description else ""
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """Variables that were not recorded, and why."""
+        return self.description.skipped if self.description else ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether training ended in order."""
+        return bool(self.lineages) and self.lineages[-1].timeline.closed
+
+    @property
     def overhead(self) -> Overhead | None:
         """What all of its writers cost that tell it; None where none does."""
-        told = [one.overhead for one in self.lineages if one.overhead is not None]
-        return sum(told, Overhead()) if told else None
+        costs = [lineage.overhead for lineage in self.lineages if lineage.overhead is not None]
+        return sum(costs, Overhead()) if costs else None
 
     @property
     def probed(self) -> bool:
         """Whether any of its writers recorded a probe."""
-        return any(TAG_FUNCTION in one.stamps for one in self.lineages)
+        return any(TAG_FUNCTION in lineage.versions for lineage in self.lineages)
 
 
-def join(name: str, lineages: Sequence[Lineage]) -> Run:
-    """Joins the lineages of one run.
-
-    Args:
-        name: the run.
-        lineages: at least one, in any order.
-    """
-    ordered = tuple(sorted(lineages, key=lambda one: (one.name.ordinal, one.name.lineage)))
-    layers, variables = _network([one.description for one in ordered if one.description])
+def join_lineages(name: str, lineages: Sequence[LineageHead]) -> CatalogRun:
+    """Joins the lineages of one run, at least one, in any order."""
+    ordered = tuple(sorted(lineages, key=lambda head: (head.name.ordinal, head.name.lineage)))
+    layers, variables = _network([head.description for head in ordered if head.description])
     axis, account = _axis(ordered)
-    places = {id_: _places(id_, ordered) for id_ in variables}
-    return Run(
+    return CatalogRun(
         name,
         SINK,
-        tuple(one.tb_run for one in ordered),
+        tuple(head.tb_run for head in ordered),
         ordered,
         layers,
         variables,
-        places,
+        {id_: _parts(id_, ordered) for id_ in variables},
         axis,
         account,
-        sum((one.notes for one in ordered), Counter()),
-        tuple((one.tb_run, tuple(sorted(one.stamps.items()))) for one in ordered),
+        sum((head.notes for head in ordered), Counter()),
+        tuple((head.tb_run, tuple(sorted(head.versions.items()))) for head in ordered),
     )
 
 
-def _places(variable: str, lineages: Sequence[Lineage]) -> tuple[Place, ...]:
+def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, ...]:
     """Where its records are, or should be: a series that is gone is missed, not forgotten."""
     tag = channels_tag(variable)
     return tuple(
-        Place(one.tb_run, tag, one)
-        for one in lineages
-        if tag in one.stamps or variable in one.described
+        SeriesPart(head.tb_run, tag, head)
+        for head in lineages
+        if tag in head.versions or variable in head.described
     )
 
 
-def _network(found: Sequence[Description]) -> tuple[tuple[Layer, ...], dict[str, Variable]]:
+def _network(
+    descriptions: Sequence[Description],
+) -> tuple[tuple[Layer, ...], dict[str, Variable]]:
     """The latest network, then what only earlier descriptions know."""
     layers: dict[str, Layer] = {}
     variables: dict[str, Variable] = {}
-    for description in reversed(found):
+    for description in reversed(descriptions):
         for variable in description.variables:
             variables.setdefault(variable.id, variable)
         for layer in description.layers:
             layers.setdefault(layer.id, layer)
-    return tuple(filter(None, (_usable(one, variables) for one in layers.values()))), variables
+    usable = (_usable(layer, variables) for layer in layers.values())
+    return tuple(filter(None, usable)), variables
 
 
 def _usable(layer: Layer, variables: Mapping[str, Variable]) -> Layer | None:
-    known = tuple(dict.fromkeys(one for one in layer.variables if one in variables))
-    if not known:
+    described = tuple(dict.fromkeys(name for name in layer.variables if name in variables))
+    if not described:
         return None
-    main = layer.main if layer.main in known else known[0]
-    return Layer(layer.id, layer.group, layer.name, layer.type, known, main)
+    main = layer.main if layer.main in described else described[0]
+    return Layer(layer.id, layer.group, layer.name, layer.type, described, main)
 
 
-def _axis(lineages: Sequence[Lineage]) -> tuple[Axis, Account]:
+def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
     """Joins the timelines and settles the account of the run's time steps."""
     stand = supersede(
-        [(one.name.ordinal, one.name.lineage, one.timeline.steps) for one in lineages],
-        [one.start for one in lineages],
+        [(head.name.ordinal, head.name.lineage, head.timeline.steps) for head in lineages],
+        [head.start for head in lineages],
     )
     account = Account()
-    for one, keep in zip(lineages, stand, strict=True):
-        last = int(one.timeline.sequence[-1]) + 1 if len(keep) else 0
+    for head, keep in zip(lineages, stand, strict=True):
+        last = int(head.timeline.sequence[-1]) + 1 if len(keep) else 0
         account += settle(
-            offered=max(one.timeline.offered, last),
+            offered=max(head.timeline.offered, last),
             shown=int(keep.sum()),
             superseded=int((~keep).sum()),
-            thinned=one.timeline.thinned,
-            dropped=one.timeline.dropped,
-            damaged=one.damaged,
+            thinned=head.timeline.thinned,
+            dropped=head.timeline.dropped,
+            damaged=head.damaged,
         )
-    parts = [(one.timeline, keep) for one, keep in zip(lineages, stand, strict=True)]
+    parts = [(head.timeline, keep) for head, keep in zip(lineages, stand, strict=True)]
     if not parts:
-        return Axis(), account
+        return TimeAxis(), account
     steps = np.concatenate([line.steps[keep] for line, keep in parts])
     order = np.argsort(steps, kind="stable")
     return (
-        Axis(
+        TimeAxis(
             steps[order],
             np.concatenate([line.wall_times[keep] for line, keep in parts])[order],
             np.concatenate([line.learning_rates[keep] for line, keep in parts])[order],

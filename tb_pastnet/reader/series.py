@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,15 +15,22 @@ from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import Codes
 from tb_pastnet.format.block import ROWS, Block, OpenBlock, Rows, open_block
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.join_blocks import MASK_ROWS, choose, concatenate, joined, pile
-from tb_pastnet.reader.lineages import Lineage, decode_all, rising
+from tb_pastnet.reader.join_blocks import (
+    MASK_ROWS,
+    choose,
+    concatenate,
+    join_blocks,
+    restored,
+)
+from tb_pastnet.reader.lineages import LineageHead, decode_all, rising
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import Place
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.runs import SeriesPart
+from tb_pastnet.reader.source import Message, SeriesName
 from tb_pastnet.reader.threads import Each, in_turn
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 class Needs(NamedTuple):
@@ -46,7 +53,7 @@ EVERYTHING = Needs()
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class RecordSeries:
     """The records of one variable that stand, oldest first.
 
     Attributes:
@@ -55,7 +62,7 @@ class Series:
         wall_times: float64 (records,), NaN where unknown.
         learning_rates: float64 (records,), NaN where unknown.
         writers: int64 (records,), which lineage wrote each, counted from 0.
-        codes: int16 (8, records, channels), see `core.statistics` and `core.quantize`.
+        codes: int16 (statistics, records, channels), see `core.statistics` and `core.quantize`.
         account: what became of all its records.
         notes: what could not be read, and why.
     """
@@ -74,6 +81,18 @@ class Series:
         """Bytes that it holds."""
         return self.codes.nbytes + 5 * self.steps.nbytes
 
+    def part(self, records: slice, channels: slice) -> RecordSeries:
+        """Some channels at some records; the account and the notes stay those of all."""
+        return replace(
+            self,
+            steps=self.steps[records],
+            past_steps=self.past_steps[records],
+            wall_times=self.wall_times[records],
+            learning_rates=self.learning_rates[records],
+            writers=self.writers[records],
+            codes=self.codes[:, records, channels],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Part:
@@ -88,84 +107,83 @@ class _Part:
 
 
 def make_series(
-    places: Sequence[Place],
-    readings: Mapping[tuple[str, str], Sequence[Message]],
+    parts: Sequence[SeriesPart],
+    readings: Mapping[SeriesName, Sequence[Message]],
     channels: int,
     *,
-    withheld: Sequence[tuple[str, str]] = (),
+    withheld: Sequence[SeriesName] = (),
     sampled: bool = False,
     needs: Needs = EVERYTHING,
     each: Each = in_turn,
-) -> Series:
+) -> RecordSeries:
     """Decodes and joins what is stored of a variable.
 
     Args:
-        places: where it is stored, in the order of the lineages.
-        readings: events by run and tag.
+        parts: where it is stored, in the order of the lineages.
+        readings: events by series.
         channels: the number of channels of the latest network.
         withheld: series that TensorBoard could not hand out.
         sampled: whether only a part of the events was read.
         needs: what of them is looked at.
         each: how one event after the other is decoded.
     """
-    parts = [
-        _part(place, readings.get((place.tb_run, place.tag), ()), channels, withheld, needs, each)
-        for place in places
+    decoded = [
+        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, needs, each)
+        for part in parts
     ]
-    ordinals = [_order(place, at) for at, place in enumerate(places)]
+    order = [
+        (part.lineage.name.ordinal, part.lineage.name.lineage) if part.lineage else (index, 0)
+        for index, part in enumerate(parts)
+    ]
     stand = supersede(
-        [(*order, part.records.steps) for order, part in zip(ordinals, parts, strict=True)],
-        [place.lineage.start if place.lineage else None for place in places],
+        [(*place, part.records.steps) for place, part in zip(order, decoded, strict=True)],
+        [part.lineage.start if part.lineage else None for part in parts],
     )
     account = Account()
-    for place, part, keep in zip(places, parts, stand, strict=True):
-        account += _account(place.lineage, part, keep, sampled)
-    return _join(parts, stand, channels, account)
+    for part, records, keep in zip(parts, decoded, stand, strict=True):
+        account += _account(part.lineage, records, keep, sampled)
+    return _join(decoded, stand, channels, account)
 
 
-def _order(place: Place, at: int) -> tuple[int, int]:
-    return (place.lineage.name.ordinal, place.lineage.name.lineage) if place.lineage else (at, 0)
-
-
-def _part(
-    place: Place,
+def _decode(
+    part: SeriesPart,
     messages: Sequence[Message],
     channels: int,
-    withheld: Sequence[tuple[str, str]],
+    withheld: Sequence[SeriesName],
     needs: Needs,
     each: Each,
 ) -> _Part:
     lost: Notes = Counter()
     reshaped: Notes = Counter()
-    lineage = place.lineage.name.lineage if place.lineage else 0
+    lineage = part.lineage.name.lineage if part.lineage else 0
 
     def opened(data: bytes, step: int) -> OpenBlock:
-        return open_block(data, tag=place.tag, step=step, lineage=lineage, rows=needs.of(step))
+        return open_block(data, tag=part.tag, step=step, lineage=lineage, rows=needs.of(step))
 
     blocks = decode_all(messages, opened, lost, each=each)
     fitting = _of_width(blocks, channels, reshaped)
-    if place.lineage is None:
+    if part.lineage is None:
         fitting = iter(_as_written(fitting))
-    records, left_out = pile(joined(fitting), channels)
-    if place.lineage is not None:
+    records, left_out = join_blocks(restored(fitting), channels)
+    if part.lineage is not None:
         _, first = np.unique(records.sequence, return_index=True)
         records = choose(records, first[rising(records.steps[first])])
-    if (place.tb_run, place.tag) in withheld:
+    if (part.tb_run, part.tag) in withheld:
         lost[notes.WITHHELD] += 1
     damaged = lost.total()
     if left_out:
         lost[notes.SAMPLED] += left_out
-    walls, rates = _clock(place, messages, records)
+    walls, rates = _clock(part, messages, records)
     return _Part(records, walls, rates, damaged, left_out, lost + reshaped)
 
 
-def _of_width(blocks: Iterable[OpenBlock], channels: int, found: Notes) -> Iterator[OpenBlock]:
+def _of_width(blocks: Iterable[OpenBlock], channels: int, reshaped: Notes) -> Iterator[OpenBlock]:
     """The blocks of the latest network's width; others are noted."""
     for block in blocks:
         if block.channels == channels:
             yield block
         else:
-            found[notes.RESHAPED] += len(block.steps)
+            reshaped[notes.RESHAPED] += len(block.steps)
 
 
 def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
@@ -181,26 +199,24 @@ def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
     return stand
 
 
-def _clock(place: Place, messages: Sequence[Message], records: Block) -> tuple[Floats, Floats]:
+def _clock(part: SeriesPart, messages: Sequence[Message], records: Block) -> tuple[Floats, Floats]:
     """Wall times and learning rates of the records."""
     walls = np.full(len(records.steps), np.nan)
     rates = np.full(len(records.steps), np.nan)
-    if place.lineage is None:
+    if part.lineage is None:
         times = {message.step: message.wall_time for message in messages}
         walls[:] = [times[int(step)] for step in records.steps]
         return walls, rates
-    line = place.lineage.timeline
+    line = part.lineage.timeline
     if len(line.sequence):
-        at = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
-        known = line.sequence[at] == records.sequence
-        walls[known] = line.wall_times[at[known]]
-        rates[known] = line.learning_rates[at[known]]
+        row = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
+        timed = line.sequence[row] == records.sequence
+        walls[timed] = line.wall_times[row[timed]]
+        rates[timed] = line.learning_rates[row[timed]]
     return walls, rates
 
 
-def _account(
-    lineage: Lineage | None, part: _Part, keep: npt.NDArray[np.bool_], sampled: bool
-) -> Account:
+def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:
     shown, superseded = int(keep.sum()), int((~keep).sum()) + part.notes[notes.RESHAPED]
     read = shown + superseded + part.left_out
     if lineage is None:
@@ -228,24 +244,20 @@ def _account(
 
 
 def _join(
-    parts: Sequence[_Part],
-    stand: Sequence[npt.NDArray[np.bool_]],
-    channels: int,
-    account: Account,
-) -> Series:
-    kept = [choose(part.records, keep) for part, keep in zip(parts, stand, strict=True)]
-    joined = concatenate(kept, channels)
-    order = np.argsort(joined.steps, kind="stable")
+    parts: Sequence[_Part], stand: Sequence[Flags], channels: int, account: Account
+) -> RecordSeries:
     pairs = list(zip(parts, stand, strict=True))
-    writers = [np.full(int(keep.sum()), at) for at, keep in enumerate(stand)]
+    records = concatenate([choose(part.records, keep) for part, keep in pairs], channels)
+    order = np.argsort(records.steps, kind="stable")
+    writers = [np.full(int(keep.sum()), number) for number, keep in enumerate(stand)]
     in_order = bool((order == np.arange(len(order))).all())
-    return Series(
-        joined.steps[order],
-        joined.past_steps[order],
+    return RecordSeries(
+        records.steps[order],
+        records.past_steps[order],
         np.concatenate([part.wall_times[keep] for part, keep in pairs] or [np.zeros(0)])[order],
         np.concatenate([part.learning_rates[keep] for part, keep in pairs] or [np.zeros(0)])[order],
         np.concatenate([np.zeros(0, np.int64), *writers]).astype(np.int64)[order],
-        joined.codes if in_order else joined.codes[:, order],
+        records.codes if in_order else records.codes[:, order],
         account,
         sum((part.notes for part in parts), Counter()),
     )

@@ -1,4 +1,4 @@
-"""What the store asks of whatever holds our series, such as a data provider of TensorBoard."""
+"""What is asked of whatever holds our series, such as a data provider of TensorBoard."""
 
 from __future__ import annotations
 
@@ -6,24 +6,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from tb_pastnet.core.names import parse_run
+
 ALL = 1 << 30
 """A number of events that no series reaches: read all of them."""
 
 
-class Caller(NamedTuple):
+class RequestContext(NamedTuple):
     """On whose behalf data are read.
 
     Attributes:
-        context: TensorBoard's request context, None outside of a request.
+        tensorboard: TensorBoard's own request context, None outside of a request.
         experiment: TensorBoard's experiment id, mostly "".
     """
 
-    context: Any
+    tensorboard: Any
     experiment: str
 
 
-class Stamp(NamedTuple):
-    """What is known of a series without reading it. Two equal stamps: nothing new was written.
+LOCAL = RequestContext(None, "")
+"""Files know neither requests nor experiments."""
+
+
+class SeriesVersion(NamedTuple):
+    """What is known of a series without reading it. Two equal ones: nothing new was written.
 
     Attributes:
         max_step: the largest step.
@@ -50,8 +56,20 @@ class Message(NamedTuple):
     data: bytes | None
 
 
-Listing = dict[str, dict[str, Stamp]]
-Readings = dict[tuple[str, str], list[Message]]
+SeriesName = tuple[str, str]
+"""TensorBoard's run and tag."""
+
+Listing = dict[str, dict[str, SeriesVersion]]
+Readings = dict[SeriesName, list[Message]]
+Reading = tuple[Readings, list[SeriesName]]
+"""Events by series, oldest first, and the series that TensorBoard could not hand out."""
+
+
+class RunDeleted(Exception):
+    """A run that was listed, and of which TensorBoard has nothing any more.
+
+    Told as a run, all its records would be unreadable.
+    """
 
 
 class Source(ABC):
@@ -61,59 +79,76 @@ class Source(ABC):
     """
 
     @abstractmethod
-    def runs(self, caller: Caller) -> list[str]:
+    def runs(self, context: RequestContext) -> list[str]:
         """All of TensorBoard's runs, ours or not."""
 
     @abstractmethod
     def listing(
-        self, caller: Caller, only: Collection[str] | None = None
+        self, context: RequestContext, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
-        """Lists our series.
-
-        Args:
-            caller: on whose behalf.
-            only: names of runs; None: all.
-
-        Returns:
-            Stamps by run and tag, and the runs that could not be listed.
-        """
+        """Our series by run and tag, of all runs or of some; and the runs that can't be listed."""
 
     @abstractmethod
-    def glance(self, caller: Caller, tags: Collection[str]) -> Listing | None:
-        """Lists some tags of all runs: much quicker than all of them. None where that fails.
-
-        Args:
-            caller: on whose behalf.
-            tags: names of tags.
-        """
+    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
+        """Lists some tags of all runs: much quicker than all of them. None where that fails."""
 
     @abstractmethod
-    def probe(self, caller: Caller, run: str, tags: Collection[str]) -> dict[str, Stamp]:
-        """Lists those of the tags that can be listed, one by one.
-
-        Args:
-            caller: on whose behalf.
-            run: a run that `listing` could not list.
-            tags: tags to look for.
-        """
+    def probe(
+        self, context: RequestContext, run: str, tags: Collection[str]
+    ) -> dict[str, SeriesVersion]:
+        """Lists those of the tags that can be listed one by one, in a run that `listing` can't."""
 
     @abstractmethod
     def read(
         self,
-        caller: Caller,
+        context: RequestContext,
         runs: Collection[str],
         tags: Collection[str],
         most: int = ALL,
-    ) -> tuple[Readings, list[tuple[str, str]]]:
+    ) -> Reading:
         """Reads all events of every given tag in every given run.
 
         Args:
-            caller: on whose behalf.
+            context: on whose behalf.
             runs: names of runs.
             tags: names of tags.
             most: events a series, if the source can't hand out more; the last is among them.
 
         Returns:
-            The events by run and tag, oldest first, and the series that could not be handed out.
-            What doesn't exist is in neither.
+            The events and the series that could not be handed out. What doesn't exist is in
+            neither.
         """
+
+    def deleted(
+        self, context: RequestContext, runs: Collection[str], reading: Reading
+    ) -> list[str]:
+        """Which runs were deleted while they were read; asks again only where one gave nothing.
+
+        Args:
+            context: on whose behalf.
+            runs: names of runs in which the series that were asked for are listed.
+            reading: what `read` gave.
+        """
+        readings, failed = reading
+        answered = {run for run, _ in (*readings, *failed)}
+        silent = [run for run in runs if run not in answered]
+        present = set(self.runs(context)) if silent else set()
+        return [run for run in silent if run not in present]
+
+    def read_listed(
+        self,
+        context: RequestContext,
+        runs: Collection[str],
+        tags: Collection[str],
+        most: int = ALL,
+    ) -> Reading:
+        """Reads as `read` does runs in which one of the tags at least is listed.
+
+        Raises:
+            RunDeleted: one of the runs is there no more.
+        """
+        reading = self.read(context, runs, tags, most)
+        if deleted := self.deleted(context, runs, reading):
+            name = parse_run(deleted[0])
+            raise RunDeleted(name.run if name else deleted[0])
+        return reading

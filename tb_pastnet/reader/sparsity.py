@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tb_pastnet.format.description import Layer, Variable
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.mask_history import Held
+from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import SINK, Run
+from tb_pastnet.reader.runs import SINK, CatalogRun
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Shares(NamedTuple):
     Attributes:
         steps: int64 (records,), increasing.
         pruned: float64 (records,), weights that it holds at zero.
-        partial: float64 (records,), see `Movement`.
+        partial: float64 (records,), see `StateSeries`.
     """
 
     steps: Integers
@@ -51,20 +51,16 @@ class Pruned:
 
 
 class Sparsity:
-    """Counts pruned weights, a variable once however many layers share it.
-
-    Args:
-        run: the run.
-        held: what it tells of its masks.
+    """Counts pruned weights of a run, a variable once however many layers share it.
 
     Attributes:
         notes: where records and log disagree.
     """
 
-    def __init__(self, run: Run, held: Held) -> None:
+    def __init__(self, run: CatalogRun, masks: MaskHistory) -> None:
         self._run = run
-        self._held = held
-        self._seen: set[str] = set()
+        self._masks = masks
+        self._counted: set[str] = set()
         self.notes = Notes()
 
     def needs(self, layer: Layer) -> list[str]:
@@ -73,47 +69,42 @@ class Sparsity:
         Others are needed where weights of theirs may be pruned and the log doesn't tell of all:
         kernels, and where a log is damaged, any.
         """
+        variables = self._run.variables
         others = [
-            one
-            for one in layer.variables
-            if one != layer.main
-            and (self._run.source == SINK or self._run.variables[one].role == _KERNEL)
-            and not self._held.sure(one, math.prod(self._run.variables[one].shape))
+            name
+            for name in layer.variables
+            if name != layer.main
+            and (self._run.source == SINK or variables[name].role == _KERNEL)
+            and not self._masks.sure(name, math.prod(variables[name].shape))
         ]
         return [layer.main, *others]
 
     def count(self, layer: Layer, shares: Mapping[str, Shares], steps: Integers) -> Pruned:
-        """Counts a layer's weights.
-
-        Args:
-            layer: of the run.
-            shares: of what it needs.
-            steps: int64 (columns,), the steps to count at.
-        """
+        """Counts a layer's weights at some steps, int64 (columns,), given what it needs."""
         counts, prunable = np.zeros(len(steps)), 0
         for name in layer.variables:
-            variable, moves = self._run.variables[name], shares.get(name)
-            if name not in self._seen and self._is_prunable(variable, moves):
-                self._seen.add(name)
-                counts += self._counts(variable, moves, steps)
+            variable, own = self._run.variables[name], shares.get(name)
+            if name not in self._counted and self._is_prunable(variable, own):
+                self._counted.add(name)
+                counts += self._counts(variable, own, steps)
                 prunable += math.prod(variable.shape)
         return Pruned(counts, prunable)
 
-    def _is_prunable(self, variable: Variable, moves: Shares | None) -> bool:
+    def _is_prunable(self, variable: Variable, shares: Shares | None) -> bool:
         return (
             variable.role == _KERNEL
-            or self._held.pruned_once(variable.id)
-            or (moves is not None and bool(moves.pruned.any()))
+            or self._masks.pruned_once(variable.id)
+            or (shares is not None and bool(shares.pruned.any()))
         )
 
-    def _counts(self, variable: Variable, moves: Shares | None, steps: Integers) -> Floats:
-        counts = self._held.count(variable.id, "kept", math.prod(variable.shape), steps)
-        if moves is None or not len(moves.steps):
+    def _counts(self, variable: Variable, shares: Shares | None, steps: Integers) -> Floats:
+        counts = self._masks.count(variable.id, "kept", math.prod(variable.shape), steps)
+        if shares is None or not len(shares.steps):
             return counts
-        at = np.minimum(np.searchsorted(moves.steps, steps), len(moves.steps) - 1)
-        shares = np.where(moves.steps[at] == steps, moves.pruned[at], np.nan)
+        row = np.minimum(np.searchsorted(shares.steps, steps), len(shares.steps) - 1)
+        estimated = np.where(shares.steps[row] == steps, shares.pruned[row], np.nan)
         # A log whose end is lost doesn't know that: its records do.
-        wrong = np.abs(counts - shares) > _PRECISION * moves.partial[at]
+        wrong = np.abs(counts - estimated) > _PRECISION * shares.partial[row]
         if wrong.any():
             self.notes[notes.MASKS_DISAGREE] += int(wrong.sum())
-        return np.where(wrong | np.isnan(counts), shares, counts)
+        return np.where(wrong | np.isnan(counts), estimated, counts)

@@ -6,16 +6,17 @@ content of each. There is no account of what was offered either, only of what wa
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Layer, Series, Variable, decode_series
-from tb_pastnet.reader.runs import SUMMARY, Axis, Place, Run
+from tb_pastnet.reader.runs import SUMMARY, CatalogRun, SeriesPart, TimeAxis
 from tb_pastnet.reader.series import make_series
-from tb_pastnet.reader.source import Message, Stamp
+from tb_pastnet.reader.source import Reading, SeriesVersion
 
 _TYPE = "tf.summary"
 _ROLES = {
@@ -29,96 +30,64 @@ _ROLES = {
 }
 
 
-@dataclass(frozen=True)
-class Described:
-    """A run whose variables are known and whose time axis isn't yet.
-
-    Attributes:
-        run: without time axis and account.
-        thinnest: the tag of the variable with the fewest channels: the cheapest to date it by.
-    """
-
-    run: Run
-    thinnest: str
-
-
-def version_of(tb_run: str, stamps: Mapping[str, Stamp]) -> Hashable:
-    """Changes when anything of the run does."""
-    return tb_run, tuple(sorted(stamps.items()))
-
-
-def foreign(stamps: Mapping[str, Stamp]) -> int:
+def foreign(versions: Mapping[str, SeriesVersion]) -> int:
     """How many series under our name are not ours."""
-    return len(stamps) - len(_series(stamps))
+    return len(versions) - len(_series(versions))
 
 
-def describe(tb_run: str, stamps: Mapping[str, Stamp]) -> Described | None:
-    """Makes a run of the tags of a user's own writer.
+def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun | None:
+    """Makes a run of the tags of a user's own writer, without time axis and account.
 
-    Args:
-        tb_run: TensorBoard's name of the run.
-        stamps: its series under our name.
-
-    Returns:
-        The run, or None where none of the series is ours.
+    None where none of the series is ours.
     """
-    found = _series(stamps)
-    if not found:
+    series = _series(versions)
+    if not series:
         return None
-    variables = {tag: _variable(tag, one) for tag, one in found.items()}
+    variables = {tag: _variable(tag, described) for tag, described in series.items()}
     groups: dict[str, list[str]] = {}
     for tag, variable in variables.items():
         groups.setdefault(variable.layer, []).append(tag)
-    run = Run(
+    return CatalogRun(
         tb_run,
         SUMMARY,
         (tb_run,),
         (),
         tuple(_layer(id_, tags, variables) for id_, tags in groups.items()),
         variables,
-        {tag: (Place(tb_run, tag, None),) for tag in found},
-        Axis(),
+        {tag: (SeriesPart(tb_run, tag, None),) for tag in series},
+        TimeAxis(),
         Account(),
         Counter(),
-        version_of(tb_run, stamps),
+        (tb_run, tuple(sorted(versions.items()))),
     )
-    return Described(run, min(found, key=lambda tag: found[tag].channels))
 
 
-def date(
-    described: Described,
-    readings: Mapping[tuple[str, str], Sequence[Message]],
-    withheld: Sequence[tuple[str, str]],
-) -> Run:
-    """Gives a run the time axis of one of its variables.
+def thinnest(run: CatalogRun) -> str:
+    """The variable with the fewest channels: the cheapest to date a run by."""
+    return min(run.variables, key=lambda tag: run.variables[tag].channels)
 
-    Args:
-        described: the run.
-        readings: events of its thinnest series.
-        withheld: series that TensorBoard could not hand out.
-    """
-    run, tag = described.run, described.thinnest
-    series = make_series(run.places[tag], readings, run.variables[tag].channels, withheld=withheld)
-    axis = Axis(series.steps, series.wall_times, series.learning_rates)
+
+def date(run: CatalogRun, reading: Reading) -> CatalogRun:
+    """Gives a run the time axis of its thinnest variable."""
+    variable = run.variables[thinnest(run)]
+    series = make_series(run.parts[variable.id], reading[0], variable.channels, withheld=reading[1])
+    axis = TimeAxis(series.steps, series.wall_times, series.learning_rates)
     return replace(run, axis=axis, account=series.account, notes=series.notes)
 
 
-def _series(stamps: Mapping[str, Stamp]) -> dict[str, Series]:
-    found = {}
+def _series(versions: Mapping[str, SeriesVersion]) -> dict[str, Series]:
+    described = {}
     # Sorted: the two loaders list them in different orders.
-    for tag, stamp in sorted(stamps.items()):
+    for tag, version in sorted(versions.items()):
         try:
-            found[tag] = decode_series(stamp.content)
+            described[tag] = decode_series(version.content)
         except UnreadableRecord:
             continue
-    return found
+    return described
 
 
 def _variable(tag: str, series: Series) -> Variable:
     parent, _, name = tag.rpartition("/")
-    elements = 1
-    for size in series.shape:
-        elements *= size
     return Variable(
         id=tag,
         layer=parent or tag,
@@ -129,7 +98,7 @@ def _variable(tag: str, series: Series) -> Variable:
         axis=series.axis,
         verified=True,
         channels=series.channels,
-        elements=elements // max(series.channels, 1),
+        elements=math.prod(series.shape) // max(series.channels, 1),
     )
 
 

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import CODES_PER_OCTAVE, INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.format import planes, varint
-from tb_pastnet.reader.rows import Row
 
 Integers = npt.NDArray[np.int64]
 
@@ -55,8 +54,61 @@ _BIN_OF_CODE = _bins()
 
 
 @dataclass(frozen=True, eq=False)
+class StateCounts:
+    """How many channels of a layer are in each state, a number a record.
+
+    Attributes:
+        counts: uint32 (records, states), channels in each state.
+        violated: uint32 (records,), channels that moved though held.
+        nonfinite: uint32 (records,), channels with NaN or infinity.
+        mean_delta: float32 (records,), mean over moving channels of the relative delta, each
+            taken as 1 at most; NaN where none moves.
+    """
+
+    counts: npt.NDArray[np.uint32]
+    violated: npt.NDArray[np.uint32]
+    nonfinite: npt.NDArray[np.uint32]
+    mean_delta: npt.NDArray[np.float32]
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.counts.nbytes + 3 * self.violated.nbytes
+
+    def among(self, records: slice) -> StateCounts:
+        """The same at some of the records."""
+        return StateCounts(
+            self.counts[records],
+            self.violated[records],
+            self.nonfinite[records],
+            self.mean_delta[records],
+        )
+
+    def on(self, rows: Integers, channels: int) -> StateCounts:
+        """The same on another axis of steps.
+
+        Args:
+            rows: int64 (steps,), the record at each step, -1 where there is none.
+            channels: of the layer; without a record all are counted as "no data".
+
+        Returns:
+            Without a record nothing else is counted, and the mean is NaN.
+        """
+        counts = np.zeros((len(rows), len(states.NAMES)), np.uint32)
+        counts[:, states.NO_DATA] = channels
+        violated, nonfinite = np.zeros((2, len(rows)), np.uint32)
+        mean = np.full(len(rows), np.nan, np.float32)
+        filled = rows >= 0
+        counts[filled] = self.counts[rows[filled]]
+        violated[filled] = self.violated[rows[filled]]
+        nonfinite[filled] = self.nonfinite[rows[filled]]
+        mean[filled] = self.mean_delta[rows[filled]]
+        return StateCounts(counts, violated, nonfinite, mean)
+
+
+@dataclass(frozen=True, eq=False)
 class Tally:
-    """The counts of one variable at every threshold; see `row`.
+    """The counts of one variable at every threshold; see `at`.
 
     Attributes:
         channels: of the variable.
@@ -79,7 +131,7 @@ class Tally:
         """Bytes that it holds, about."""
         return len(self.still) + len(self.packed) + 1024
 
-    def row(self, threshold: float) -> Row:
+    def at(self, threshold: float) -> StateCounts:
         """The counts where quiet means under this relative delta.
 
         Args:
@@ -99,7 +151,7 @@ class Tally:
             number = np.count_nonzero(moving, axis=0)
             total = np.where(moving, shares, 0).sum(axis=0, dtype=np.float64)
             np.divide(total, number, out=mean, where=number > 0, casting="same_kind")
-        return Row(counts, violated, nonfinite, mean)
+        return StateCounts(counts, violated, nonfinite, mean)
 
     def _unpacked(self) -> tuple[Codes, Codes]:
         reader = varint.Reader(self.packed)

@@ -8,7 +8,7 @@ split until the series at fault stands alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,29 +16,36 @@ from tensorboard import errors
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core.names import PLUGIN
-from tb_pastnet.reader.raw_read import rescue
-from tb_pastnet.reader.source import ALL, Caller, Listing, Message, Readings, Source, Stamp
+from tb_pastnet.reader.source import (
+    ALL,
+    Listing,
+    Message,
+    Reading,
+    Readings,
+    RequestContext,
+    SeriesName,
+    SeriesVersion,
+    Source,
+)
+
+_DT_UINT8 = 4
 
 logger = logging.getLogger(__name__)
 
 
-class ProvidedSource(Source):
-    """Reads our series from a data provider.
-
-    Args:
-        provider: TensorBoard's, of either loader.
-    """
+class TensorBoardSource(Source):
+    """Reads our series from TensorBoard's data provider, of either loader."""
 
     def __init__(self, provider: tb_provider.DataProvider) -> None:
         self._provider = provider
 
-    def runs(self, caller: Caller) -> list[str]:
+    def runs(self, context: RequestContext) -> list[str]:
         """All runs that TensorBoard knows, ours or not."""
-        found = self._provider.list_runs(caller.context, experiment_id=caller.experiment)
-        return [run.run_name for run in found]
+        runs = self._provider.list_runs(context.tensorboard, experiment_id=context.experiment)
+        return [run.run_name for run in runs]
 
     def listing(
-        self, caller: Caller, only: Collection[str] | None = None
+        self, context: RequestContext, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
         """Lists our series. See `Source.listing`.
 
@@ -49,89 +56,88 @@ class ProvidedSource(Source):
             PublicError: TensorBoard refuses, for example an unknown experiment.
         """
         try:
-            return self._list(caller, only, None), []
+            return self._list(context, only, None), []
         except errors.PublicError:
             raise
         except Exception:  # of TensorBoard, see above
             logger.debug("list_tensors failed; asking run by run", exc_info=True)
         listing: Listing = {}
         failed: list[str] = []
-        for run in self.runs(caller) if only is None else only:
+        for run in self.runs(context) if only is None else only:
             try:
-                listing.update(self._list(caller, [run], None))
+                listing.update(self._list(context, [run], None))
             except Exception:
                 failed.append(run)
         return listing, failed
 
-    def glance(self, caller: Caller, tags: Collection[str]) -> Listing | None:
+    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
         """Lists some tags of all runs. See `Source.glance`.
 
         Raises:
             PublicError: TensorBoard refuses.
         """
         try:
-            return self._list(caller, None, tags)
+            return self._list(context, None, tags)
         except errors.PublicError:
             raise
         except Exception:  # of TensorBoard, as above
             logger.debug("list_tensors failed; listing everything", exc_info=True)
             return None
 
-    def probe(self, caller: Caller, run: str, tags: Collection[str]) -> dict[str, Stamp]:
+    def probe(
+        self, context: RequestContext, run: str, tags: Collection[str]
+    ) -> dict[str, SeriesVersion]:
         """Lists what TensorBoard can list. See `Source.probe`."""
-        found: dict[str, Stamp] = {}
+        versions: dict[str, SeriesVersion] = {}
         for tag in tags:
             try:
-                found.update(self._list(caller, [run], [tag]).get(run, {}))
+                versions.update(self._list(context, [run], [tag]).get(run, {}))
             except Exception:
                 logger.debug("list_tensors failed for one series", exc_info=True)
-        return found
+        return versions
 
     def _list(
-        self, caller: Caller, runs: Collection[str] | None, tags: Collection[str] | None
+        self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
     ) -> Listing:
-        found = self._provider.list_tensors(
-            caller.context,
-            experiment_id=caller.experiment,
+        by_run = self._provider.list_tensors(
+            context.tensorboard,
+            experiment_id=context.experiment,
             plugin_name=PLUGIN,
             run_tag_filter=tb_provider.RunTagFilter(runs, tags),
         )
         return {
             run: {
-                tag: Stamp(series.max_step or 0, repr(series.max_wall_time), series.plugin_content)
+                tag: SeriesVersion(
+                    series.max_step or 0, repr(series.max_wall_time), series.plugin_content
+                )
                 for tag, series in by_tag.items()
             }
-            for run, by_tag in found.items()
+            for run, by_tag in by_run.items()
         }
 
     def read(
         self,
-        caller: Caller,
+        context: RequestContext,
         runs: Collection[str],
         tags: Collection[str],
         most: int = ALL,
-    ) -> tuple[Readings, list[tuple[str, str]]]:
+    ) -> Reading:
         """Reads events as TensorBoard orders them. See `Source.read`.
 
-        Args:
-            caller: on whose behalf.
-            runs: names of runs.
-            tags: names of tags.
-            most: events a series; of a longer one TensorBoard makes a random choice that holds the
-                last.
+        Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
 
         Raises:
             PublicError: TensorBoard refuses.
         """
         readings: Readings = {}
-        failed: list[tuple[str, str]] = []
-        for call in self._calls(caller, sorted(set(runs)), sorted(set(tags)), most):
+        failed: list[SeriesName] = []
+        for call in self._calls(context, sorted(set(runs)), sorted(set(tags)), most):
             if isinstance(call, tuple):
-                found = rescue(self._provider, caller.experiment, *call, most)
-                if found is None:
+                messages = raw_read(self._provider, context.experiment, call, most)
+                if messages is None:
                     failed.append(call)
                 else:
-                    readings[call] = [Message(*event) for event in found]
+                    readings[call] = messages
                 continue
             for run, by_tag in call.items():
                 for tag, events in by_tag.items():
@@ -139,14 +145,15 @@ class ProvidedSource(Source):
         return readings, failed
 
     def _calls(
-        self, caller: Caller, runs: list[str], tags: list[str], most: int
-    ) -> Iterator[Mapping[str, Mapping[str, list[Any]]] | tuple[str, str]]:
+        self, context: RequestContext, runs: list[str], tags: list[str], most: int
+    ) -> Iterator[Mapping[str, Mapping[str, list[Any]]] | SeriesName]:
+        """What calls give, and the series alone that no call gives."""
         if not runs or not tags:
             return
         try:
             yield self._provider.read_tensors(
-                caller.context,
-                experiment_id=caller.experiment,
+                context.tensorboard,
+                experiment_id=context.experiment,
                 plugin_name=PLUGIN,
                 downsample=most,
                 run_tag_filter=tb_provider.RunTagFilter(runs, tags),
@@ -158,12 +165,12 @@ class ProvidedSource(Source):
             logger.debug("read_tensors failed; splitting the call", exc_info=True)
         if len(tags) > 1:
             half = len(tags) // 2
-            yield from self._calls(caller, runs, tags[:half], most)
-            yield from self._calls(caller, runs, tags[half:], most)
+            yield from self._calls(context, runs, tags[:half], most)
+            yield from self._calls(context, runs, tags[half:], most)
         elif len(runs) > 1:
             half = len(runs) // 2
-            yield from self._calls(caller, runs[:half], tags, most)
-            yield from self._calls(caller, runs[half:], tags, most)
+            yield from self._calls(context, runs[:half], tags, most)
+            yield from self._calls(context, runs[half:], tags, most)
         else:
             yield runs[0], tags[0]
 
@@ -172,3 +179,48 @@ def _message(event: tb_provider.TensorDatum) -> Message:
     array = event.numpy
     is_bytes = isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1
     return Message(int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None)
+
+
+def raw_read(
+    provider: tb_provider.DataProvider, experiment: str, series: SeriesName, most: int
+) -> list[Message] | None:
+    """Reads one series around the tensors that TensorBoard can't convert; None where it can't be.
+
+    A flipped bit in a tensor's shape or dtype, unseen by the fast loader, or a foreign tensor
+    under our name makes `read_tensors` fail for the whole series. The series is then taken from
+    behind the data provider, tensor by tensor. That relies on attributes that TensorBoard doesn't
+    promise: where they are gone, such a series counts as unreadable, and nothing else changes.
+    """
+    try:
+        if hasattr(provider, "_stub"):
+            events = _from_server(provider, experiment, series, most)
+        else:
+            stored = provider._multiplexer.Tensors(*series)[-most:]
+            events = ((event.step, event.wall_time, event.tensor_proto) for event in stored)
+        return [Message(int(step), float(wall), _content(proto)) for step, wall, proto in events]
+    except Exception:  # of TensorBoard: its insides may change at any time
+        logger.debug("A series could not be read raw", exc_info=True)
+        return None
+
+
+def _from_server(
+    provider: Any, experiment: str, series: SeriesName, most: int
+) -> Iterable[tuple[int, float, Any]]:
+    """As TensorBoard's GrpcDataProvider asks, but for the conversion."""
+    from tensorboard.data.proto import data_provider_pb2
+
+    request = data_provider_pb2.ReadTensorsRequest(experiment_id=experiment)
+    request.plugin_filter.plugin_name = PLUGIN
+    request.run_tag_filter.runs.names.append(series[0])
+    request.run_tag_filter.tags.names.append(series[1])
+    request.downsample.num_points = most
+    for by_run in provider._stub.ReadTensors(request).runs:
+        for by_tag in by_run.tags:
+            data = by_tag.data
+            yield from zip(data.step, data.wall_time, data.value, strict=True)
+
+
+def _content(proto: Any) -> bytes | None:
+    content: bytes = proto.tensor_content
+    shape = [dimension.size for dimension in proto.tensor_shape.dim]
+    return content if proto.dtype == _DT_UINT8 and shape == [len(content)] else None

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import states
-from tb_pastnet.core.violation import CAUSES, Violation
+from tb_pastnet.core import violation as core
+from tb_pastnet.core.violation import CAUSES
 from tb_pastnet.format.description import Variable
-from tb_pastnet.reader.marks import Marked
-from tb_pastnet.reader.runs import Run
-from tb_pastnet.reader.state_series import Movement
-
-Entry = dict[str, Any]
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.state_series import Marks
 
 MOST = 4096
 """Violations that a route lists; all are counted."""
@@ -23,13 +21,44 @@ MOST = 4096
 _UNKNOWN = "unknown"
 
 
+@dataclass(frozen=True)
+class Violation:
+    """Held weights of one channel that weren't what they were when they were held.
+
+    Attributes:
+        layer: the id of the layer.
+        variable: the id of the variable.
+        channel: which of its channels.
+        first_step: the step of the first record that shows it.
+        last_step: the step of the last one.
+        elements: how many of the held weights differ at the last one.
+        held: how many weights of the channel were held.
+        largest: the largest |w - held value|; infinite where that isn't finite.
+        cause: what moved them, such as "weight_decay", "momentum" or "unknown".
+        text: all of it in one sentence.
+    """
+
+    layer: str
+    variable: str
+    channel: int
+    first_step: int
+    last_step: int
+    elements: int
+    held: int
+    largest: float
+    cause: str
+    text: str
+
+
 def mark(
-    told: states.States, steps: npt.NDArray[np.int64], violations: Iterable[Violation]
+    state: states.States,
+    steps: npt.NDArray[np.int64],
+    violations: Iterable[core.Violation],
 ) -> states.States:
     """Adds the mark `VIOLATED` where the audit found that a channel moved in part.
 
     Args:
-        told: uint8 (records, channels), changed in place.
+        state: uint8 (records, channels), changed in place.
         steps: int64 (records,), increasing.
         violations: of the variable. A violation stands from its first to its last step.
 
@@ -37,99 +66,101 @@ def mark(
         The same array.
     """
     spans: dict[tuple[int, int], list[int]] = {}
-    for one in violations:
-        spans.setdefault((one.first_step, one.last_step), []).append(one.channel)
+    for violation in violations:
+        span = violation.first_step, violation.last_step
+        spans.setdefault(span, []).append(violation.channel)
     for (first, last), channels in spans.items():
-        at = np.searchsorted(steps, [first, last + 1])
-        told[at[0] : at[1], channels] |= np.uint8(states.VIOLATED)
-    return told
+        start, stop = np.searchsorted(steps, [first, last + 1])
+        state[start:stop, channels] |= np.uint8(states.VIOLATED)
+    return state
 
 
-def entries(
+def violations_of(
     variable: Variable,
     layer: str,
-    audited: Sequence[Violation],
-    moves: Movement | Marked,
+    audited: Sequence[core.Violation],
+    marks: Marks,
     first_channel: int = 0,
     most: int | None = MOST,
-) -> tuple[int, list[Entry]]:
-    """The violations of one variable, as JSON values.
+) -> tuple[int, list[Violation]]:
+    """The violations of one variable.
 
     Args:
         variable: the variable.
         layer: the id of its layer.
         audited: what the audit found of it.
-        moves: its records. Marked channels of which the audit says nothing are listed from these.
+        marks: of its records. Marked channels of which the audit says nothing are listed.
         first_channel: the number of the first channel of these records.
         most: of either kind at most; None: all.
 
     Returns:
         The number of all, and the first of them, by first step and channel.
     """
-    by_place = sorted(audited, key=lambda one: (one.first_step, one.channel))
-    marks = moves.marks
+    ordered = sorted(audited, key=lambda violation: (violation.first_step, violation.channel))
     channels = marks.channels + first_channel
-    fresh = np.flatnonzero(~np.isin(channels, [one.channel for one in audited]))
-    fresh = fresh[np.lexsort((channels[fresh], marks.first[fresh]))]
-    told = [{"layer": layer, **vars(one), "text": one.text} for one in by_place[:most]]
-    told += [
-        {"layer": layer, **_from_mark(variable, moves, at, int(channels[at]))}
-        for at in fresh[:most].tolist()
+    fresh = np.flatnonzero(~np.isin(channels, [violation.channel for violation in audited]))
+    fresh = fresh[np.lexsort((channels[fresh], marks.first_steps[fresh]))]
+    violations = [
+        Violation(layer=layer, **vars(violation), text=violation.text)
+        for violation in ordered[:most]
     ]
-    return len(audited) + len(fresh), told
+    violations += [
+        _from_mark(variable, layer, marks, row, int(channels[row])) for row in fresh[:most].tolist()
+    ]
+    return len(audited) + len(fresh), violations
 
 
-def _from_mark(variable: Variable, moves: Movement | Marked, at: int, channel: int) -> Entry:
-    marks, weights = moves.marks, variable.elements
-    start, end = int(moves.steps[marks.first[at]]), int(moves.steps[marks.last[at]])
-    largest = float(f"{marks.largest[at]:.4g}")
+def _from_mark(variable: Variable, layer: str, marks: Marks, row: int, channel: int) -> Violation:
+    start, end = int(marks.first_steps[row]), int(marks.last_steps[row])
+    weights, largest = variable.elements, float(f"{marks.largest[row]:.4g}")
     when = f"at step {start:,}" if start == end else f"from step {start:,} to {end:,}"
     # All of its weights were held: that is what the mark means.
-    return {
-        "variable": variable.id,
-        "channel": channel,
-        "first_step": start,
-        "last_step": end,
-        "elements": max(round(marks.changed[at] * weights), min(1, weights)),
-        "held": weights,
-        "largest": largest,
-        "cause": _UNKNOWN,
-        "text": f"{variable.id}, channel {channel:,}: held weights moved {when}, by at most "
+    return Violation(
+        layer,
+        variable.id,
+        channel,
+        start,
+        end,
+        max(round(marks.changed[row] * weights), min(1, weights)),
+        weights,
+        largest,
+        _UNKNOWN,
+        f"{variable.id}, channel {channel:,}: held weights moved {when}, by at most "
         f"{largest:.3g} in one record. Cause: {CAUSES[_UNKNOWN]}.",
-    }
+    )
 
 
-def listed(
-    run: Run,
-    audited: Mapping[str, Sequence[Violation]],
-    marked: Iterable[tuple[str, Marked]],
+def join_violations(
+    run: CatalogRun,
+    audited: Mapping[str, Sequence[core.Violation]],
+    marks: Iterable[tuple[str, Marks]],
     most: int | None = MOST,
-) -> tuple[int, list[Entry]]:
-    """The violations of a run: how many, and the first of them.
+) -> tuple[int, list[Violation]]:
+    """The violations of a run.
 
     Args:
         run: the run.
         audited: what the audit found, by variable.
-        marked: the marks of each variable's records.
+        marks: of each variable's records.
         most: how many are wanted at most; None: all.
 
     Returns:
         The number of all, and the first of them: by first step, then in the order of layers, of
         their variables and of channels.
     """
-    layers = {one: layer.id for layer in run.layers for one in layer.variables}
-    ranks = {one: rank for rank, one in enumerate(layers)}
+    layers = {name: layer.id for layer in run.layers for name in layer.variables}
+    ranks = {name: rank for rank, name in enumerate(layers)}
 
-    def place(entry: Entry) -> tuple[int, int, int]:
-        return entry["first_step"], ranks[entry["variable"]], entry["channel"]
+    def order(violation: Violation) -> tuple[int, int, int]:
+        return violation.first_step, ranks[violation.variable], violation.channel
 
     total = 0
-    found: list[Entry] = []
-    for name, moves in marked:
-        known = audited.get(name, ())
-        count, some = entries(run.variables[name], layers[name], known, moves, most=most)
+    violations: list[Violation] = []
+    for name, marked in marks:
+        own = audited.get(name, ())
+        count, listed = violations_of(run.variables[name], layers[name], own, marked, most=most)
         total += count
-        found += some
-        if most is not None and len(found) > 4 * most:
-            found = sorted(found, key=place)[:most]
-    return total, sorted(found, key=place)[:most]
+        violations += listed
+        if most is not None and len(violations) > 4 * most:
+            violations = sorted(violations, key=order)[:most]
+    return total, sorted(violations, key=order)[:most]

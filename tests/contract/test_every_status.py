@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 from tests import described
 from tests.described import DOCUMENT
 from tests.tensorboards import PREFIX, Board, board, strict_json

@@ -11,13 +11,12 @@ import pytest
 
 from tb_pastnet.core import states
 from tb_pastnet.core.names import MASKS
-from tb_pastnet.reader import container
-from tb_pastnet.reader.container import SCHEMA
 from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http import parameters
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.http import container, parameters
+from tb_pastnet.serve.http.answers import SCHEMA
+from tb_pastnet.serve.routes import ROUTES
 from tests import described
 from tests.contract.test_http_api import BLOCK, sections
 from tests.described import DOCUMENT, answer_faults, container_faults, faults

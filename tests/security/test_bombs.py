@@ -256,7 +256,7 @@ def test_a_mask_that_claims_to_be_large_is_unknown(elements: int) -> None:
     run = store.catalog(CALLER).runs["a"]
     tracemalloc.start()
     try:
-        found = store.masks_in_force(CALLER, run, "conv1/kernel", 9)
+        found = store.reader(CALLER, run).masks_in_force("conv1/kernel", 9)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

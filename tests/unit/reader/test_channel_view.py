@@ -8,8 +8,8 @@ from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.quantize import ZERO
 from tb_pastnet.core.statistics import STATISTICS
-from tb_pastnet.reader import channel_view as channel
-from tb_pastnet.reader.series import Series
+from tb_pastnet.reader.layer_view import channel_records
+from tb_pastnet.reader.series import RecordSeries
 from tests import event_files as files
 
 
@@ -20,9 +20,11 @@ def test_a_channel_is_told_in_words_and_numbers() -> None:
     codes[1, 0, 0] = ZERO
     files.poison(codes, slice(2, 3), slice(0, 1))
     none = np.zeros(12)
-    series = Series(steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter())
+    series = RecordSeries(
+        steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter()
+    )
     told = states.channel_states(codes, steps, steps - 1, measured=states.seen(codes))
-    found = channel.channel_of(series, told[:, 0], 0)
+    found = channel_records(series.part(slice(None), slice(0, 1)), told[:, :1])
     assert set(found) == {
         "steps", "past_steps", "state", "violated", "relative_delta", "changes", *STATISTICS,
     }  # fmt: skip

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tb_pastnet as pastnet
-from tb_pastnet.reader.columns import Columns, Labels, labels, occurring, repeated
+from tb_pastnet.reader.tables import Columns, Labels, labels, occurring, repeated
 from tests.contract.test_http_api import sample_log
 
 TEXTS = st.lists(st.sampled_from(["moving", "frozen", "=x", "", "層"]), max_size=9)

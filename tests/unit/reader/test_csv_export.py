@@ -1,25 +1,27 @@
+"""Tables as CSV: names come back whole, numbers as they are formatted, any number of lines."""
+
 from __future__ import annotations
 
 import csv
 import io
-from types import SimpleNamespace
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.reader import csv_export
-from tb_pastnet.reader.csv_export import (
-    LAYER,
-    OVERVIEW,
-    LayerLines,
-    harmless,
-    layer_table,
-    overview_rows,
-    table,
-)
-from tb_pastnet.reader.rows import Row
-from tb_pastnet.reader.sparsity import Pruned
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.reader import tables
+from tb_pastnet.reader.layer_view import record_columns
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.tables import Columns, csv_pieces, harmless, labels
+
+
+def read(*parts: Columns, **formats: object) -> list[list[str]]:
+    text = "".join(csv_pieces(parts, **formats))  # type: ignore[arg-type]
+    assert text.endswith("\r\n")
+    return list(csv.reader(io.StringIO(text, newline="")))
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
@@ -34,31 +36,27 @@ def test_an_ordinary_name_stays_as_it_is(name: str) -> None:
 
 def test_names_with_quotes_and_line_breaks_come_back_whole() -> None:
     name = 'a,"b"\r\nc'
-    row = Row(
-        np.array([[0, 1, 2, 3, 4, 5]], np.uint32),
-        np.array([6], np.uint32),
-        np.array([7], np.uint32),
-        np.array([np.nan], np.float32),
-    )
-    lines = LayerLines(name, 15, row, Pruned(np.array([8.0]), 18))
-    text = table(OVERVIEW, overview_rows(np.array([9]), [lines]))
-    assert list(csv.DictReader(io.StringIO(text, newline=""))) == [
-        dict(
-            zip(
-                OVERVIEW,
-                ["9", name, "15", "1", "2", "3", "4", "5", "6", "7", "", "8", "18"],
-                strict=True,
-            )
-        )
+    columns = {"name": labels([name, "=x"]), "count": np.array([1, 2])}
+    assert read(columns) == [["name", "count"], [name, "1"], ["'=x", "2"]]
+
+
+def test_each_column_has_its_format_and_what_isnt_known_is_empty() -> None:
+    columns = {
+        "weights": np.array([np.nan, 123456.0, 7.0]),
+        "delta": np.array([0.123456, np.inf, np.nan], np.float32),
+        "violated": np.array([True, False, False]),
+    }
+    assert read(columns, digits=".4g", formats={"weights": ".0f"})[1:] == [
+        ["", "0.1235", "1"],
+        ["123456", "inf", "0"],
+        ["7", "", "0"],
     ]
-
-
-def test_pruned_weights_that_arent_known_are_an_empty_cell() -> None:
-    none = np.zeros(1, np.uint32)
-    row = Row(np.zeros((1, 6), np.uint32), none, none, np.zeros(1, np.float32))
-    lines = LayerLines("a", 0, row, Pruned(np.array([np.nan]), 18))
-    (found,) = overview_rows(np.array([9]), [lines])
-    assert found[-2:] == ["", 18]
+    # The fewest digits that tell a number of single precision.
+    assert [line[:2] for line in read(columns)[1:]] == [
+        ["", "0.123456"],
+        ["123456", "inf"],
+        ["7", ""],
+    ]
 
 
 @pytest.mark.parametrize("lines", [1, 7, 1 << 14])
@@ -71,18 +69,24 @@ def test_pruned_weights_that_arent_known_are_an_empty_cell() -> None:
         (range(9), range(0)),
     ],
 )
-def test_every_cell_of_a_layer_is_that_of_its_code(records, channels, lines, monkeypatch) -> None:
-    monkeypatch.setattr(csv_export, "_LINES", lines)
+def test_every_cell_of_a_layer_is_that_of_its_code(
+    records: range, channels: range, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_ROWS", lines)
     rng = np.random.default_rng(0)
     codes = rng.integers(-200, 100, (8, 9, 3)).astype(np.int16)
     codes[4, 2] = -32768, 32767, 32766  # 0, infinite, not a number
     told = rng.integers(1, 6, (9, 3)).astype(np.uint8)
     told[5] |= states.VIOLATED
-    series = SimpleNamespace(codes=codes, steps=np.arange(9) * 3, past_steps=np.arange(9) * 3 - 1)
-    text = "".join(layer_table(series, told, records, channels))
+    steps, none = np.arange(9) * 3, np.zeros(9)
+    series = RecordSeries(
+        steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter()
+    )
+    part = slice(records.start, records.stop), slice(channels.start, channels.stop)
+    columns = record_columns(series.part(*part), told[part], channels.start, exact=True)
     special = {-32768: "0", 32767: "inf", 32766: ""}
 
-    def shown(code):
+    def shown(code: int) -> str:
         return special[code] if code in special else f"{2 ** (code / 16):.4g}"
 
     expected = [
@@ -95,4 +99,6 @@ def test_every_cell_of_a_layer_is_that_of_its_code(records, channels, lines, mon
         for at in records
         for channel in channels
     ]  # fmt: skip
-    assert list(csv.reader(io.StringIO(text, newline=""))) == [list(LAYER), *expected]
+    head = ["step", "past_step", "channel", "state", "violated", "relative_delta", *STATISTICS]
+    assert read(columns, digits=".4g") == [head, *expected]
+    assert read(columns, columns, digits=".4g") == [head, *expected, *expected]

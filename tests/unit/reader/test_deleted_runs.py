@@ -13,10 +13,10 @@ from werkzeug.test import Client
 from tb_pastnet.core.names import channels_tag
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
-from tb_pastnet.reader.deleted_runs import Vanished
+from tb_pastnet.reader.source import RunDeleted
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.web import application
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 from tests import event_files as files
 from tests import probed
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
@@ -66,10 +66,10 @@ def test_an_answer_that_needs_it_is_404_and_nothing_of_it_is_kept(
 @pytest.mark.parametrize(
     "read",
     [
-        lambda here, run: here.series(CALLER, run, KERNEL),
-        lambda here, run: here.movement(CALLER, run, KERNEL),
-        lambda here, run: here.held(CALLER, run),
-        lambda here, run: list(here.each(CALLER, run, [KERNEL], lambda *found: found)),
+        lambda here, run: here.reader(CALLER, run).series(KERNEL),
+        lambda here, run: here.reader(CALLER, run).state_series(KERNEL),
+        lambda here, run: here.reader(CALLER, run).masks,
+        lambda here, run: list(here.reader(CALLER, run).each([KERNEL], lambda *found: found)),
     ],
 )
 def test_each_way_to_read_a_run_tells_that_it_vanished(
@@ -79,7 +79,7 @@ def test_each_way_to_read_a_run_tells_that_it_vanished(
     here = Store(provider, fresh_for=3600)
     run = here.catalog(CALLER).runs["a"]
     provider.tree.pop(writer.tb_run)
-    with pytest.raises(Vanished, match="a"):
+    with pytest.raises(RunDeleted, match="a"):
         read(here, run)
 
 
@@ -115,7 +115,7 @@ def test_a_run_without_records_yet_is_no_run_that_vanished(provider: MemoryProvi
     memory_run(provider, "a", range(0))
     here = Store(provider)
     run = here.catalog(CALLER).runs["a"]
-    assert len(here.movement(CALLER, run, KERNEL).steps) == 0
+    assert len(here.reader(CALLER, run).state_series(KERNEL).steps) == 0
 
 
 def test_what_was_kept_of_a_run_goes_with_it(provider: MemoryProvider) -> None:
@@ -123,7 +123,7 @@ def test_what_was_kept_of_a_run_goes_with_it(provider: MemoryProvider) -> None:
     here = Store(provider, fresh_for=0)
     for route in ROUTES:
         assert ask(here, route).status_code == 200
-    caches = (here._cache, here._small)
+    caches = (here.large, here.small)
     provider.tree.pop(writer.tb_run)
     here.catalog(CALLER)
     assert [key for one in caches for key in one._values if "a" in str(key).split("'")] == []

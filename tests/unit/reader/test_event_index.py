@@ -10,7 +10,7 @@ from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.util import tensor_util
 
 from tb_pastnet.errors import UnreadableLog
-from tb_pastnet.reader.event_index import Stored, read, scan
+from tb_pastnet.reader.file_source import StoredValue, read, scan
 from tests import event_files as files
 
 SIZE = len(files.frame(files.event("t", 1, b"abc")))
@@ -28,11 +28,11 @@ def test_places_are_those_of_the_frames(tmp_path: Path) -> None:
     assert (list(found), begun, unopened) == (["t"], True, 0)
     places = list(found["t"])
     assert places == [
-        Stored(0, 0, 1, files.CREATED),
-        Stored(0, SIZE, 2, files.CREATED),
-        Stored(1, 0, 3, 4.5),
+        StoredValue(0, 0, 1, files.CREATED),
+        StoredValue(0, SIZE, 2, files.CREATED),
+        StoredValue(1, 0, 3, 4.5),
     ]
-    assert (found["t"].last_step, found["t"].last_wall_time) == (3, files.CREATED)
+    assert found["t"].version[:2] == (3, repr(float(files.CREATED)))
     assert list(read([one, two], "t", places)) == [b"abc"] * 3
     assert list(read([one, two], "t", places[1:2])) == [b"abc"]
 

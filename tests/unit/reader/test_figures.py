@@ -11,8 +11,8 @@ from tb_pastnet.core import states
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.names import channels_tag
 from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.reader.container import unpack
-from tb_pastnet.reader.figures import Figures, Part, figures_of
+from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
+from tb_pastnet.reader.overview import overview_csv
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -58,7 +58,7 @@ class Written:
 
     def figures(self, threshold: float = 1e-4) -> Figures:
         store = Store(self.provider)
-        return figures_of(store, CALLER, store.catalog(CALLER).runs["a"], threshold)
+        return figures_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]), threshold)
 
     def at(self, layer: str, step: int, threshold: float) -> tuple[dict[str, object], int]:
         """What is known of a layer at its newest record at or before a step, and its age."""
@@ -101,7 +101,7 @@ def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
     written: Written, threshold: float
 ) -> None:
     figures = written.figures(threshold)
-    header, arrays = unpack(figures.block(STEPS[-1], 64))
+    header, arrays = figures.block(STEPS[-1], 64)
     assert header["layers"] == list(LAYERS)
     assert header["channels"] == list(LAYERS.values())
     assert (header["run"], header["threshold"], header["past"]) == ("a", threshold, "previous")
@@ -132,10 +132,10 @@ def test_a_block_holds_the_record_in_force_and_blocks_are_those_of_the_whole(
     written: Written,
 ) -> None:
     figures = written.figures()
-    _, whole = unpack(figures.block(0, 64))
+    _, whole = figures.block(0, 64)
     for count in (1, 3, 8, 64):
         for step in (-5, 0, 2, 3, 17, 18, 39, 44, 55, 10**15):
-            _, arrays = unpack(figures.block(step, count))
+            _, arrays = figures.block(step, count)
             record = max(sum(one <= step for one in STEPS) - 1, 0)
             first = record - record % count
             assert arrays["steps"].tolist() == STEPS[first : first + count]
@@ -148,7 +148,7 @@ def test_wall_times_and_learning_rates_are_nan_where_the_timeline_is_lost() -> N
     provider = MemoryProvider()
     writer = memory_run(provider, "a", range(1, 33))
     provider.tree[writer.tb_run]["timeline"].pop()
-    _, arrays = unpack(Written(provider).figures().block(32, 64))
+    _, arrays = Written(provider).figures().block(32, 64)
     assert arrays["steps"].tolist() == list(range(1, 33))
     times, rates = arrays["wall_times"], arrays["learning_rates"]
     assert times[:16].tolist() == [files.CREATED + step for step in range(1, 17)]
@@ -162,14 +162,14 @@ def test_an_age_may_be_as_large_as_steps_are() -> None:
     writer = memory_run(provider, "a", range(0), block=1)
     writer.records([1, 10**12])
     provider.tree[writer.tb_run][channels_tag("block/conv2/kernel")].pop()
-    _, arrays = unpack(Written(provider).figures().block(10**12, 64))
+    _, arrays = Written(provider).figures().block(10**12, 64)
     assert arrays["age"].tolist() == [[0, 0], [0, 10**12 - 1]]
 
 
 def test_counts_come_in_the_smallest_type_that_holds_them() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={"narrow": 3, "wide": 300})
-    _, arrays = unpack(Written(provider).figures().block(4, 64))
+    _, arrays = Written(provider).figures().block(4, 64)
     names = ("age", "counts", "violated", "nonfinite", "pruned")
     assert [arrays[name].dtype.str for name in names] == ["|u1", "<u2", "|u1", "|u1", "|u1"]
     assert arrays["counts"][:, 0, states.MOVING].tolist() == [3, 300]
@@ -179,24 +179,24 @@ def test_a_run_without_layers_and_one_without_records() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={})
     figures = Written(provider).figures()
-    _, arrays = unpack(figures.block(2, 64))
+    _, arrays = figures.block(2, 64)
     assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 6), (0, 4))
-    assert figures.table().count("\n") == 1
+    assert "".join(overview_csv(figures)).count("\n") == 1
     provider = MemoryProvider()
     memory_run(provider, "a", range(0))
-    _, arrays = unpack(Written(provider).figures().block(2, 64))
+    _, arrays = Written(provider).figures().block(2, 64)
     assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 6), (0,))
 
 
 def test_a_part_is_of_the_steps_from_one_to_another() -> None:
     steps = np.array([0, 2, 4, 6])
     for part, right in (
-        (Part(), [0, 2, 4, 6]),
-        (Part(first=1), [2, 4, 6]),
-        (Part(last=4), [0, 2, 4]),
-        (Part(2, 4), [2, 4]),
-        (Part(3, 3), []),
-        (Part(first=-9, last=99), [0, 2, 4, 6]),
-        (Part(first=7), []),
+        (StepSpan(), [0, 2, 4, 6]),
+        (StepSpan(first=1), [2, 4, 6]),
+        (StepSpan(last=4), [0, 2, 4]),
+        (StepSpan(2, 4), [2, 4]),
+        (StepSpan(3, 3), []),
+        (StepSpan(first=-9, last=99), [0, 2, 4, 6]),
+        (StepSpan(first=7), []),
     ):
         assert steps[part.of(steps)].tolist() == right

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_pastnet.reader.file_source import FileSource
-from tb_pastnet.reader.run_reader import CALLER
-from tb_pastnet.reader.source import Message, Stamp
+from tb_pastnet.reader.source import LOCAL, Message, SeriesVersion
 from tests import event_files as files
 
 
@@ -30,30 +29,30 @@ def source(tmp_path: Path) -> FileSource:
     return FileSource(tmp_path)
 
 
-STAMP = Stamp(2, repr(float(files.CREATED)), b"x")
+STAMP = SeriesVersion(2, repr(float(files.CREATED)), b"x")
 
 
 def test_all_runs_are_known_and_ours_are_listed(source: FileSource) -> None:
-    assert source.runs(CALLER) == ["a", "b/c", "other"]
+    assert source.runs(LOCAL) == ["a", "b/c", "other"]
     both = {"t": STAMP, "u": STAMP}
-    assert source.listing(CALLER) == ({"a": both, "b/c": both}, [])
-    assert source.listing(CALLER, ["b/c", "other", "none"]) == ({"b/c": both}, [])
+    assert source.listing(LOCAL) == ({"a": both, "b/c": both}, [])
+    assert source.listing(LOCAL, ["b/c", "other", "none"]) == ({"b/c": both}, [])
 
 
 def test_some_tags_are_listed_alone(source: FileSource) -> None:
-    assert source.glance(CALLER, ["u", "v"]) == {"a": {"u": STAMP}, "b/c": {"u": STAMP}}
-    assert source.glance(CALLER, ["v"]) == {}
-    assert source.probe(CALLER, "a", ["t", "v"]) == {"t": STAMP}
-    assert source.probe(CALLER, "none", ["t"]) == {}
+    assert source.glance(LOCAL, ["u", "v"]) == {"a": {"u": STAMP}, "b/c": {"u": STAMP}}
+    assert source.glance(LOCAL, ["v"]) == {}
+    assert source.probe(LOCAL, "a", ["t", "v"]) == {"t": STAMP}
+    assert source.probe(LOCAL, "none", ["t"]) == {}
 
 
 def test_events_are_read_oldest_first_and_what_isnt_there_is_left_out(source: FileSource) -> None:
-    found, failed = source.read(CALLER, ["a", "other", "none"], ["u", "v"], most=1)
+    found, failed = source.read(LOCAL, ["a", "other", "none"], ["u", "v"], most=1)
     messages = [Message(step, files.CREATED, b"%d" % step) for step in (1, 2)]
     assert (found, failed) == ({("a", "u"): messages}, [])
-    assert source.read(CALLER, [], ["u"]) == ({}, [])
+    assert source.read(LOCAL, [], ["u"]) == ({}, [])
 
 
 def test_what_is_handed_out_is_the_callers_own(source: FileSource) -> None:
-    source.listing(CALLER)[0]["a"].clear()
-    assert source.listing(CALLER)[0]["a"] == {"t": STAMP, "u": STAMP}
+    source.listing(LOCAL)[0]["a"].clear()
+    assert source.listing(LOCAL)[0]["a"] == {"t": STAMP, "u": STAMP}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 from tb_pastnet.core.names import TAG_FUNCTION
+from tb_pastnet.format.function_change import MEASURES
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.function import Function
 from tb_pastnet.reader.function_series import FunctionSeries
-from tb_pastnet.reader.function_view import COLUMNS, function_rows
 from tb_pastnet.reader.source import ALL
 from tb_pastnet.reader.store import Store
+from tb_pastnet.reader.tables import csv_pieces
 from tests import probed
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
 
@@ -27,7 +31,7 @@ def with_probe(provider: MemoryProvider) -> MemoryWriter:
 
 
 def look(here: Store) -> FunctionSeries:
-    return here.function(CALLER, here.catalog(CALLER).runs["a"])
+    return here.reader(CALLER, here.catalog(CALLER).runs["a"]).function()
 
 
 def asked(provider: MemoryProvider) -> list[tuple[list[str], int]]:
@@ -47,7 +51,7 @@ def test_a_run_without_a_probe_costs_no_call(provider: MemoryProvider) -> None:
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     count = len(provider.reads)
-    assert (len(here.function(CALLER, run).steps), len(provider.reads)) == (0, count)
+    assert (len(here.reader(CALLER, run).function().steps), len(provider.reads)) == (0, count)
 
 
 def test_all_lineages_are_read_in_one_call_and_again_where_there_is_more(
@@ -90,10 +94,10 @@ def test_what_was_withheld_is_noted_and_asked_for_again(provider: MemoryProvider
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     provider.broken = {f"{writer.tb_run}/{TAG_FUNCTION}"}
-    found = here.function(CALLER, run)
+    found = here.reader(CALLER, run).function()
     assert (found.notes, found.steps.tolist()) == ({notes.WITHHELD: 1}, [17, 18, 19])
     provider.broken = set()
-    found = here.function(CALLER, run)
+    found = here.reader(CALLER, run).function()
     assert (found.notes, len(found.steps)) == ({}, 19)
 
 
@@ -104,7 +108,7 @@ def test_a_probe_that_is_listed_and_comes_back_empty_was_withheld(
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     del provider.tree[writer.tb_run][TAG_FUNCTION]
-    assert here.function(CALLER, run).notes == {notes.WITHHELD: 1}
+    assert here.reader(CALLER, run).function().notes == {notes.WITHHELD: 1}
 
 
 def test_of_a_very_large_probe_a_part_is_read(
@@ -122,8 +126,9 @@ def test_of_a_very_large_probe_a_part_is_read(
 
 def test_lines_of_csv_hold_what_float32_holds(provider: MemoryProvider) -> None:
     probed.written(memory_run(provider, "a", range(1, 17)), range(1, 17))
-    lines = list(function_rows(look(Store(provider, fresh_for=0))))
+    columns = Function(look(Store(provider, fresh_for=0))).columns()
+    head, *lines = csv.reader("".join(csv_pieces([columns], ".7g")).splitlines())
+    assert head == ["step", "past_step", "kind", "place", *MEASURES]
     assert len(lines) == 16 * 3
-    assert {len(line) for line in lines} == {len(COLUMNS)}
-    assert lines[5] == [2, 1, "output", "classes", "0.75", "0.9166667", "0.5625", "0.007575758"]
-    assert lines[0] == [1, 0, "layer", "conv1", "0.3333333", "0.962963", "", ""]
+    assert lines[5] == ["2", "1", "output", "classes", "0.75", "0.9166667", "0.5625", "0.007575758"]
+    assert lines[0] == ["1", "0", "layer", "conv1", "0.3333333", "0.962963", "", ""]

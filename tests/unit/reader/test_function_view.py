@@ -18,7 +18,7 @@ from tb_pastnet.format.function_change import (
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
-from tb_pastnet.reader.source import Message, Stamp
+from tb_pastnet.reader.source import Message, SeriesVersion
 from tests import probed
 from tests.unit.reader.test_runs import lineage
 
@@ -171,7 +171,7 @@ def test_a_message_of_another_writer_is_damaged() -> None:
 
 
 def test_records_that_lack_values_are_counted_where_there_was_a_probe() -> None:
-    one = replace(lineage(1, range(20)), stamps={TAG_FUNCTION: Stamp(0, "", b"")})
+    one = replace(lineage(1, range(20)), versions={TAG_FUNCTION: SeriesVersion(0, "", b"")})
     two = lineage(2, range(10, 30))
     readings = {("r1", TAG_FUNCTION): [message(probed.change([0, 1, 2]))]}
     # From step 10 on the other lineage stands, which had none.

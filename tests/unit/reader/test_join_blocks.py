@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core.quantize import ZERO
 from tb_pastnet.core.statistics import KEPT
 from tb_pastnet.format.block import Block
-from tb_pastnet.reader.join_blocks import choose, concatenate, pile
+from tb_pastnet.reader.join_blocks import choose, concatenate, join_blocks
 
 
 def blocks(
@@ -26,38 +26,38 @@ def blocks(
 
 
 def test_what_fits_stays_whole() -> None:
-    records, left_out = pile(blocks(10), 2, most_cells=20)
+    records, left_out = join_blocks(blocks(10), 2, most_cells=20)
     assert records.sequence.tolist() == list(range(10))
     assert left_out == 0
 
 
 def test_no_blocks_make_no_records() -> None:
-    records, left_out = pile([], 3)
+    records, left_out = join_blocks([], 3)
     assert records.codes.shape == (8, 0, 3)
     assert left_out == 0
 
 
 def test_too_many_records_are_thinned_evenly() -> None:
-    records, left_out = pile(blocks(100), 2, most_cells=20)
+    records, left_out = join_blocks(blocks(100), 2, most_cells=20)
     assert records.sequence.tolist() == list(range(0, 100, 16))
     assert left_out == 93
 
 
 def test_a_change_of_a_mask_is_never_left_out() -> None:
-    records, left_out = pile(blocks(100, changes=(33, 34, 71)), 2, most_cells=40)
+    records, left_out = join_blocks(blocks(100, changes=(33, 34, 71)), 2, most_cells=40)
     assert {33, 34, 71} <= set(records.sequence.tolist())
     assert len(records.sequence) + left_out == 100
 
 
 def test_masks_that_change_all_the_time_dont_burst_the_bound() -> None:
-    records, left_out = pile(blocks(200, changes=tuple(range(200))), 2, most_cells=40)
+    records, left_out = join_blocks(blocks(200, changes=tuple(range(200))), 2, most_cells=40)
     assert len(records.sequence) <= 20
     assert len(records.sequence) + left_out == 200
 
 
 @given(st.integers(0, 120), st.integers(1, 9), st.integers(1, 60))
 def test_the_bound_and_the_count_hold(count: int, size: int, most_cells: int) -> None:
-    records, left_out = pile(blocks(count, size), 2, most_cells=most_cells)
+    records, left_out = join_blocks(blocks(count, size), 2, most_cells=most_cells)
     assert len(records.sequence) + left_out == count
     assert len(records.sequence) <= max(most_cells // 2, 1) or count == 0
     assert (np.diff(records.sequence) > 0).all()

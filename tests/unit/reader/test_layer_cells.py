@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
-from tb_pastnet.reader import layer_cells as cells
-from tb_pastnet.reader.layer_cells import listed, stretches
+from tb_pastnet.reader import sections as cells
+from tb_pastnet.reader.sections import listed, stretches
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=30)
 SPECIAL = {ZERO: 0.0, INFINITE: np.inf, NAN: np.nan}

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_pastnet.reader.layer_events import merge_events
+from tb_pastnet.reader.layer_events import Event, merge_events
 from tb_pastnet.reader.mask_history import MaskEvent
-from tb_pastnet.reader.state_series import Event
 
 STEPS = np.array([10, 20, 30, 40])
 

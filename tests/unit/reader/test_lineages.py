@@ -61,8 +61,8 @@ def test_the_newest_totals_that_can_be_read_stand() -> None:
     # The second was written twice, as after a failed write, and the third is damaged.
     order = [(20, sealed[1]), (10, sealed[0]), (20, sealed[1]), (30, sealed[2][:-1])]
     readings = {("r", TAG_OVERHEAD): [Message(step, 0.0, data) for step, data in order]}
-    found = make_lineage("r", RunName("a", 1, 7), {}, readings, [])
+    found = make_lineage("r", RunName("a", 1, 7), {}, (readings, []))
     assert found.overhead == costs[1]
     assert found.notes == {notes.DAMAGED: 1, notes.NO_DESCRIPTION: 1}
     assert found.damaged == 0
-    assert make_lineage("r", RunName("a", 1, 7), {}, {}, []).overhead is None
+    assert make_lineage("r", RunName("a", 1, 7), {}, ({}, [])).overhead is None

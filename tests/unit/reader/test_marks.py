@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM
-from tb_pastnet.reader.marks import find_marks, join_marks, pruned_weights
+from tb_pastnet.reader.state_series import find_marks, make_state_series, pruned_weights
 from tests import event_files as files
+from tests.unit.reader.test_state_series import series
 
 STEPS = np.arange(1, 11)
 
@@ -23,26 +25,24 @@ def leaking() -> np.ndarray:
 
 def test_a_marked_channel_is_told_by_its_first_and_last_record_and_the_most_that_moved() -> None:
     codes = leaking()
-    state = states.channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
-    found = find_marks(state, codes, 100)
-    assert (found.channels.tolist(), found.first.tolist(), found.last.tolist()) == ([101], [5], [7])
+    found = make_state_series(series(codes), files.variable("c/kernel", 4)).marks
+    assert found.channels.tolist() == [1]
+    assert (found.first_steps.tolist(), found.last_steps.tolist()) == ([6], [8])
     assert (found.changed.tolist(), found.largest.tolist()) == ([0.5], [0.5])
 
 
 def test_without_marks_and_without_records_there_is_nothing() -> None:
     codes = files.codes(STEPS, 4)
     for some in (codes, codes[:, :0], codes[:, :, :0]):
-        found = find_marks(np.full(some.shape[1:], states.FROZEN, np.uint8), some)
+        found = find_marks(np.full(some.shape[1:], states.FROZEN, np.uint8), series(some))
         assert found.size == 0
-    assert join_marks([]).channels.tolist() == []
 
 
-def test_slabs_of_channels_are_joined() -> None:
-    codes = leaking()
-    state = states.channel_states(codes, STEPS, STEPS - 1, measured=states.seen(codes))
-    parts = [find_marks(state[:, at : at + 1], codes[:, :, at : at + 1], at) for at in range(4)]
-    assert join_marks(parts).channels.tolist() == [1]
-    assert join_marks(parts).largest.dtype == np.float64
+def test_marks_are_found_in_every_slab_of_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_pastnet.reader.state_series._SLAB", 1)
+    found = make_state_series(series(leaking()), files.variable("c/kernel", 4)).marks
+    assert found.channels.tolist() == [1]
+    assert found.largest.dtype == np.float64
 
 
 def test_whole_channels_are_counted_exactly() -> None:

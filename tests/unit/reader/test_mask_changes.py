@@ -41,7 +41,7 @@ def test_a_change_is_in_force_from_its_step_on() -> None:
 def test_of_two_changes_at_one_step_the_later_is_in_force() -> None:
     log = read(message(change(0, 5, 8)), message(change(1, 5, 3), step=6))
     assert held(log, [4, 5, 6]) == [0, 7, 7]
-    assert [log.number(W, "kept", step) for step in (4, 5)] == [-1, 1]
+    assert log.positions(W, "kept", 10, np.array([4, 5])).tolist() == [-1, 1]
 
 
 def test_masks_and_variables_dont_mix() -> None:

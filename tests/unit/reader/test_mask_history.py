@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.mask_history import Held, MaskEvent
+from tb_pastnet.reader.mask_history import MaskEvent, MaskHistory
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
 
@@ -27,12 +27,12 @@ def restarted(provider: MemoryProvider) -> tuple[MemoryWriter, MemoryWriter]:
     return one, two
 
 
-def held(provider: MemoryProvider) -> Held:
+def held(provider: MemoryProvider) -> MaskHistory:
     store = Store(provider, fresh_for=0)
-    return store.held(CALLER, store.catalog(CALLER).runs["a"])
+    return store.reader(CALLER, store.catalog(CALLER).runs["a"]).masks
 
 
-def counts(found: Held, *steps: int, mask: str = "kept") -> list[float]:
+def counts(found: MaskHistory, *steps: int, mask: str = "kept") -> list[float]:
     return found.count(W, mask, SIZE, np.array(steps)).tolist()
 
 
@@ -131,6 +131,6 @@ def test_channels_that_the_network_doesnt_have_are_counted() -> None:
 
 
 def test_nothing_of_a_run_without_lineages_is_known() -> None:
-    assert np.isnan(counts(Held(), 1, 2)).all()
-    assert Held().events(W) == []
-    assert not Held().sure(W, SIZE)
+    assert np.isnan(counts(MaskHistory(), 1, 2)).all()
+    assert MaskHistory().events(W) == []
+    assert not MaskHistory().sure(W, SIZE)

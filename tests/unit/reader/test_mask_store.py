@@ -7,7 +7,7 @@ import pytest
 
 from tb_pastnet.core.names import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.reader import mask_store, notes
+from tb_pastnet.reader import notes, store
 from tb_pastnet.reader.source import ALL
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
@@ -32,8 +32,8 @@ def masked(provider: MemoryProvider) -> MemoryWriter:
     return writer
 
 
-def in_force(here: Store, step: int, variable: str = W) -> mask_store.MasksInForce:
-    return here.masks_in_force(CALLER, here.catalog(CALLER).runs["a"], variable, step)
+def in_force(here: Store, step: int, variable: str = W) -> store.MasksInForce:
+    return here.reader(CALLER, here.catalog(CALLER).runs["a"]).masks_in_force(variable, step)
 
 
 def test_the_index_reads_no_masks(provider: MemoryProvider) -> None:
@@ -47,7 +47,7 @@ def test_a_run_without_masks_costs_no_call(provider: MemoryProvider) -> None:
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     count = len(provider.reads)
-    found = here.held(CALLER, run)
+    found = here.reader(CALLER, run).masks
     assert found.count(W, "kept", SIZE, np.array([1, 16])).tolist() == [0, 0]
     assert found.sure(W, SIZE)
     assert len(provider.reads) == count
@@ -60,13 +60,13 @@ def test_all_lineages_are_read_in_one_call_and_once(provider: MemoryProvider) ->
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     count = len(provider.reads)
-    here.held(CALLER, run)
+    assert here.reader(CALLER, run).masks
     assert provider.reads[count:] == [(sorted([writer.tb_run, other.tb_run]), TAGS, ALL)]
     other.records(range(20, 30))
-    here.held(CALLER, here.catalog(CALLER).runs["a"])
+    assert here.reader(CALLER, here.catalog(CALLER).runs["a"]).masks
     assert [tags for _, tags, _ in provider.reads[count:]].count(TAGS) == 1
     other.masks(29, {("kept", W): KEPT[1]})
-    here.held(CALLER, here.catalog(CALLER).runs["a"])
+    assert here.reader(CALLER, here.catalog(CALLER).runs["a"]).masks
     assert provider.reads[-1] == ([other.tb_run], TAGS, ALL)
 
 
@@ -74,7 +74,7 @@ def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> 
     masked(provider).violations(4, [Violation(W, 0, 4, 4, 1, 2, 0.5, "ema")])
     here = Store(provider, ceiling=0, fresh_for=0)
     for _ in range(2):
-        found = here.held(CALLER, here.catalog(CALLER).runs["a"])
+        found = here.reader(CALLER, here.catalog(CALLER).runs["a"]).masks
         assert (len(found.events(W)), len(found.violations[W])) == (3, 1)
 
 
@@ -85,12 +85,12 @@ def test_what_was_withheld_is_noted_and_asked_for_again(provider: MemoryProvider
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     provider.broken = {f"{writer.tb_run}/{tag}"}
-    found = here.held(CALLER, run)
+    found = here.reader(CALLER, run).masks
     assert found.notes == {notes.WITHHELD: 1}
     assert np.isnan(found.count(W, "kept", SIZE, np.array([5]))[0]) == (tag == TAG_MASKS)
     assert (W in found.violations) == (tag == TAG_MASKS)
     provider.broken = set()
-    found = here.held(CALLER, run)
+    found = here.reader(CALLER, run).masks
     assert not found.notes
     assert (len(found.events(W)), len(found.violations[W])) == (3, 1)
 
@@ -102,7 +102,7 @@ def test_a_log_that_is_listed_and_comes_back_empty_leaves_all_unknown(
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     del provider.tree[writer.tb_run][TAG_MASKS]
-    assert np.isnan(here.held(CALLER, run).count(W, "kept", SIZE, np.array([5]))).all()
+    assert np.isnan(here.reader(CALLER, run).masks.count(W, "kept", SIZE, np.array([5]))).all()
     assert in_force(Store(provider, fresh_for=0), 5).unknown == ("kept", "trainable")
 
 
@@ -183,7 +183,7 @@ def test_a_mask_that_is_too_large_to_unpack_is_unknown(
     provider: MemoryProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     masked(provider)
-    monkeypatch.setattr(mask_store, "MOST_ELEMENTS", SIZE - 1)
+    monkeypatch.setattr(store, "MOST_ELEMENTS", SIZE - 1)
     assert in_force(Store(provider, fresh_for=0), 9).unknown == ("kept",)
 
 

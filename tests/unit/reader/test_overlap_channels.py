@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.reader import notes, overlap_channels
+from tb_pastnet.reader import notes, overlap_sets
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.overlap_channels import make_channel_sets, read_channel_sets
-from tb_pastnet.reader.overlap_reader import Reader
-from tb_pastnet.reader.overlap_sets import UNKNOWN, drawn
-from tb_pastnet.reader.store import Store
+from tb_pastnet.reader.overlap_sets import (
+    UNKNOWN,
+    ChannelSets,
+    drawn,
+    make_channel_sets,
+    read_channel_sets,
+)
+from tb_pastnet.reader.store import RunReader, Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
 
@@ -31,18 +37,18 @@ def written(provider: MemoryProvider, run: str = "a") -> tuple[MemoryWriter, np.
     return writer, right
 
 
-def reader(store: Store) -> Reader:
-    run = store.catalog(CALLER).runs["a"]
-    return Reader(store, CALLER, [run], [np.zeros(0, np.int64)], "kept", Notes())
+def reader(store: Store) -> RunReader:
+    return store.reader(CALLER, store.catalog(CALLER).runs["a"])
 
 
-def read(found: Reader) -> dict:
-    return read_channel_sets(found, 0, [{0: one} for one in drawn(found.runs[0]).values()])
+def read(found: RunReader, lost: Notes | None = None) -> Mapping[str, ChannelSets]:
+    names = [one.id for one in drawn(found.run).values()]
+    return read_channel_sets(found, names, Notes() if lost is None else lost)
 
 
 @pytest.mark.parametrize("slab", [1, 80, 1 << 18])
 def test_sets_are_those_of_the_states(slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap_channels, "_SLAB", slab)
+    monkeypatch.setattr(overlap_sets, "_SLAB", slab)
     provider = MemoryProvider()
     _, right = written(provider)
     sets = read(reader(Store(provider)))["c/kernel"]
@@ -67,10 +73,12 @@ def test_a_threshold_has_no_bearing() -> None:
     written(provider)
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
-    moves = store.movement(CALLER, run, "c/kernel")
-    sets = make_channel_sets(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
+    moves = store.reader(CALLER, run).state_series("c/kernel")
+    sets = make_channel_sets(
+        store.reader(CALLER, run).series("c/kernel"), run.variables["c/kernel"]
+    )
     for threshold in (0.0, 1e-4, 1.0):
-        told = moves.told(threshold) & np.uint8(states.STATE)
+        told = moves.states(threshold) & np.uint8(states.STATE)
         found = sets.sets("trainable", moves.steps)
         right = ((told != states.PRUNED) & (told != states.FROZEN)).sum(axis=1)
         assert [found.size(which) for which in found.which] == right.tolist()
@@ -101,7 +109,9 @@ def test_no_records_make_no_sets() -> None:
     memory_run(provider, "a", range(0), layers={"c": 3})
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
-    sets = make_channel_sets(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
+    sets = make_channel_sets(
+        store.reader(CALLER, run).series("c/kernel"), run.variables["c/kernel"]
+    )
     assert sets.sets("kept", np.array([-1, 0, 5])).which.tolist() == [UNKNOWN] * 3
     assert not sets.held(np.array([-1, 5])).any()
 
@@ -111,8 +121,10 @@ def test_sets_stay_when_their_records_have_to_go() -> None:
     writer, _ = written(provider)
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
-    moves = store.movement(CALLER, run, "c/kernel")
-    sets = make_channel_sets(store.series(CALLER, run, "c/kernel"), run.variables["c/kernel"])
+    moves = store.reader(CALLER, run).state_series("c/kernel")
+    sets = make_channel_sets(
+        store.reader(CALLER, run).series("c/kernel"), run.variables["c/kernel"]
+    )
     assert 0 < sets.size < moves.size + 1024
     assert sets.kept.nbytes + sets.trainable.nbytes + sets.steps.nbytes == 4 * 3 * 8
     # Others are read, more than there is room for.
@@ -122,7 +134,7 @@ def test_sets_stay_when_their_records_have_to_go() -> None:
     read(found)
     other = store.catalog(CALLER).runs["b"]
     for name in other.variables:
-        store.movement(CALLER, other, name)
+        store.reader(CALLER, other).state_series(name)
     del provider.tree[writer.tb_run]["channels/c/kernel"]
     assert read(found)["c/kernel"].steps.tolist() == [10, 15, 22, 30]
 
@@ -151,8 +163,9 @@ def test_what_was_withheld_is_not_kept(broken: bool) -> None:
     found = reader(store)
     if broken:
         provider.broken = {f"{writer.tb_run}/channels/c/kernel"}
-    read(found)
-    assert (notes.WITHHELD in found.said) == broken
+    lost = Notes()
+    read(found, lost)
+    assert (notes.WITHHELD in lost) == broken
     provider.broken = set()
     count = len(provider.reads)
     assert read(found)["c/kernel"].steps.tolist() == [10, 15, 22, 30]

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
-from tb_pastnet.reader import notes, overlap_masks
+from tb_pastnet.reader import mask_changes, notes, overlap_weights
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.overlap_masks import each_weights
-from tb_pastnet.reader.overlap_reader import Reader
 from tb_pastnet.reader.overlap_sets import UNKNOWN, drawn
+from tb_pastnet.reader.overlap_weights import each_weights
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, memory_run
 
@@ -30,15 +29,15 @@ def read(
 ) -> tuple[Found, Notes]:
     """By layer the flags at each step, None where they aren't known."""
     run = store.catalog(CALLER).runs["a"]
-    reader = Reader(store, CALLER, [run], [np.array(steps)], mask, Notes())
     layers = [{0: one} for one in drawn(run).values()]
-    every = each_weights(reader, [store.held(CALLER, run)], layers, np.array([alone]))
+    readers, lost = [store.reader(CALLER, run)], Notes()
+    every = each_weights(readers, [np.array(steps)], mask, layers, lost, np.array([alone]))
     found: Found = {}
     for layer, sets in zip(drawn(run), every, strict=True):
         one = sets[0]
         flags = [_flags(one, which) for which in one.which.tolist()]
         found[layer] = flags
-    return found, reader.said
+    return found, lost
 
 
 def _flags(one, which: int) -> np.ndarray | None:
@@ -123,7 +122,7 @@ def test_all_masks_are_read_in_one_call_and_those_that_need_none_in_none() -> No
     for step in (2, 5):
         writer.masks(step, {("kept", f"c{n}/kernel"): mask for n in range(30)})
     store = Store(provider)
-    store.held(CALLER, store.catalog(CALLER).runs["a"])
+    assert store.reader(CALLER, store.catalog(CALLER).runs["a"]).masks
     count = len(provider.reads)
     read(store, [1])
     assert len(provider.reads) == count
@@ -141,7 +140,7 @@ def test_what_is_too_much_for_one_call_takes_several(monkeypatch: pytest.MonkeyP
     writer = memory_run(provider, "a", range(1, 9), layers={f"c{n}": 1 for n in range(10)})
     masks = [np.arange(9) > n % 5 for n in range(10)]
     writer.masks(2, {("kept", f"c{n}/kernel"): masks[n] for n in range(10)})
-    monkeypatch.setattr(overlap_masks, "BYTES_A_CALL", 7)
+    monkeypatch.setattr(overlap_weights, "BYTES_A_CALL", 7)
     count = len(provider.reads)
     found, _ = read(Store(provider), [8])
     for n in range(10):
@@ -227,7 +226,7 @@ def test_what_a_hostile_log_claims_is_not_unpacked(monkeypatch: pytest.MonkeyPat
     flags[0] = False
     writer.masks(0, {("kept", "c/kernel"): flags})
     del flags
-    monkeypatch.setattr(overlap_masks, "MOST_BYTES", size // 8 - 1)
+    monkeypatch.setattr(overlap_weights, "MOST_BYTES", size // 8 - 1)
     tracemalloc.start()
     try:
         found, said = read(Store(provider), [0])
@@ -253,13 +252,13 @@ def test_each_mask_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     provider = MemoryProvider()
     masks = schedule(provider, 4)
     decoded = []
-    real = overlap_masks.decode_mask
+    real = mask_changes.decode_mask
 
     def counting(*arguments, **more):
         decoded.append(more["step"])
         return real(*arguments, **more)
 
-    monkeypatch.setattr(overlap_masks, "decode_mask", counting)
+    monkeypatch.setattr(mask_changes, "decode_mask", counting)
     found, _ = read(Store(provider), list(range(4, 20)))
     same(found["c"], [masks[at // 4 - 1] for at in range(4, 20)])
     assert decoded == [4, 8, 12, 16]

@@ -13,10 +13,8 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.catalog import Catalog
-from tb_pastnet.reader.container import unpack
-from tb_pastnet.reader.overlap_layers import make_overlap_layers
-from tb_pastnet.reader.overlap_pairs import make_overlap
-from tb_pastnet.reader.overlap_question import Question
+from tb_pastnet.reader.comparison import Comparison
+from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
@@ -30,19 +28,18 @@ def ask(
     store: Store, *names: str, step: int | None = None, catalog: Catalog | None = None, **more: Any
 ) -> dict[str, Any]:
     runs = (catalog or store.catalog(CALLER)).runs
-    question = Question(
-        store, CALLER, more.pop("unit", "weights"), more.pop("mask", "kept"), **more
-    )
-    body, complete = make_overlap(question, [runs[name] for name in names], step)
-    assert complete == (notes.WITHHELD not in str(body["notes"]))
+    readers = [store.reader(CALLER, runs[name]) for name in names]
+    unit, mask = more.pop("unit", "weights"), more.pop("mask", "kept")
+    body, lost = overlap_view(Comparison(readers, unit, mask, **more), step)
+    assert (notes.WITHHELD in lost) == (notes.WITHHELD in str(body["notes"]))
     return body
 
 
 def over_steps(store: Store, one: str, other: str, most: int = 64, **more: Any) -> Any:
     runs = store.catalog(CALLER).runs
-    question = Question(store, CALLER, more.pop("unit", "weights"), more.pop("mask", "kept"))
-    data, _ = make_overlap_layers(question, runs[one], runs[other], most)
-    return unpack(data)
+    readers = [store.reader(CALLER, runs[name]) for name in (one, other)]
+    unit, mask = more.pop("unit", "weights"), more.pop("mask", "kept")
+    return overlap_layers_view(Comparison(readers, unit, mask), most)[0]
 
 
 def three(provider: MemoryProvider) -> list[MemoryWriter]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_pastnet.core.names import TAG_MASKS
-from tb_pastnet.reader.overlap_plan import moment
+from tb_pastnet.reader.overlap_weights import moment
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, memory_run
 
@@ -23,7 +23,8 @@ def test_a_moment_is_one_between_two_changes_and_ends_with_what_is_written() -> 
 
     def moments(steps: Sequence[int]) -> list:
         run = store.catalog(CALLER).runs["a"]
-        return [moment(store.held(CALLER, run), run, step) for step in steps]
+        masks = store.reader(CALLER, run).masks
+        return [moment(masks, run.lineages, step) for step in steps]
 
     one, same_one, other = moments([4, 7, 8])
     assert one == same_one != other
@@ -51,5 +52,6 @@ def test_a_moment_ends_where_a_gap_begins() -> None:
     del provider.tree[writer.tb_run][TAG_MASKS][2]
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
-    held = store.held(CALLER, run)
-    assert moment(held, run, 3) == moment(held, run, 5) != moment(held, run, 6)
+    held = store.reader(CALLER, run).masks
+    assert moment(held, run.lineages, 3) == moment(held, run.lineages, 5)
+    assert moment(held, run.lineages, 5) != moment(held, run.lineages, 6)

@@ -27,7 +27,7 @@ def test_the_record_in_force_is_the_last_one_that_has_not_ended(
     steps = sorted(records)
     firsts = np.array([first for first, _ in columns], np.int64)
     lasts = firsts + np.array([width for _, width in columns], np.int64)
-    found = overlap_sets.in_force(np.array(steps, np.int64), firsts, lasts)
+    found = overlap_sets.records_in_force(np.array(steps, np.int64), firsts, lasts)
     for at, first, last in zip(found.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
         before = [step for step in steps if step <= last]
         end = steps[-1] + (steps[-1] - steps[-2] if len(steps) > 1 else 1) if steps else 0
@@ -58,15 +58,15 @@ def unread(at: int) -> None:
 @given(hnp.arrays(bool, (2, 9)))
 def test_what_two_sets_share(flags: np.ndarray) -> None:
     one, other = (sets(some.tolist()) for some in flags)
-    assert overlap_sets.both(one, 0, other, 0) == int((flags[0] & flags[1]).sum())
+    assert overlap_sets.intersection(one, 0, other, 0) == int((flags[0] & flags[1]).sum())
 
 
 @pytest.mark.parametrize("size", [0, 9])
 def test_a_set_that_is_empty_or_whole_needs_no_bits(size: int) -> None:
     plain = Sets(np.zeros(1, np.int64), np.array([float(size)]), unread, 9)
     some = Sets(np.zeros(1, np.int64), np.array([4.0]), unread, 9)
-    assert overlap_sets.both(plain, 0, some, 0) == min(size, 4)
-    assert overlap_sets.both(some, 0, plain, 0) == min(size, 4)
+    assert overlap_sets.intersection(plain, 0, some, 0) == min(size, 4)
+    assert overlap_sets.intersection(some, 0, plain, 0) == min(size, 4)
 
 
 def test_a_size_that_is_not_told_is_counted() -> None:
@@ -75,8 +75,8 @@ def test_a_size_that_is_not_told_is_counted() -> None:
     assert not one.plain(0)
     lost = Sets(np.zeros(1, np.int64), np.array([np.nan]), lambda at: None, 3)
     assert np.isnan(lost.size(0))
-    assert np.isnan(overlap_sets.both(one, 0, lost, 0))
-    assert np.isnan(overlap_sets.both(lost, 0, one, 0))
+    assert np.isnan(overlap_sets.intersection(one, 0, lost, 0))
+    assert np.isnan(overlap_sets.intersection(lost, 0, one, 0))
 
 
 def test_columns_are_taken_away() -> None:

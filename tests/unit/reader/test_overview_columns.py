@@ -7,10 +7,9 @@ import pytest
 
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.states import FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED
-from tb_pastnet.reader.container import unpack
-from tb_pastnet.reader.figures import Figures, Part, figures_of
+from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.index import index_of, stretches
-from tb_pastnet.reader.overview_columns import NONFINITE, VIOLATED, WHOLE, overview_container, pool
+from tb_pastnet.reader.overview_columns import NONFINITE, VIOLATED, WHOLE, overview_columns, pool
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -20,11 +19,11 @@ Answer = tuple[dict, dict[str, np.ndarray]]
 
 def figures(provider: MemoryProvider, run: str = "a", threshold: float = 1e-4) -> Figures:
     store = Store(provider)
-    return figures_of(store, CALLER, store.catalog(CALLER).runs[run], threshold)
+    return figures_of(store.reader(CALLER, store.catalog(CALLER).runs[run]), threshold)
 
 
-def overview(provider: MemoryProvider, most: int, part: Part | None = None) -> Answer:
-    return unpack(overview_container(figures(provider), most, part or Part()))
+def overview(provider: MemoryProvider, most: int, part: StepSpan | None = None) -> Answer:
+    return overview_columns(figures(provider), most, part or StepSpan())
 
 
 def pooled(counts, starts, *, violated=None, nonfinite=None, mean=None) -> dict[str, np.ndarray]:
@@ -59,14 +58,14 @@ def test_columns_are_even_ranges_of_steps() -> None:
 def test_a_part_of_the_steps_is_split_as_the_whole_is() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(0, 200, 2))
-    _, found = overview(provider, 4, Part(41, 80))
+    _, found = overview(provider, 4, StepSpan(41, 80))
     # Of the steps 42 to 80, in quarters.
     assert found["first_steps"].tolist() == [42, 52, 62, 72]
     assert found["steps"].tolist() == [50, 60, 70, 80]
     assert (found["shares"].sum(axis=2) == WHOLE).all()
-    for part in (Part(last=6), Part(-9, 6)):
+    for part in (StepSpan(last=6), StepSpan(-9, 6)):
         assert overview(provider, 4, part)[1]["steps"].tolist() == [0, 2, 4, 6]
-    _, nowhere = overview(provider, 4, Part(first=1000))
+    _, nowhere = overview(provider, 4, StepSpan(first=1000))
     assert nowhere["steps"].tolist() == []
     assert (nowhere["shares"].shape, nowhere["total_shares"].shape) == ((2, 0, 6), (0, 6))
     assert {array.dtype.str for array in nowhere.values()} == {"<f8", "<f4", "|u1"}
@@ -192,7 +191,7 @@ def test_all_layers_together_are_told_by_their_channels() -> None:
     kernel = files.prune(files.codes(range(1, 5), 300), slice(2, None), slice(0, 100))
     writer.records(range(1, 5), {"wide/kernel": kernel})
     found = figures(provider)
-    _, arrays = unpack(overview_container(found, 64, Part()))
+    _, arrays = overview_columns(found, 64, StepSpan())
     assert arrays["shares"][1, 3, [MOVING, PRUNED]].tolist() == [170, 85]
     assert arrays["total_shares"][:2, MOVING].tolist() == [WHOLE] * 2
     right = [WHOLE * 203 / 303, WHOLE * 100 / 303]

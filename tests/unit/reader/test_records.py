@@ -10,7 +10,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.reader.network import Layer
+from tb_pastnet.reader.records import Layer
 from tests import event_files as files
 
 STEPS = range(1, 31)

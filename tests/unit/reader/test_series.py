@@ -8,9 +8,9 @@ from tb_pastnet.core.names import RunName
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import Lineage
-from tb_pastnet.reader.runs import Place
-from tb_pastnet.reader.series import Series, make_series
+from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.runs import SeriesPart
+from tb_pastnet.reader.series import RecordSeries, make_series
 from tb_pastnet.reader.source import Message
 
 TAG = "channels/w"
@@ -23,7 +23,7 @@ def place(
     offered: int | None = None,
     thinned: int = 0,
     dropped: int = 0,
-) -> Place:
+) -> SeriesPart:
     sequence = np.arange(len(steps))
     line = Timeline(
         sequence,
@@ -35,7 +35,7 @@ def place(
         dropped,
     )
     name = RunName("a", ordinal, 100 + ordinal)
-    return Place(f"r{ordinal}", TAG, Lineage(f"r{ordinal}", name, {}, None, line))
+    return SeriesPart(f"r{ordinal}", TAG, LineageHead(f"r{ordinal}", name, {}, None, line))
 
 
 def message(
@@ -54,7 +54,7 @@ def messages(steps: np.ndarray, lineage: int, size: int = 4, **more) -> list[Mes
     ]
 
 
-def check(series: Series) -> None:
+def check(series: RecordSeries) -> None:
     """What always holds."""
     a = series.account
     assert a.offered == a.shown + a.superseded + a.thinned + a.dropped + a.unreadable
@@ -179,7 +179,7 @@ def own(steps: list[int]) -> list[Message]:
 
 
 def test_in_a_users_own_writer_a_step_back_replaces_what_followed() -> None:
-    here = Place("r", TAG, None)
+    here = SeriesPart("r", TAG, None)
     series = make_series([here], {("r", TAG): own([1, 2, 3, 2, 3, 4])}, 2)
     check(series)
     assert series.steps.tolist() == [1, 2, 3, 4]

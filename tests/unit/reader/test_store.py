@@ -7,7 +7,7 @@ from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, c
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader import notes, store
-from tb_pastnet.reader.source import ALL, Caller
+from tb_pastnet.reader.source import ALL, RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -65,7 +65,7 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
     here = Store(provider, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     mains = [layer.main for layer in run.layers]
-    found = list(here.each(CALLER, run, mains, lambda name, made: (name, made.codes.shape)))
+    found = list(here.reader(CALLER, run).each(mains, lambda name, made: (name, made.codes.shape)))
     assert found == [(f"{layer}/kernel", (8, 16, n)) for layer, n in layers.items()]
     asked = [tags for _, tags, _ in provider.reads[1:]]
     assert sorted(tag for tags in asked for tag in tags) == sorted(
@@ -79,11 +79,21 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
 def test_a_run_that_grew_is_read_again(provider: MemoryProvider) -> None:
     writer = memory_run(provider, "a", range(1, 17))
     here = Store(provider, fresh_for=0)
-    assert len(here.movement(CALLER, here.catalog(CALLER).runs["a"], "conv1/kernel").steps) == 16
-    assert len(here.series(CALLER, here.catalog(CALLER).runs["a"], "conv1/kernel").steps) == 16
+    assert (
+        len(here.reader(CALLER, here.catalog(CALLER).runs["a"]).state_series("conv1/kernel").steps)
+        == 16
+    )
+    assert (
+        len(here.reader(CALLER, here.catalog(CALLER).runs["a"]).series("conv1/kernel").steps) == 16
+    )
     writer.records(range(17, 33))
-    assert len(here.movement(CALLER, here.catalog(CALLER).runs["a"], "conv1/kernel").steps) == 32
-    assert len(here.series(CALLER, here.catalog(CALLER).runs["a"], "conv1/kernel").steps) == 32
+    assert (
+        len(here.reader(CALLER, here.catalog(CALLER).runs["a"]).state_series("conv1/kernel").steps)
+        == 32
+    )
+    assert (
+        len(here.reader(CALLER, here.catalog(CALLER).runs["a"]).series("conv1/kernel").steps) == 32
+    )
 
 
 def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> None:
@@ -91,7 +101,7 @@ def test_without_room_everything_is_still_answered(provider: MemoryProvider) -> 
     here = Store(provider, ceiling=0, fresh_for=0)
     run = here.catalog(CALLER).runs["a"]
     for _ in range(2):
-        found = [here.movement(CALLER, run, layer.main) for layer in run.layers]
+        found = [here.reader(CALLER, run).state_series(layer.main) for layer in run.layers]
         assert [len(moves.steps) for moves in found] == [16, 16]
 
 
@@ -112,10 +122,10 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider, tag: str
     elif tag in (TAG_TIMELINE, TAG_OVERHEAD):
         assert run.notes[notes.WITHHELD] == 1
     else:
-        assert here.movement(CALLER, run, "conv1/kernel").notes == {notes.WITHHELD: 1}
+        assert here.reader(CALLER, run).state_series("conv1/kernel").notes == {notes.WITHHELD: 1}
     provider.broken = set()
     run = here.catalog(CALLER).runs["a"]
-    assert len(here.movement(CALLER, run, "conv1/kernel").steps) == 16
+    assert len(here.reader(CALLER, run).state_series("conv1/kernel").steps) == 16
     assert len(run.axis.steps) == 16
     assert run.overhead == Overhead(steps=16)
     assert not run.notes
@@ -135,7 +145,7 @@ def test_a_very_wide_variable_is_sampled_and_the_rest_counts_as_thinned(
     memory_run(provider, "a", range(1, 161), layers={"embedding": 100})
     monkeypatch.setattr(store, "MOST_CELLS", 2400)
     here = Store(provider, fresh_for=0)
-    moves = here.movement(CALLER, here.catalog(CALLER).runs["a"], "embedding/kernel")
+    moves = here.reader(CALLER, here.catalog(CALLER).runs["a"]).state_series("embedding/kernel")
     assert provider.reads[-1][2] == 3
     account = moves.account
     assert (account.offered, account.shown, account.thinned) == (160, 48, 112)
@@ -146,8 +156,8 @@ def test_experiments_dont_mix(provider: MemoryProvider, monkeypatch: pytest.Monk
     memory_run(provider, "a", range(1, 17))
     here = Store(provider, fresh_for=0)
     here.catalog(CALLER)
-    monkeypatch.setattr("tests.providers.CALLER", Caller("context", "another"))
-    other = Caller("context", "another")
+    monkeypatch.setattr("tests.providers.CALLER", RequestContext("context", "another"))
+    other = RequestContext("context", "another")
     assert list(here.catalog(other).runs) == ["a"]
     assert len(provider.reads) == 2
 
@@ -162,4 +172,4 @@ def test_blocks_of_a_lineage_that_isnt_described_are_not_looked_for(
     data = encode_block(block, tag=tag, lineage=writer.lineage)
     provider.add(writer.tb_run, tag, 1, data)
     run = Store(provider, fresh_for=0).catalog(CALLER).runs["a"]
-    assert "stranger" not in run.places
+    assert "stranger" not in run.parts

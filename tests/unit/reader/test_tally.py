@@ -6,20 +6,21 @@ import numpy as np
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
-from tb_pastnet.reader.rows import Row
-from tb_pastnet.reader.tally import make_tally
+from tb_pastnet.reader.tally import StateCounts, make_tally
 
 M, S, F, P = states.MOVING, states.SETTLED, states.FROZEN, states.PRUNED
 VIOLATED, NONFINITE = states.VIOLATED, states.NONFINITE
 
 
-def row_of(told: list[int], delta: list[int], threshold: float = 1e-4, records: int = 9) -> Row:
+def row_of(
+    told: list[int], delta: list[int], threshold: float = 1e-4, records: int = 9
+) -> StateCounts:
     """The row of channels that are the same at each record."""
     states_, deltas = (
         np.tile(np.array(one, kind), (records, 1))
         for one, kind in ((told, np.uint8), (delta, np.int16))
     )
-    return make_tally(states_, deltas).row(threshold)
+    return make_tally(states_, deltas).at(threshold)
 
 
 def test_channels_are_counted_by_state_and_by_mark() -> None:
@@ -37,7 +38,7 @@ def test_they_settle_record_by_record() -> None:
     for loud in (quantize(1e-3), INFINITE, NAN):
         deltas = np.full((8, 1), delta, np.int16)
         deltas[6] = loud
-        row = make_tally(np.full((8, 1), M, np.uint8), deltas).row(5e-5)
+        row = make_tally(np.full((8, 1), M, np.uint8), deltas).at(5e-5)
         assert row.counts.argmax(axis=1).tolist() == [M] * 4 + [S] * 2 + [M] * 2
 
 
@@ -61,9 +62,9 @@ def test_without_a_threshold_none_is_settled() -> None:
 
 
 def test_no_records_and_no_channels() -> None:
-    nothing = make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).row(1e-4)
+    nothing = make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).at(1e-4)
     assert (nothing.counts.shape, nothing.mean_delta.shape) == ((0, 6), (0,))
-    narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).row(1e-4)
+    narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).at(1e-4)
     assert narrow.counts.tolist() == [[0] * 6] * 2
     assert np.isnan(narrow.mean_delta).all()
 

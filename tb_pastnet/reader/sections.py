@@ -1,4 +1,4 @@
-"""The cells of a layer as they are sent: states in stretches, deltas by their places in a list.
+"""Arrays of answers as they are sent: counts small, states in stretches, deltas by their places.
 
 States last and deltas are rough: the former take next to nothing, the latter a byte each, which is
 less than what packing makes of their codes and takes no time.
@@ -14,15 +14,69 @@ import numpy.typing as npt
 
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.core.states import States
-from tb_pastnet.reader.container import row_by_row, smallest
 from tb_pastnet.reader.threads import in_threads
 
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
+Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+"""An answer as JSON values and arrays, both by name."""
+
 _LOW, _HIGH = ZERO + 1, NAN - 1
 _BYTE = 256
 _STRIP = 1 << 18
+_FAR_STRIP = 16
+
+
+def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Counts in the smallest dtype that holds them exactly: most are small.
+
+    Args:
+        counts: of any shape and dtype, 0 or more each where they are numbers.
+
+    Returns:
+        u1, u2 or u4; the same array where one of them is too large, no whole number, or NaN.
+
+    Example:
+        >>> smallest(np.array([0.0, 256.0])).dtype.name
+        'uint16'
+        >>> smallest(np.array([0.5, np.nan])).dtype.name
+        'float64'
+    """
+    largest = counts.max(initial=0)
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        if largest <= np.iinfo(dtype).max:
+            with np.errstate(invalid="ignore"):
+                narrow = counts.astype(dtype)
+            return narrow if np.array_equal(narrow, counts) else counts
+    return counts
+
+
+def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The elements of an array row by row, also where it lies column by column.
+
+    Args:
+        array: of any shape and dtype.
+
+    Returns:
+        They in one dimension; without a copy where they lie like that.
+
+    Example:
+        >>> row_by_row(np.array([[1, 2], [3, 4]]).T).tolist()
+        [1, 3, 2, 4]
+    """
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    rows = np.empty(array.shape, array.dtype)
+    outer = int(np.argmax(np.abs(array.strides)))
+
+    def turn(start: int) -> None:
+        strip = (*[slice(None)] * outer, slice(start, start + _FAR_STRIP))
+        rows[strip] = array[strip]
+
+    # A few of what lies far apart at a time: the cache holds what both sides touch.
+    list(in_threads(turn, range(0, array.shape[outer], _FAR_STRIP)))
+    return rows.reshape(-1)
 
 
 def stretches(states: States) -> tuple[States, Integers]:
@@ -68,17 +122,17 @@ def listed(codes: Codes) -> tuple[Integers, Floats]:
     spans = list(in_threads(_span, strips))
     low = min((least for least, _ in spans), default=_HIGH)
     high = max((largest for _, largest in spans), default=_LOW)
-    some = np.arange(low, max(low, high + 1))
-    values = dequantize(np.concatenate([[ZERO], some, [INFINITE, NAN]]))
+    grid = np.arange(low, max(low, high + 1))
+    values = dequantize(np.concatenate([[ZERO], grid, [INFINITE, NAN]]))
     places = np.empty(codes.shape, np.uint8 if len(values) <= _BYTE else np.uint16)
     special = ((ZERO, 0), (INFINITE, len(values) - 2), (NAN, len(values) - 1))
 
     def place(strip: Codes, into: Integers) -> None:
         into[...] = strip - np.int16(low - 1)
-        for code, at in special:
-            found = strip == code
-            if found.any():
-                np.copyto(into, at, where=found)
+        for code, index in special:
+            same = strip == code
+            if same.any():
+                np.copyto(into, index, where=same)
 
     list(in_threads(lambda pair: place(*pair), zip(strips, _strips(places), strict=True)))
     return places, values
