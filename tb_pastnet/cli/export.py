@@ -80,9 +80,9 @@ def export(
         raise
     except OSError as error:
         raise _unwritable(folder, error) from error
-    made = _tables(chosen, tables, layers, THRESHOLD if threshold is None else threshold)
+    written_tables = _tables(chosen, tables, layers, THRESHOLD if threshold is None else threshold)
     try:
-        entries = list(_written(partial, made, write, form))
+        entries = list(_written(partial, written_tables, write, form))
         manifest = json.dumps({"schema": SCHEMA, "format": form, "tables": entries}, indent=1)
         (partial / MANIFEST).write_text(manifest + "\n", "ascii")
         size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())

@@ -80,11 +80,6 @@ def function_table(run: Run) -> Table:
 def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
     """Of each variable a row for each record and channel; one variable at a time is in memory.
 
-    Args:
-        run: the run.
-        layers: ids of layers; None: all.
-        threshold: the relative delta under which a channel is quiet.
-
     Yields:
         The tables, of a variable that two layers share one.
 
@@ -125,11 +120,7 @@ def write_npz(path: Path, columns: Columns) -> None:
 
 
 def write_parquet(path: Path, columns: Columns) -> None:
-    """Writes Parquet; texts are dictionary-encoded.
-
-    Raises:
-        InvalidArgument: pyarrow isn't installed.
-    """
+    """Writes Parquet; texts are dictionary-encoded."""
     arrow, parquet = _arrow()
 
     def array(column: Column) -> Any:
@@ -155,11 +146,7 @@ def _arrow() -> tuple[Any, Any]:
 
 
 def writer_of(form: str) -> Callable[[Path, Columns], None]:
-    """What writes a format: "csv", "parquet" or "npz".
-
-    Raises:
-        InvalidArgument: what it needs isn't installed.
-    """
+    """What writes a format: "csv", "parquet" or "npz"."""
     if form == "parquet":
         _arrow()
     return {"csv": write_csv, "npz": write_npz, "parquet": write_parquet}[form]

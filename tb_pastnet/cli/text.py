@@ -71,11 +71,6 @@ def fit(text: str, columns: int) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     """Lines of a table: names to the left, in what numbers leave them, and numbers to the right.
 
-    Args:
-        head: titles; the first is that of names.
-        rows: cells, as many each.
-        columns: of the terminal.
-
     Example:
         >>> table(["layer", "pruned"], [["conv1", "7"]], 80)
         ['layer  pruned', 'conv1       7']
@@ -128,9 +123,6 @@ def account_text(account: Account) -> str:
 
 def overhead_text(cost: Mapping[str, Any]) -> str:
     """What recording cost, in words.
-
-    Args:
-        cost: as in JSON, see `overhead_of`.
 
     Example:
         >>> overhead_text({"share": 0.008, "seconds": 1.2, "training": 150.0, "writer": 0.4})

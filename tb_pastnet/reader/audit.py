@@ -41,14 +41,7 @@ def read_audit(
     *,
     withheld: bool = False,
 ) -> Audit:
-    """Decodes what the audit of a lineage wrote.
-
-    Args:
-        messages: events of the series `violations`, oldest first.
-        lineage: the writer's id.
-        variables: those that there are. Those of others are counted and left out.
-        withheld: whether TensorBoard could not hand the series out.
-    """
+    """Decodes what the audit of a lineage wrote."""
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
     latest: dict[tuple[str, int, int], Violation] = {}
 

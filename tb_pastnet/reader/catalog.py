@@ -24,7 +24,7 @@ from tb_pastnet.reader import notes, summary_runs
 from tb_pastnet.reader.lineages import LineageHead, make_lineage
 from tb_pastnet.reader.runs import CatalogRun, join_lineages
 from tb_pastnet.reader.source import Listing, RequestContext, SeriesVersion, Source
-from tb_pastnet.reader.threads import both
+from tb_pastnet.reader.threads import together
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE, TAG_OVERHEAD)
 _NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
@@ -55,7 +55,7 @@ class Catalog:
 class _Previous:
     """What was found of an experiment the last time."""
 
-    made: float = -math.inf
+    listed_at: float = -math.inf
     catalog: Catalog = field(default_factory=Catalog)
     glance: Listing = field(default_factory=dict)
     listing: Listing = field(default_factory=dict)
@@ -80,22 +80,18 @@ class CatalogReader:
         self._previous: dict[str, _Previous] = defaultdict(_Previous)
 
     def catalog(self, context: RequestContext) -> Catalog:
-        """Lists all runs of an experiment as of now.
-
-        Raises:
-            PublicError: TensorBoard refuses.
-        """
+        """Lists all runs of an experiment as of now."""
         with self._lock:
             previous = self._previous[context.experiment]
-            if time.monotonic() - previous.made >= self._fresh_for:
+            if time.monotonic() - previous.listed_at >= self._fresh_for:
                 previous.catalog = self._make(context, previous)
-                previous.made = time.monotonic()
+                previous.listed_at = time.monotonic()
             return previous.catalog
 
     def _make(self, context: RequestContext, previous: _Previous) -> Catalog:
         # TensorBoard's data server may be slow to answer a first call (its sockets wait for more to
         # send): two calls wait together.
-        glance, tb_runs = both(
+        glance, tb_runs = together(
             lambda: self._source.glance(context, _NAMED_SERIES), lambda: self._source.runs(context)
         )
         listing = self._listing(context, previous, glance, tb_runs)
@@ -106,8 +102,8 @@ class CatalogReader:
                 name += " (summary)"
             runs[name] = run if name == run.name else replace(run, name=name)
         catalog = Catalog(dict(sorted(runs.items())), _warnings(listing))
-        others = sum(tb_run not in catalog.names for tb_run in tb_runs)
-        return replace(catalog, other_runs=others)
+        foreign = sum(tb_run not in catalog.names for tb_run in tb_runs)
+        return replace(catalog, other_runs=foreign)
 
     def _listing(
         self,

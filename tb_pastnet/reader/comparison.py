@@ -43,12 +43,7 @@ class Comparison:
         return [reader.run for reader in self.readers]
 
     def steps(self, number: int, lost: Notes) -> Integers:
-        """The steps of a run's records, as the overview has them.
-
-        Args:
-            number: of the run.
-            lost: gets what could not be read.
-        """
+        """The steps of a run's records, as the overview has them."""
         reader, run = self.readers[number], self.readers[number].run
         damaged = any(head.damaged or head.start is None for head in run.lineages)
         if not damaged or not run.layers:
@@ -74,11 +69,7 @@ class Comparison:
         return moment(reader.masks, reader.run.lineages, step)
 
     def meet(self, present: Sequence[bool]) -> Flags:
-        """Which of the runs are compared with each other, bool (runs, runs).
-
-        Args:
-            present: whether each has a record.
-        """
+        """Which of the runs are compared with each other, bool (runs, runs)."""
         origins = [run.origin if has else "" for run, has in zip(self.runs, present, strict=True)]
         related = np.array([[a != "" and a == b for b in origins] for a in origins])
         np.fill_diagonal(related, False)
@@ -108,13 +99,7 @@ class Comparison:
     def each(
         self, steps: Sequence[Integers], layers: Layers, lost: Notes
     ) -> Iterator[Mapping[int, Sets]]:
-        """The sets of each layer.
-
-        Args:
-            steps: int64 (columns,) for each run: of records, -1 for none.
-            layers: what to read.
-            lost: gets what could not be read.
-        """
+        """The sets of each layer."""
         if self.unit == WEIGHTS:
             meet = self.meet([bool((own >= 0).any()) for own in steps])
             alone = np.logical_not(meet.any(axis=1))
@@ -139,14 +124,10 @@ class Comparison:
         return absent
 
     def counted(self, layers: Layers) -> list[Flags]:
-        """Which layers count, bool (runs,) each: of weights those that can or ever could be pruned.
-
-        Args:
-            layers: of these runs.
-        """
+        """Which layers count, bool (runs,) each: of weights those that could ever be pruned."""
         counted = [np.zeros(len(self.readers), bool) for _ in layers]
         for flags, layer in zip(counted, layers, strict=True):
             for number, variable in layer.items():
-                whole = self.unit != WEIGHTS or variable.role == _KERNEL
-                flags[number] = whole or self.readers[number].masks.pruned_once(variable.id)
+                counts = self.unit != WEIGHTS or variable.role == _KERNEL
+                flags[number] = counts or self.readers[number].masks.pruned_once(variable.id)
         return counted

@@ -157,7 +157,7 @@ def figures_of(reader: RunReader, threshold: float) -> Figures:
         layers = zip(run.layers, summary.tallies, summary.rows, strict=True)
         rows = in_threads(
             lambda layer: (
-                layer[1].at(threshold).on(layer[2], run.variables[layer[0].main].channels)
+                layer[1].counts(threshold).on(layer[2], run.variables[layer[0].main].channels)
             ),
             list(layers),
         )
@@ -170,11 +170,11 @@ def figures_of(reader: RunReader, threshold: float) -> Figures:
     return reader.kept(("figures", threshold), make)
 
 
-def _looked_up(known: Integers, values: Floats, steps: Integers) -> Floats:
+def _looked_up(axis: Integers, values: Floats, steps: Integers) -> Floats:
     """The values at some steps, NaN where the axis doesn't know them."""
     result = np.full(len(steps), np.nan)
-    if len(known):
-        row = np.minimum(np.searchsorted(known, steps), len(known) - 1)
-        hit = known[row] == steps
+    if len(axis):
+        row = np.minimum(np.searchsorted(axis, steps), len(axis) - 1)
+        hit = axis[row] == steps
         result[hit] = values[row[hit]]
     return result

@@ -135,9 +135,6 @@ def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iter
 
     Yields:
         The bytes of each; None where a value isn't bytes in one dimension.
-
-    Raises:
-        UnreadableLog: a file is gone, or was changed since.
     """
     for number, group in groupby(values, lambda value: value.file):
         try:
@@ -162,22 +159,18 @@ def _data(stream: BinaryIO, tag: str, stored: StoredValue) -> bytes | None:
 
 
 class FileSource(Source):
-    """The event files of a log directory, as they were when it was opened.
-
-    Raises:
-        UnreadableLog: it is no directory.
-    """
+    """The event files of a log directory, as they were when it was opened."""
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
         self._files = find_runs(logdir)
         scans = {run: scan(files) for run, files in self._files.items()}
-        self._scans = {run: found for run, found in scans.items() if found.begun}
+        self._scans = {run: scanned for run, scanned in scans.items() if scanned.begun}
         self._listing: Listing = {
-            run: {tag: series.version for tag, series in found.series.items()}
-            for run, found in self._scans.items()
-            if found.series
+            run: {tag: series.version for tag, series in scanned.series.items()}
+            for run, scanned in self._scans.items()
+            if scanned.series
         }
-        self.unopened = sum(found.unopened for found in scans.values())
+        self.unopened = sum(scanned.unopened for scanned in scans.values())
         """How many files could not be read."""
 
     def runs(self, context: RequestContext) -> list[str]:

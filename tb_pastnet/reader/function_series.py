@@ -103,12 +103,7 @@ def make_function(
 
 
 def most_events(records: int, places: int) -> int | None:
-    """How many events of a probe one provider call can carry; None where that is all of them.
-
-    Args:
-        records: of the run.
-        places: of its network, about.
-    """
+    """How many events of a probe one provider call can carry; None where that is all of them."""
     if records * places <= 2 * MOST_CELLS:
         return None
     return max(2 * MOST_CELLS // (_EVENT_RECORDS * places), 1)
@@ -134,9 +129,6 @@ def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Block
     """Joins messages; where they are too many, every second record goes, and so on.
 
     The rule looks at numbers of records alone, as `join_blocks` does.
-
-    Returns:
-        The messages, and how many records were left out.
     """
     held: _Blocks = []
     names: set[tuple[str, str]] = set()
@@ -282,14 +274,7 @@ def _key(place: Place) -> tuple[str, str]:
 
 
 def function_view(name: str, past: str, series: FunctionSeries, lost: Notes) -> Sections:
-    """How far outputs moved, as the picture needs it.
-
-    Args:
-        name: of the run.
-        past: what "past" means there.
-        series: its records.
-        lost: what could not be read of both.
-    """
+    """How far outputs moved, as the picture needs it."""
     header = {
         "run": name,
         "past": past,

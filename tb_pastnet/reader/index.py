@@ -68,9 +68,6 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
 def stretches(steps: npt.NDArray[np.int64]) -> list[list[int]]:
     """Steps as stretches of equal strides: few numbers tell all of them.
 
-    Args:
-        steps: int64 (records,), increasing.
-
     Returns:
         First step, stride and count of each stretch, in order.
 

@@ -126,9 +126,9 @@ def concatenate(blocks: Sequence[Block], channels: int) -> Block:
     )
 
 
-def choose(records: Block, which: Flags | Integers) -> Block:
+def choose(records: Block, chosen: Flags | Integers) -> Block:
     """Some of the records, by flags or by positions; the same object where it is all of them."""
-    rows = np.flatnonzero(which) if which.dtype == np.bool_ else which
+    rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
     if len(rows) == len(records.steps) and bool((rows == np.arange(len(rows))).all()):
         return records
     return Block(

@@ -115,6 +115,6 @@ def _explained(event: Event, steps: Integers, changed: Integers) -> bool:
     if event["kind"] != "trainable":
         return False
     row = int(np.searchsorted(steps, event["step"]))
-    after = steps[row - 1] if row else event["step"] - 1
-    first, last = np.searchsorted(changed, [after, event["step"]], side="right")
+    previous = steps[row - 1] if row else event["step"] - 1
+    first, last = np.searchsorted(changed, [previous, event["step"]], side="right")
     return bool(last > first)

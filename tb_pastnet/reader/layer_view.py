@@ -31,18 +31,7 @@ _DIGITS = 4
 def layer_view(
     reader: RunReader, layer: str, variable: Variable, threshold: float, since: int | None
 ) -> tuple[Sections, Notes]:
-    """State and relative delta of each record and channel of one variable.
-
-    Args:
-        reader: of the run.
-        layer: the id of its layer.
-        variable: the variable.
-        threshold: relative delta under which a channel is quiet.
-        since: only records after this step; None: all.
-
-    Returns:
-        They, and what could not be read.
-    """
+    """State and relative delta of each record and channel of one variable."""
     series, masks = reader.state_series(variable.id), reader.masks
     state = reader.states(variable.id, threshold)
     first = first_after(series.steps, since)

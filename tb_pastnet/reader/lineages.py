@@ -115,14 +115,7 @@ def decode_all(
     *,
     each: Each = in_turn,
 ) -> Iterator[Decoded]:
-    """Decodes those messages of a series, in order, that can be decoded, and notes the rest.
-
-    Args:
-        messages: events of one series.
-        decode: takes the bytes and the step.
-        lost: gets one note for each message that can't be read.
-        each: how one message after the other is decoded.
-    """
+    """Decodes those messages of a series, in order, that can be decoded, and notes the rest."""
 
     def decoded_or_note(message: Message) -> Decoded | str:
         if message.data is None:
@@ -151,11 +144,11 @@ def make_lineage(
 
     blocks = list(decode_all(readings.get((tb_run, TAG_TIMELINE), ()), timeline, lost))
     kept_back = [tag for tag in (TAG_DESCRIPTION, TAG_OVERHEAD) if (tb_run, tag) in withheld]
-    others: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
-    described = _latest(readings.get((tb_run, TAG_DESCRIPTION), ()), name.lineage, others)
-    costs = _overhead(readings.get((tb_run, TAG_OVERHEAD), ()), name.lineage, others)
+    lost_besides: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
+    described = _latest(readings.get((tb_run, TAG_DESCRIPTION), ()), name.lineage, lost_besides)
+    costs = _overhead(readings.get((tb_run, TAG_OVERHEAD), ()), name.lineage, lost_besides)
     merged = merge_timelines(blocks)
-    everything = lost + others + Counter(merged.notes)
+    everything = lost + lost_besides + Counter(merged.notes)
     return LineageHead(tb_run, name, versions, described, merged, lost.total(), everything, costs)
 
 

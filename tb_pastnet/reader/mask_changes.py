@@ -165,13 +165,13 @@ class MaskLog:
             float64 of that shape: 0 where the mask lets all through, NaN where it isn't known.
         """
         changes = self.of(variable, mask)
-        at = changes.in_force(steps)
+        row = changes.in_force(steps)
         # One more at the end, for -1: before its first change a mask has no hole.
-        held = np.append(changes.elements - changes.through, 0).astype(np.float64)[at]
-        fits = np.append(changes.elements == elements, True)[at]
-        lost = self._lost(np.append(changes.numbers, -1)[at], steps)
+        held = np.append(changes.elements - changes.through, 0).astype(np.float64)[row]
+        fits = np.append(changes.elements == elements, True)[row]
+        lost = self._lost(np.append(changes.numbers, -1)[row], steps)
         if (variable, mask) in self.torn:
-            lost |= at == len(changes.steps) - 1
+            lost |= row == len(changes.steps) - 1
         return np.where(fits & ~lost, held, np.nan)
 
     def idle(self, variable: str, mask: str) -> bool:
@@ -219,7 +219,7 @@ class MaskLog:
 def read_mask_log(
     messages: Sequence[Message],
     lineage: int,
-    known: Collection[str],
+    variables: Collection[str],
     *,
     stored: Mapping[tuple[str, str], int] | None = None,
     withheld: bool = False,
@@ -229,14 +229,14 @@ def read_mask_log(
     Args:
         messages: events of the series `masks`.
         lineage: the writer's id.
-        known: the variables of which changes are kept. Of others, and of masks that we don't know,
+        variables: those of which changes are kept. Of others, and of masks that we don't know,
             only the numbers count.
         stored: the largest event step of the series of each variable and mask, which tells of a
             last change that is missing in the log.
         withheld: whether TensorBoard could not hand the series out.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
-    table, names, unread = _collect(messages, lineage, known, lost)
+    table, names, unread = _collect(messages, lineage, variables, lost)
     numbers, first = np.unique(table[:, 0], return_index=True)
     table = table[first]
     # A step that goes back contradicts the numbers: as good as lost.
@@ -245,24 +245,24 @@ def read_mask_log(
     open_end = unread or withheld or not sound[-1:].all()
     numbers, table = numbers[sound], table[sound]
     gap = np.diff(numbers, prepend=-1) > 1
-    after, since = np.append(-1, numbers), np.append(_BEFORE_ALL, table[:, 1])
-    at = np.flatnonzero(np.append(gap, open_end))
+    numbers_known, since = np.append(-1, numbers), np.append(_BEFORE_ALL, table[:, 1])
+    gaps = np.flatnonzero(np.append(gap, open_end))
     changes = _by_name(table, names)
     last = max((message.step for message in messages), default=-1)
     behind = {} if withheld or stored is None else {n: s for n, s in stored.items() if s > last}
-    torn = frozenset(name for name in behind if _is_torn(name, behind, changes, known))
+    torn = frozenset(name for name in behind if _is_torn(name, behind, changes, variables))
     if missing or torn:
         lost[notes.MASKS_LOST] += missing + len(torn)
-    return MaskLog(changes, after[at], since[at], torn, lost)
+    return MaskLog(changes, numbers_known[gaps], since[gaps], torn, lost)
 
 
 def _is_torn(
     name: tuple[str, str],
     stored: Mapping[tuple[str, str], int],
     changes: Mapping[tuple[str, str], Changes],
-    known: Collection[str],
+    variables: Collection[str],
 ) -> bool:
-    return name[0] in known and stored[name] > changes.get(name, _NO_CHANGES).last_event
+    return name[0] in variables and stored[name] > changes.get(name, _NO_CHANGES).last_event
 
 
 def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Changes]:
@@ -275,7 +275,7 @@ def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[st
 
 
 def _collect(
-    messages: Sequence[Message], lineage: int, known: Collection[str], lost: Notes
+    messages: Sequence[Message], lineage: int, variables: Collection[str], lost: Notes
 ) -> tuple[Integers, list[tuple[str, str]], bool]:
     """Changes as rows: number, step, which of the names (or -1), through, elements.
 
@@ -283,18 +283,18 @@ def _collect(
     """
     names: dict[tuple[str, str], int] = {}
     rows: list[tuple[int, int, int, int, int]] = []
-    before = 0
+    unreadable = 0
     for change, unread in _decoded(messages, lineage, lost):
         if len(rows) >= MOST_CHANGES:
             lost[notes.MASKS_TOO_MANY] += 1
             break
-        before = unread
+        unreadable = unread
         name = (change.variable, change.mask)
-        usable = change.variable in known and change.mask in MASKS
-        at = names.setdefault(name, len(names)) if usable else -1
-        rows.append((change.number, change.step, at, change.through, change.elements))
+        usable = change.variable in variables and change.mask in MASKS
+        column = names.setdefault(name, len(names)) if usable else -1
+        rows.append((change.number, change.step, column, change.through, change.elements))
     table = np.array(rows, np.int64).reshape(-1, 5)
-    return table, list(names), lost.total() > before
+    return table, list(names), lost.total() > unreadable
 
 
 def _decoded(

@@ -44,14 +44,14 @@ class Sets:
     """The sets that one variable of one run has at some steps.
 
     Attributes:
-        which: int64 (columns,), the position of the set at each step, `UNKNOWN` where it isn't
+        positions: int64 (columns,), that of the set at each step, `UNKNOWN` where it isn't
             known.
         sizes: float64 (sets,), how many elements are in each; NaN where only its bits tell.
         bits: gives the bits of a set; None where they can't be read.
         elements: how many there could be.
     """
 
-    which: Integers
+    positions: Integers
     sizes: Floats
     bits: Callable[[int], Words | None]
     elements: int
@@ -72,7 +72,7 @@ class Sets:
         """The same with nothing known in some columns."""
         if not columns.any():
             return self
-        return replace(self, which=np.where(columns, UNKNOWN, self.which))
+        return replace(self, positions=np.where(columns, UNKNOWN, self.positions))
 
 
 def intersection(first: Sets, position: int, second: Sets, of: int) -> float:
@@ -93,10 +93,14 @@ def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, Variable]:
     One that two layers share stands for the first of them.
     """
     if layer is not None:
-        return {known.id: run.variables[known.main] for known in run.layers if known.id == layer}
+        return {
+            candidate.id: run.variables[candidate.main]
+            for candidate in run.layers
+            if candidate.id == layer
+        }
     firsts: dict[str, str] = {}
-    for known in run.layers:
-        firsts.setdefault(known.main, known.id)
+    for candidate in run.layers:
+        firsts.setdefault(candidate.main, candidate.id)
     return {id_: run.variables[main] for main, id_ in firsts.items()}
 
 
@@ -155,9 +159,9 @@ def distinct(columns: Integers) -> tuple[Integers, Integers]:
     new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
     starts = columns[:, new].T.tolist()
     kinds: dict[tuple[int, ...], int] = {}
-    which = np.array([kinds.setdefault(tuple(start), len(kinds)) for start in starts], np.int64)
+    kinds_of = np.array([kinds.setdefault(tuple(start), len(kinds)) for start in starts], np.int64)
     different = np.array(list(kinds), np.int64).reshape(-1, len(columns)).T
-    return different, np.repeat(which, np.diff(np.append(np.flatnonzero(new), len(new))))
+    return different, np.repeat(kinds_of, np.diff(np.append(np.flatnonzero(new), len(new))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +192,9 @@ class ChannelSets:
     def sets(self, mask: str, steps: Integers) -> Sets:
         """The sets of a mask, "kept" or "trainable", at some steps, int64 (columns,)."""
         rows = self.kept if mask == "kept" else self.trainable
-        which = np.searchsorted(self.steps, steps, side="right") - 1
+        positions = np.searchsorted(self.steps, steps, side="right") - 1
         sizes = overlap.count(rows).astype(np.float64)
-        return Sets(which, sizes, rows.__getitem__, self.channels)
+        return Sets(positions, sizes, rows.__getitem__, self.channels)
 
     def held(self, steps: Integers) -> Flags:
         """Where all channels are held and some aren't pruned: no update changes the variable.
@@ -237,13 +241,7 @@ def make_channel_sets(series: RecordSeries, variable: Variable) -> ChannelSets:
 def read_channel_sets(
     reader: RunReader, variables: Sequence[str], lost: Notes
 ) -> Mapping[str, ChannelSets]:
-    """The sets of channels of a run by variable, read in few calls and kept.
-
-    Args:
-        reader: of the run.
-        variables: what to read.
-        lost: gets what could not be read.
-    """
+    """The sets of channels of a run by variable, read in few calls and kept."""
 
     def make(name: str, records: RecordSeries) -> ChannelSets:
         return make_channel_sets(records, reader.run.variables[name])

@@ -41,32 +41,28 @@ class Shared:
     """What each two runs share of the layers that both have, added up.
 
     Attributes:
-        both: float64 (runs, runs), elements in the sets of both, NaN where unknown.
+        common: float64 (runs, runs), elements in the sets of both, NaN where unknown.
         own: float64 (runs, runs), those in the set of the run of the row, of the same layers.
         expected: float64 (runs, runs), elements in both by chance.
         layers: int64 (runs, runs), how many layers both have.
-        others: int64 (runs, runs), layers that only one has, or of another shape.
+        unmatched: int64 (runs, runs), layers that only one has, or of another shape.
         kept: float64 (runs,), elements in the set of each run, of all its layers.
         elements: float64 (runs,), how many each run has.
         notes: what could not be read, and why.
     """
 
-    both: Floats
+    common: Floats
     own: Floats
     expected: Floats
     layers: Integers
-    others: Integers
+    unmatched: Integers
     kept: Floats
     elements: Floats
     notes: Notes
 
 
 def overlap_view(comparison: Comparison, step: int | None) -> tuple[dict[str, Any], Notes]:
-    """Compares each two of some runs at a step; None: at the last record of each.
-
-    Returns:
-        The answer as JSON values, and what could not be read.
-    """
+    """Compares each two of some runs at a step; None: at the last record of each."""
     runs = comparison.runs
     lost = sum((run.notes for run in runs), Notes())
     steps = [comparison.record_at(number, step, lost) for number in range(len(runs))]
@@ -99,7 +95,7 @@ def _run(shared: Shared, comparison: Comparison, number: int, step: int | None) 
 def _pair(
     shared: Shared, comparison: Comparison, steps: Sequence[int | None], a: int, b: int
 ) -> dict[str, Any]:
-    both, first, second = shared.both[a, b], shared.own[a, b], shared.own[b, a]
+    shared_count, first, second = shared.common[a, b], shared.own[a, b], shared.own[b, a]
     reason = None
     if not comparison.related(a, b):
         reason = _ORIGIN
@@ -107,21 +103,21 @@ def _pair(
         reason = _LAYERS
     elif None in (steps[a], steps[b]):
         reason = _NO_RECORD
-    elif math.isnan(both + first + second):
+    elif math.isnan(shared_count + first + second):
         reason = _UNREADABLE
-    known = reason is None
+    comparable = reason is None
     by_chance = overlap.overlap(shared.expected[a, b], first, second)
     return {
         "a": a,
         "b": b,
-        "comparable": known,
+        "comparable": comparable,
         "reason": reason,
-        "overlap": float(overlap.overlap(both, first, second)) if known else None,
-        "chance": float(by_chance) if known else None,
-        "intersection": int(both) if known else None,
-        "union": int(first + second - both) if known else None,
+        "overlap": float(overlap.overlap(shared_count, first, second)) if comparable else None,
+        "chance": float(by_chance) if comparable else None,
+        "intersection": int(shared_count) if comparable else None,
+        "union": int(first + second - shared_count) if comparable else None,
         "layers": int(shared.layers[a, b]),
-        "unmatched": int(shared.others[a, b]),
+        "unmatched": int(shared.unmatched[a, b]),
     }
 
 
@@ -134,17 +130,17 @@ def _kept_shared(comparison: Comparison, steps: Sequence[int | None]) -> Shared:
 
     def make() -> tuple[Shared, int | None]:
         shared = _share(comparison, steps)
-        return shared, notes.kept_size(shared.notes, 5 * shared.both.nbytes)
+        return shared, notes.kept_size(shared.notes, 5 * shared.common.nbytes)
 
     return reader.store.large.get(("overlaps", names, asked, moments), (), make)
 
 
 def _share(comparison: Comparison, steps: Sequence[int | None]) -> Shared:
     count = len(steps)
-    both, own, expected = np.zeros((3, count, count))
-    matched, others = np.zeros((2, count, count), np.int64)
+    intersections, own, expected = np.zeros((3, count, count))
+    matched, unmatched = np.zeros((2, count, count), np.int64)
     kept, elements = np.zeros((2, count))
-    shared = Shared(both, own, expected, matched, others, kept, elements, Notes())
+    shared = Shared(intersections, own, expected, matched, unmatched, kept, elements, Notes())
     columns = [np.array([-1 if step is None else step]) for step in steps]
     layers = list(comparison.layers(columns).values())
     counted = comparison.counted(layers)
@@ -158,29 +154,29 @@ def _share(comparison: Comparison, steps: Sequence[int | None]) -> Shared:
 
 
 def _add(
-    shared: Shared, alike: Integers, which: tuple[Flags, Flags], sets: Mapping[int, Sets]
+    shared: Shared, alike: Integers, comparing: tuple[Flags, Flags], sets: Mapping[int, Sets]
 ) -> None:
     """Adds one layer.
 
     Args:
         shared: gets it.
         alike: int64 (runs,), equal where runs have it with one shape, -1 where they don't have it.
-        which: bool (runs,), where it counts, and bool (runs, runs), what is compared.
+        comparing: bool (runs,), where it counts, and bool (runs, runs), what is compared.
         sets: of the runs that have it, a column each.
     """
-    counts, meet = which
+    counts, meet = comparing
     sizes, elements = np.full(len(alike), np.nan), np.zeros(len(alike))
     for number, own in sets.items():
         elements[number] = own.elements
-        position = int(own.which[0])
+        position = int(own.positions[0])
         sizes[number] = math.nan if position == UNKNOWN else own.size(position)
     shared.kept[counts] += sizes[counts]
     shared.elements[counts] += elements[counts]
-    either = counts[:, None] | counts
-    matched = either & (alike[:, None] == alike) & (alike >= 0)
+    any_counts = counts[:, None] | counts
+    matched = any_counts & (alike[:, None] == alike) & (alike >= 0)
     shared.layers[matched] += 1
-    shared.others[either & ~matched] += 1
-    shared.both[matched] += _intersections(sizes, sets, meet & matched)[matched]
+    shared.unmatched[any_counts & ~matched] += 1
+    shared.common[matched] += _intersections(sizes, sets, meet & matched)[matched]
     shared.own[matched] += np.broadcast_to(sizes[:, None], matched.shape)[matched]
     expected = overlap.expected_both(sizes[:, None], sizes, elements[:, None])
     shared.expected[matched] += expected[matched]
@@ -189,41 +185,32 @@ def _add(
 def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floats:
     """float64 (runs, runs), elements in the sets of both, right where two runs are compared."""
     # Right where one of the sets is empty or holds everything.
-    both = np.minimum(sizes[:, None], sizes)
+    counts = np.minimum(sizes[:, None], sizes)
     bits = {
         number: own.bits(position)
         for number, own in sets.items()
-        if (position := int(own.which[0])) != UNKNOWN
+        if (position := int(own.positions[0])) != UNKNOWN
         and not own.plain(position)
         and meet[number].any()
     }
     for lost in [number for number, words in bits.items() if words is None]:
-        both[np.ix_([lost], list(bits))] = both[np.ix_(list(bits), [lost])] = np.nan
+        counts[np.ix_([lost], list(bits))] = counts[np.ix_(list(bits), [lost])] = np.nan
     by_length: dict[int, dict[int, Words]] = {}
     for number, words in bits.items():
         if words is not None:
             by_length.setdefault(len(words), {})[number] = words
     for alike in by_length.values():
         numbers = list(alike)
-        both[np.ix_(numbers, numbers)] = overlap.count_pairs(np.stack(list(alike.values())))
-    return both
+        counts[np.ix_(numbers, numbers)] = overlap.count_pairs(np.stack(list(alike.values())))
+    return counts
 
 
 def overlap_layers_view(
     comparison: Comparison, most: int, step: int | None = None
 ) -> tuple[Sections, Notes]:
-    """Compares two runs layer by layer, in columns that are drawn or exactly at a step.
-
-    Args:
-        comparison: of two runs.
-        most: columns at most, over the steps of both.
-        step: then there is one column: of each run its newest record at or before the step.
-
-    Returns:
-        The answer, and what could not be read.
-    """
-    run, other = comparison.runs
-    lost = run.notes + other.notes
+    """Compares two runs layer by layer, in columns that are drawn or exactly at a step."""
+    run, second = comparison.runs
+    lost = run.notes + second.notes
     records = [comparison.steps(number, lost) for number in (0, 1)]
     firsts, lasts, rows = _columns(records, most, step)
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
@@ -237,15 +224,15 @@ def overlap_layers_view(
     kept, other_kept, shared = numbers
     expected = overlap.expected_both(kept, other_kept, np.array(elements, np.float64)[:, None])
     expected[np.isnan(shared)] = np.nan
-    at = None if step is None else [int(own[0]) if own[0] >= 0 else None for own in steps]
+    records_at = None if step is None else [int(own[0]) if own[0] >= 0 else None for own in steps]
     header = {
         "run": run.name,
-        "other": other.name,
+        "other": second.name,
         "unit": comparison.unit,
         "mask": comparison.mask,
         "comparable": reason is None,
         "reason": reason,
-        "at": at,
+        "at": records_at,
         "layers": list(matched),
         "elements": elements,
         "unmatched": unmatched,
@@ -300,7 +287,7 @@ def _matched(
 
 def _count(first: Sets, second: Sets, comparable: bool) -> Floats:
     """float64 (3, columns), elements in the set of the one, of the other and of both."""
-    kinds, which = distinct(np.stack([first.which, second.which]))
+    kinds, columns_of = distinct(np.stack([first.positions, second.positions]))
     numbers = np.full((3, kinds.shape[1]), np.nan)
     # In the order of steps: the bits of each mask are decoded once.
     for column, (a, b) in enumerate(kinds.T.tolist()):
@@ -310,5 +297,5 @@ def _count(first: Sets, second: Sets, comparable: bool) -> Floats:
             numbers[1, column] = second.size(b)
         if comparable and UNKNOWN not in (a, b):
             numbers[2, column] = intersection(first, a, second, b)
-    result: Floats = numbers[:, which]
+    result: Floats = numbers[:, columns_of]
     return result

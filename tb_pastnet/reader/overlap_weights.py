@@ -57,35 +57,26 @@ class Plan:
     """The sets of one variable of one run before their bits are read.
 
     Attributes:
-        which: as in `Sets`.
+        positions: as in `Sets`.
         sizes: likewise.
         masks: of each set those masks that don't let all through.
         elements: of the variable.
     """
 
-    which: Integers
+    positions: Integers
     sizes: Floats
     masks: tuple[tuple[StoredMask, ...], ...]
     elements: int
 
     def cost(self, alone: bool) -> dict[SeriesName, int]:
-        """The series to read, and how large they are at most.
-
-        Args:
-            alone: whether only the sizes matter.
-        """
+        """The series to read, and how large they are at most."""
         sizes = zip(self.masks, self.sizes.tolist(), strict=True)
         needed = (masks for masks, size in sizes if math.isnan(size) or (size and not alone))
         return {mask.series: mask.cost for mask in chain.from_iterable(needed)}
 
 
 class Planner:
-    """Tells which masks make the sets of variables of a run, before the bits of any are read.
-
-    Args:
-        history: what the run tells of its masks.
-        steps: int64 (columns,), of records, -1 for none.
-    """
+    """Tells which masks make the sets of variables of a run, before the bits of any are read."""
 
     def __init__(self, history: MaskHistory, steps: Integers) -> None:
         standing = history.standing(steps)
@@ -106,12 +97,12 @@ class Planner:
         """
         elements = math.prod(variable.shape)
         chosen = MASKS[:1] if mask == "kept" else MASKS
-        table, known = self._table(variable.id, chosen, elements)
+        table, is_known = self._table(variable.id, chosen, elements)
         if still is not None:
             table[:, still] = _STILL
-            known |= still
-        which = np.full(len(self._steps), UNKNOWN)
-        kinds, which[known] = distinct(table[:, known])
+            is_known |= still
+        positions = np.full(len(self._steps), UNKNOWN)
+        kinds, positions[is_known] = distinct(table[:, is_known])
         columns = kinds.T.tolist()
         masks = tuple(
             tuple(self._masks(variable.id, chosen, column, elements)) for column in columns
@@ -120,21 +111,21 @@ class Planner:
             0.0 if column[0] == _STILL else _size(held, elements)
             for column, held in zip(columns, masks, strict=True)
         ]
-        return Plan(which, np.array(sizes, np.float64), masks, elements)
+        return Plan(positions, np.array(sizes, np.float64), masks, elements)
 
     def _table(self, variable: str, chosen: Sequence[str], elements: int) -> tuple[Integers, Flags]:
         """A row a mask, then one for the lineage: equal columns, equal sets; and what is known."""
         table = np.full((len(chosen) + 1, len(self._steps)), ALL_THROUGH)
-        known = np.zeros(len(self._steps), bool)
+        is_known = np.zeros(len(self._steps), bool)
         for position, _, log, own in self._parts:
-            known[own] = True
+            is_known[own] = True
             for row, mask in enumerate(chosen):
                 changes = log.positions(variable, mask, elements, self._steps[own])
                 table[row, own] = changes
-                known[own] &= changes != LOST
+                is_known[own] &= changes != LOST
             table[-1, own] = position
         table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
-        return table, known
+        return table, is_known
 
     def _masks(
         self, variable: str, chosen: Sequence[str], column: Sequence[int], elements: int
@@ -171,14 +162,7 @@ def _written(lineage: LineageHead) -> Hashable:
 
 
 class MaskSets:
-    """The sets of one variable, their bits decoded when they are asked for; the latest are kept.
-
-    Args:
-        readings: events by series.
-        plan: whose bits.
-        most: elements of a mask that is unpacked.
-        lost: gets a note where a mask can't be read.
-    """
+    """The sets of one variable, their bits decoded when they are asked for; the latest are kept."""
 
     def __init__(self, readings: Readings, plan: Plan, most: int, lost: Notes) -> None:
         self._readings = readings
@@ -189,7 +173,7 @@ class MaskSets:
 
     def sets(self) -> Sets:
         """The sets, with their bits at hand."""
-        return Sets(self._plan.which, self._plan.sizes, self._bits, self._plan.elements)
+        return Sets(self._plan.positions, self._plan.sizes, self._bits, self._plan.elements)
 
     def _bits(self, position: int) -> Words | None:
         joined: Words | None = None

@@ -112,9 +112,9 @@ def pool(
             "mean_delta": np.zeros(shape, np.float32),
             "marks": np.zeros(shape, np.uint8),
         }
-    known = counts[..., states.NO_DATA] < counts.sum(axis=2)
-    sums = np.add.reduceat(np.where(known[..., None], counts, 0), starts, axis=1)
-    empty = ~np.logical_or.reduceat(known, starts, axis=1)
+    has_data = counts[..., states.NO_DATA] < counts.sum(axis=2)
+    sums = np.add.reduceat(np.where(has_data[..., None], counts, 0), starts, axis=1)
+    empty = ~np.logical_or.reduceat(has_data, starts, axis=1)
     sums[empty, states.NO_DATA] = 1
     marks = np.logical_or.reduceat(violated > 0, starts, axis=1) * np.uint8(VIOLATED)
     marks |= np.logical_or.reduceat(nonfinite > 0, starts, axis=1) * np.uint8(NONFINITE)
@@ -138,8 +138,8 @@ def _parts(sums: Floats) -> npt.NDArray[np.uint8]:
         rows[np.arange(len(rows)), largest] -= 1
         rows[:, states.REACTIVATED] = 1
         parts[lost] = rows
-    whole: npt.NDArray[np.uint8] = parts.astype(np.uint8)
-    return whole
+    parts_u1: npt.NDArray[np.uint8] = parts.astype(np.uint8)
+    return parts_u1
 
 
 def _weighted(values: Floats, weights: Floats) -> Floats:
@@ -154,8 +154,8 @@ def _mean_of(values: Floats, starts: Integers) -> npt.NDArray[np.float32]:
     """The mean of each column's records that are known, NaN where none is."""
     if not len(starts):
         return np.zeros((len(values), 0), np.float32)
-    known = ~np.isnan(values)
+    has_data = ~np.isnan(values)
     sums = np.add.reduceat(np.nan_to_num(values), starts, axis=1)
     with np.errstate(invalid="ignore"):
-        mean = sums / np.add.reduceat(known.astype(np.float64), starts, axis=1)
+        mean = sums / np.add.reduceat(has_data.astype(np.float64), starts, axis=1)
     return mean.astype(np.float32)

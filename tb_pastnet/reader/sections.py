@@ -31,9 +31,6 @@ _FAR_STRIP = 16
 def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Counts in the smallest dtype that holds them exactly: most are small.
 
-    Args:
-        counts: of any shape and dtype, 0 or more each where they are numbers.
-
     Returns:
         u1, u2 or u4; the same array where one of them is too large, no whole number, or NaN.
 
@@ -55,12 +52,6 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The elements of an array row by row, also where it lies column by column.
 
-    Args:
-        array: of any shape and dtype.
-
-    Returns:
-        They in one dimension; without a copy where they lie like that.
-
     Example:
         >>> row_by_row(np.array([[1, 2], [3, 4]]).T).tolist()
         [1, 3, 2, 4]
@@ -81,9 +72,6 @@ def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def stretches(states: States) -> tuple[States, Integers]:
     """Gives states as stretches of equal ones, channel by channel.
-
-    Args:
-        states: uint8 (records, channels).
 
     Returns:
         The state of each stretch, and how many cells it has, which may go on in the next channel:

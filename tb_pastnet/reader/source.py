@@ -122,13 +122,7 @@ class Source(ABC):
     def deleted(
         self, context: RequestContext, runs: Collection[str], reading: Reading
     ) -> list[str]:
-        """Which runs were deleted while they were read; asks again only where one gave nothing.
-
-        Args:
-            context: on whose behalf.
-            runs: names of runs in which the series that were asked for are listed.
-            reading: what `read` gave.
-        """
+        """Which runs were deleted while they were read; asks again only where one gave nothing."""
         readings, failed = reading
         answered = {run for run, _ in (*readings, *failed)}
         silent = [run for run in runs if run not in answered]

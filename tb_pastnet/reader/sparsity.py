@@ -70,14 +70,14 @@ class Sparsity:
         kernels, and where a log is damaged, any.
         """
         variables = self._run.variables
-        others = [
+        besides = [
             name
             for name in layer.variables
             if name != layer.main
             and (self._run.source == SINK or variables[name].role == _KERNEL)
             and not self._masks.sure(name, math.prod(variables[name].shape))
         ]
-        return [layer.main, *others]
+        return [layer.main, *besides]
 
     def count(self, layer: Layer, shares: Mapping[str, Shares], steps: Integers) -> Pruned:
         """Counts a layer's weights at some steps, int64 (columns,), given what it needs."""

@@ -117,13 +117,7 @@ class MasksInForce:
 
 
 class RunReader:
-    """Reads one run on somebody's behalf. What takes long is kept in the store.
-
-    Args:
-        store: where it lies.
-        context: on whose behalf.
-        run: from the catalog.
-    """
+    """Reads one run on somebody's behalf. What takes long is kept in the store."""
 
     def __init__(self, store: Store, context: RequestContext, run: CatalogRun) -> None:
         self.store = store
@@ -161,15 +155,7 @@ class RunReader:
         return tuple(self.list_violations(Notes(), most=None)[1])
 
     def list_violations(self, lost: Notes, most: int | None = MOST) -> tuple[int, list[Violation]]:
-        """The violations of the run, found by the audit or else by the records.
-
-        Args:
-            lost: gets what can't be read.
-            most: how many are wanted at most; None: all.
-
-        Returns:
-            The number of all, and the first of them. See `join_violations`.
-        """
+        """The violations of the run, found by the audit or else by the records."""
         return join_violations(self.run, self.masks.violations, self._marks(lost), most)
 
     def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
@@ -197,8 +183,8 @@ class RunReader:
         flags: dict[str, Flags | None] = {}
         unknown = []
         for mask in MASKS:
-            known, flags[mask] = self._mask(variable, mask, step)
-            if not known:
+            is_known, flags[mask] = self._mask(variable, mask, step)
+            if not is_known:
                 unknown.append(mask)
         return MasksInForce(flags["kept"], flags["trainable"], tuple(unknown))
 
@@ -289,14 +275,6 @@ class RunReader:
         """Makes something of the records of many variables, of which few are held at a time.
 
         They are read in few calls, and a few calls at once.
-
-        Args:
-            variables: ids that the run has.
-            make: takes a variable and its records. Called in other threads.
-            needs: what it looks at.
-
-        Yields:
-            What was made of each, in the order given.
         """
 
         def read(group: Sequence[str]) -> list[Value]:
@@ -321,11 +299,11 @@ class RunReader:
                 (kind, self.context.experiment, self.run.name, variable), self.run.version
             )
         ]
-        made = dict(zip(missing, self.each(missing, make, needs), strict=True))
+        fresh = dict(zip(missing, self.each(missing, make, needs), strict=True))
 
         def sized(variable: str) -> tuple[Value, int | None]:
             # Not made above: it was held a moment ago and had to make room since.
-            value = made.get(variable) or next(self.each([variable], make, needs))
+            value = fresh.get(variable) or next(self.each([variable], make, needs))
             return value, size(value)
 
         return {

@@ -70,11 +70,7 @@ def occurring(column: Labels) -> Labels:
 
 
 def to_dataframe(columns: Columns) -> DataFrame:
-    """Makes a DataFrame; texts are categorical: a byte or two a row.
-
-    Raises:
-        ImportError: pandas isn't installed.
-    """
+    """Makes a DataFrame; texts are categorical: a byte or two a row."""
     pandas = _pandas()
     return pandas.DataFrame({name: _series(pandas, column) for name, column in columns.items()})
 
@@ -83,9 +79,6 @@ def stacked(tables: Mapping[str, DataFrame], name: str) -> DataFrame:
     """Puts tables of the same columns, at least one, below one another.
 
     A first column of some name tells which one a row is of.
-
-    Raises:
-        ImportError: pandas isn't installed.
     """
     pandas = _pandas()
     lengths = [len(frame) for frame in tables.values()]
@@ -157,11 +150,11 @@ def _cells(column: Column, rows: slice, digits: str) -> list[str]:
         return ["1" if flag else "0" for flag in values.tolist()]
     if values.dtype.kind != "f":
         return list(map(str, values.tolist()))
-    different, which = np.unique(values, return_inverse=True)
+    different, codes = np.unique(values, return_inverse=True)
     # Of single precision the fewest digits that tell the number.
     single = different.dtype == np.float32
     texts = [number(value, digits) for value in (different if single else different.tolist())]
-    return [texts[index] for index in which.ravel().tolist()]
+    return [texts[index] for index in codes.ravel().tolist()]
 
 
 def harmless(name: str) -> str:

@@ -108,7 +108,7 @@ class StateCounts:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The counts of one variable at every threshold; see `at`.
+    """The counts of one variable at every threshold; see `counts`.
 
     Attributes:
         channels: of the variable.
@@ -131,7 +131,7 @@ class Tally:
         """Bytes that it holds, about."""
         return len(self.still) + len(self.packed) + 1024
 
-    def at(self, threshold: float) -> StateCounts:
+    def counts(self, threshold: float) -> StateCounts:
         """The counts where quiet means under this relative delta.
 
         Args:
@@ -160,12 +160,7 @@ class Tally:
 
 
 def make_tally(unsettled: states.States, delta: Codes) -> Tally:
-    """Counts the channels in each state, record by record.
-
-    Args:
-        unsettled: uint8 (records, channels), their states with none settled, with marks.
-        delta: int16 (records, channels), codes of their relative delta.
-    """
+    """Counts the channels in each state, record by record."""
     records, channels = unsettled.shape
     table = np.zeros((records, _WIDTH), np.uint32)
     plain = unsettled & np.uint8(states.STATE)

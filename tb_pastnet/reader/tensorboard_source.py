@@ -51,9 +51,6 @@ class TensorBoardSource(Source):
 
         One series with metadata and without any value makes TensorBoard's slow loader fail for a
         whole run.
-
-        Raises:
-            PublicError: TensorBoard refuses, for example an unknown experiment.
         """
         try:
             return self._list(context, only, None), []
@@ -71,11 +68,7 @@ class TensorBoardSource(Source):
         return listing, failed
 
     def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
-        """Lists some tags of all runs. See `Source.glance`.
-
-        Raises:
-            PublicError: TensorBoard refuses.
-        """
+        """Lists some tags of all runs. See `Source.glance`."""
         try:
             return self._list(context, None, tags)
         except errors.PublicError:
@@ -125,9 +118,6 @@ class TensorBoardSource(Source):
         """Reads events as TensorBoard orders them. See `Source.read`.
 
         Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
-
-        Raises:
-            PublicError: TensorBoard refuses.
         """
         readings: Readings = {}
         failed: list[SeriesName] = []

@@ -61,9 +61,6 @@ def mark(
         state: uint8 (records, channels), changed in place.
         steps: int64 (records,), increasing.
         violations: of the variable. A violation stands from its first to its last step.
-
-    Returns:
-        The same array.
     """
     spans: dict[tuple[int, int], list[int]] = {}
     for violation in violations:

@@ -166,7 +166,7 @@ def records(store: Store, context: RequestContext, arguments: Arguments) -> Answ
     reader = _run(store, context, arguments)
     threshold = parameters.threshold(arguments)
     step = parameters.step(arguments, "at")
-    count = parameters.whole(arguments, "count", least=1, most=BLOCK) or BLOCK
+    count = parameters.integer(arguments, "count", least=1, most=BLOCK) or BLOCK
 
     def make() -> tuple[Answer, Notes]:
         figures = figures_of(reader, threshold)
@@ -251,7 +251,9 @@ def overlap(store: Store, context: RequestContext, arguments: Arguments) -> Answ
     runs = parameters.runs(arguments, store.catalog(context))
     step = parameters.step(arguments, "step")
     layer_id = arguments.get("layer")
-    if layer_id is not None and not any(one.id == layer_id for run in runs for one in run.layers):
+    if layer_id is not None and not any(
+        layer_.id == layer_id for run in runs for layer_ in run.layers
+    ):
         raise not_found(
             f"Could not find the layer: expected one of the {len(runs)} runs to have it, got "
             f"{shown(layer_id)}. The index lists them."
@@ -298,7 +300,7 @@ def _comparison(
 
 def export(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
     """What the pictures show, as CSV: of all layers, of each channel of one, or of the probe."""
-    if parameters.whole(arguments, "function", least=0, most=1):
+    if parameters.integer(arguments, "function", least=0, most=1):
         series = _run(store, context, arguments).function()
         _check_lines(len(series.steps) * len(series.places))
         # All that single precision holds: a cosine is mostly nearly 1.

@@ -60,11 +60,6 @@ def answer(body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] 
     """Makes an answer: names its content and packs it where that pays.
 
     Text is left to TensorBoard, which packs it for the clients that want it.
-
-    Args:
-        body: the content.
-        content_type: its media type.
-        headers: further headers.
     """
     packed = b""
     if content_type == BINARY and len(body) >= _WORTH_PACKING:

@@ -35,12 +35,6 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
         sections: arrays of dtype u1, u2, i2, u4, f4 or f8 and any shape, empty ones included.
             NaN is allowed in the floats.
 
-    Returns:
-        The container.
-
-    Raises:
-        ValueError: an array has another dtype.
-
     Example:
         >>> data = pack({"schema": 1}, {"steps": np.array([1.0, 2.0])})
         >>> unpack(data)[1]["steps"].tolist()
@@ -65,14 +59,7 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Reads a container back, as the page does.
-
-    Args:
-        data: what `pack` returned.
-
-    Returns:
-        The header and the arrays by name, as read-only views.
-    """
+    """Reads a container back, as the page does."""
     import json
 
     (length,) = _LENGTH.unpack_from(data)

@@ -25,9 +25,6 @@ def gzipped(body: bytes) -> bytes:
     would shrink by less than a third, as samples of it tell, is taken along as it is: on most
     networks it has arrived before it would have been packed and unpacked.
 
-    Args:
-        body: any bytes.
-
     Example:
         >>> import gzip
         >>> gzip.decompress(gzipped(b"abc"))

@@ -45,7 +45,7 @@ def threshold(arguments: Arguments) -> float:
     return value
 
 
-def whole(arguments: Arguments, name: str, *, least: int, most: int) -> int | None:
+def integer(arguments: Arguments, name: str, *, least: int, most: int) -> int | None:
     """A whole number; None where it is left out."""
     text = arguments.get(name)
     if text is None:
@@ -61,12 +61,12 @@ def whole(arguments: Arguments, name: str, *, least: int, most: int) -> int | No
 
 def columns(arguments: Arguments) -> int:
     """How many columns there may be, `cols`."""
-    return whole(arguments, "cols", least=1, most=MOST_COLUMNS) or COLUMNS
+    return integer(arguments, "cols", least=1, most=MOST_COLUMNS) or COLUMNS
 
 
 def step(arguments: Arguments, name: str) -> int | None:
     """A step; None where it is left out."""
-    return whole(arguments, name, least=-MOST_STEP, most=MOST_STEP)
+    return integer(arguments, name, least=-MOST_STEP, most=MOST_STEP)
 
 
 def span(arguments: Arguments) -> tuple[int | None, int | None]:
@@ -143,7 +143,7 @@ def variable(arguments: Arguments, of: CatalogRun, layer: Layer) -> Variable:
 def channel(arguments: Arguments, variable: Variable) -> int:
     """The channel numbered by `channel`."""
     _needed(arguments, "channel")
-    index = whole(arguments, "channel", least=-(10**15), most=10**15)
+    index = integer(arguments, "channel", least=-(10**15), most=10**15)
     if index is None or not 0 <= index < variable.channels:
         raise not_found(
             f"Could not find the channel: expected 0 to {variable.channels - 1} of "

@@ -10,12 +10,6 @@ from typing import Any
 def dumps(value: Any) -> bytes:
     """Writes JSON in ASCII; what JSON has no number for becomes null.
 
-    Args:
-        value: dicts, lists, tuples, strings, numbers, booleans, None.
-
-    Returns:
-        Compact JSON.
-
     Example:
         >>> dumps({"a": [1.5, float("nan"), float("inf")]})
         b'{"a":[1.5,null,null]}'

@@ -34,9 +34,6 @@ logger = logging.getLogger(__name__)
 def application(handler: Handler) -> WsgiApp:
     """Makes a WSGI application of what answers a request.
 
-    Args:
-        handler: takes the request and gives its answer, or raises.
-
     Returns:
         The application. It raises nothing but what the server's own `start_response` raises.
     """

@@ -58,7 +58,7 @@ def test_sets_are_those_of_the_states(slab: int, monkeypatch: pytest.MonkeyPatch
     for mask, held in (("kept", [states.PRUNED]), ("trainable", [states.PRUNED, states.FROZEN])):
         found = sets.sets(mask, steps)
         assert found.elements == CHANNELS
-        for step, which in zip(steps.tolist(), found.which.tolist(), strict=True):
+        for step, which in zip(steps.tolist(), found.positions.tolist(), strict=True):
             if step < 10:
                 assert which == UNKNOWN
                 continue
@@ -81,7 +81,7 @@ def test_a_threshold_has_no_bearing() -> None:
         told = moves.states(threshold) & np.uint8(states.STATE)
         found = sets.sets("trainable", moves.steps)
         right = ((told != states.PRUNED) & (told != states.FROZEN)).sum(axis=1)
-        assert [found.size(which) for which in found.which] == right.tolist()
+        assert [found.size(which) for which in found.positions] == right.tolist()
 
 
 def test_a_variable_is_held_where_all_of_it_is_and_some_is_not_pruned() -> None:
@@ -112,7 +112,7 @@ def test_no_records_make_no_sets() -> None:
     sets = make_channel_sets(
         store.reader(CALLER, run).series("c/kernel"), run.variables["c/kernel"]
     )
-    assert sets.sets("kept", np.array([-1, 0, 5])).which.tolist() == [UNKNOWN] * 3
+    assert sets.sets("kept", np.array([-1, 0, 5])).positions.tolist() == [UNKNOWN] * 3
     assert not sets.held(np.array([-1, 5])).any()
 
 

@@ -35,7 +35,7 @@ def read(
     found: Found = {}
     for layer, sets in zip(drawn(run), every, strict=True):
         one = sets[0]
-        flags = [_flags(one, which) for which in one.which.tolist()]
+        flags = [_flags(one, which) for which in one.positions.tolist()]
         found[layer] = flags
     return found, lost
 

@@ -82,7 +82,7 @@ def test_a_size_that_is_not_told_is_counted() -> None:
 def test_columns_are_taken_away() -> None:
     one = sets([True, False], [True, True])
     assert one.without(np.zeros(2, bool)) is one
-    assert one.without(np.array([True, False])).which.tolist() == [UNKNOWN, 1]
+    assert one.without(np.array([True, False])).positions.tolist() == [UNKNOWN, 1]
 
 
 def test_a_variable_that_two_layers_share_stands_for_the_first() -> None:

@@ -86,7 +86,7 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider) -> None:
     provider.broken = set()
     whole = summary_of(store.reader(CALLER, run))
     assert not whole.notes
-    assert whole.tallies[3].at(1e-4).counts[:, 1].sum() > 0
+    assert whole.tallies[3].counts(1e-4).counts[:, 1].sum() > 0
 
 
 def test_its_size_is_what_it_holds(provider: MemoryProvider) -> None:

@@ -20,7 +20,7 @@ def row_of(
         np.tile(np.array(one, kind), (records, 1))
         for one, kind in ((told, np.uint8), (delta, np.int16))
     )
-    return make_tally(states_, deltas).at(threshold)
+    return make_tally(states_, deltas).counts(threshold)
 
 
 def test_channels_are_counted_by_state_and_by_mark() -> None:
@@ -38,7 +38,7 @@ def test_they_settle_record_by_record() -> None:
     for loud in (quantize(1e-3), INFINITE, NAN):
         deltas = np.full((8, 1), delta, np.int16)
         deltas[6] = loud
-        row = make_tally(np.full((8, 1), M, np.uint8), deltas).at(5e-5)
+        row = make_tally(np.full((8, 1), M, np.uint8), deltas).counts(5e-5)
         assert row.counts.argmax(axis=1).tolist() == [M] * 4 + [S] * 2 + [M] * 2
 
 
@@ -62,9 +62,9 @@ def test_without_a_threshold_none_is_settled() -> None:
 
 
 def test_no_records_and_no_channels() -> None:
-    nothing = make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).at(1e-4)
+    nothing = make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).counts(1e-4)
     assert (nothing.counts.shape, nothing.mean_delta.shape) == ((0, 6), (0,))
-    narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).at(1e-4)
+    narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).counts(1e-4)
     assert narrow.counts.tolist() == [[0] * 6] * 2
     assert np.isnan(narrow.mean_delta).all()
 

@@ -55,12 +55,12 @@ def test_any_other_threshold_is_refused(text: str) -> None:
 
 def test_whole_numbers_are_parsed_strictly() -> None:
     def ask(text: str) -> int | None:
-        return parameters.whole({"n": text}, "n", least=-5, most=10)
+        return parameters.integer({"n": text}, "n", least=-5, most=10)
 
     assert [ask("-5"), ask("+7"), ask("10")] == [-5, 7, 10]
     for text in ("", "11", "-6", "1.0", "1_0", "٣", "1e1", "9" * 5000, "0\n"):
         _fails(400, "expected a whole number from -5 to 10", ask, text)
-    assert parameters.whole({}, "n", least=0, most=1) is None
+    assert parameters.integer({}, "n", least=0, most=1) is None
 
 
 def test_a_run_is_looked_up() -> None:
