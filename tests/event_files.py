@@ -12,7 +12,15 @@ import google_crc32c
 import numpy as np
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.quantize import ZERO, Codes, keep_one, quantize
+from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import (
     PLUGIN,
     TAG_DESCRIPTION,
     TAG_MASKS,
@@ -22,15 +30,7 @@ from tb_pastnet.core.names import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.core.names import lineage_directory as directory_name
-from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
-from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
-from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
-from tb_pastnet.format.mask_bits import MaskBits, encode_mask
-from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
-from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import lineage_directory as directory_name
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 
@@ -84,6 +84,14 @@ def scalar_event(tag: str, step: int, number: float) -> bytes:
     value.metadata.data_class = summary_pb2.DATA_CLASS_SCALAR
     summary = summary_pb2.Summary(value=[value])
     return event_pb2.Event(step=step, wall_time=CREATED, summary=summary).SerializeToString()
+
+
+def quantize_share(shares: Any) -> Codes:
+    """Codes of shares: 0 and 1 are exact, and nothing else becomes 0 or 1."""
+    array = np.asarray(shares)
+    rounded = quantize(array)
+    keep_one(rounded, array)
+    return rounded
 
 
 def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:

@@ -11,7 +11,7 @@ from tb_pastnet.cli.inspected import Fault, Inspected, inspect
 from tb_pastnet.cli.text import account_text, counted, fit, printable, size_of, width
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.core.names import RunName
+from tb_pastnet.format.tags import RunName
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.runs import SINK
 

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tb_pastnet.core.names import (
-    PLUGIN,
-    TAG_DESCRIPTION,
-    TAG_FUNCTION,
-    TAG_MASKS,
-    TAG_OVERHEAD,
-    TAG_TIMELINE,
-    TAG_VIOLATIONS,
-    RunName,
-    mask_of,
-    parse_run,
-    variable_of,
-)
 from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
 from tb_pastnet.format.block import decode_block
-from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.codecs import codec_of
+from tb_pastnet.format.description import Description
 from tb_pastnet.format.envelope import unseal
 from tb_pastnet.format.events import Event, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest, Why
-from tb_pastnet.format.function_change import decode_function_change
-from tb_pastnet.format.mask_bits import decode_mask
-from tb_pastnet.format.mask_log import decode_mask_log
-from tb_pastnet.format.overhead import decode_overhead
-from tb_pastnet.format.timeline import Timeline, decode_timeline
-from tb_pastnet.format.violations import decode_violations
+from tb_pastnet.format.tags import (
+    PLUGIN,
+    RunName,
+    parse_run,
+)
+from tb_pastnet.format.timeline import Timeline
 
 _BUFFER = 1 << 20
-_DECODERS: dict[str, Callable[..., Any]] = {
-    TAG_DESCRIPTION: decode_description,
-    TAG_TIMELINE: decode_timeline,
-    TAG_MASKS: decode_mask_log,
-    TAG_VIOLATIONS: decode_violations,
-    TAG_FUNCTION: decode_function_change,
-    TAG_OVERHEAD: decode_overhead,
-}
 
 
 @dataclass(frozen=True)
@@ -163,13 +143,9 @@ def _decoded(file: Inspected, value: Value, step: int) -> Any:
         raise ForeignRecord("it holds something else than bytes")
     if file.lineage is None:
         return decode_block(data, tag=tag, step=step, lineage=0)
-    decode = _DECODERS.get(tag)
-    if variable_of(tag) is not None:
-        decode = decode_block
-    elif mask_of(tag) is not None:
-        decode = decode_mask
-    if decode is None:
+    codec = codec_of(tag)
+    if codec is None:
         # A later version may add tags and kinds; the seal is the same.
         kind: Any = data[5] if len(data) > 5 else 0
         return unseal(data, kind, tag=tag, step=step, lineage=file.lineage.lineage)
-    return decode(data, tag=tag, step=step, lineage=file.lineage.lineage)
+    return codec.decode(data, tag=tag, step=step, lineage=file.lineage.lineage)

@@ -22,9 +22,9 @@ from tb_pastnet.cli.text import (
     width,
 )
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.names import parse_run
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
+from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.index import overhead_of
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.run_findings import as_json as finding_json

@@ -17,13 +17,9 @@ Flags = npt.NDArray[np.bool_]
 
 
 def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
-    """Where each lineage is cut off by those after it.
+    """Where each lineage is cut off by those after it: the smallest start among these.
 
-    Args:
-        starts: the first step of each lineage in order; None where it recorded nothing.
-
-    Returns:
-        For each lineage the smallest start among later ones, None where there is none.
+    None stands for a lineage that recorded nothing, and for one that isn't cut off.
 
     Example:
         >>> first_steps_after([0, 80, None, 50])
@@ -58,16 +54,15 @@ def supersede(
         (80, 70)
     """
     order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
-    found = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
+    firsts = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
     if starts is not None:
-        found = [_earlier(found[at], starts[i]) for at, i in enumerate(order)]
+        firsts = [_earlier(first, starts[i]) for first, i in zip(firsts, order, strict=True)]
     keep: list[Flags] = [np.ones(0, bool)] * len(lineages)
-    for i, cut in zip(order, first_steps_after(found), strict=True):
+    for i, cut in zip(order, first_steps_after(firsts), strict=True):
         steps = lineages[i][2]
         keep[i] = np.ones(len(steps), bool) if cut is None else steps < cut
     return keep
 
 
 def _earlier(first: int | None, second: int | None) -> int | None:
-    known = [step for step in (first, second) if step is not None]
-    return min(known) if known else None
+    return min((step for step in (first, second) if step is not None), default=None)

@@ -14,18 +14,9 @@ Integers = npt.NDArray[np.int64]
 
 
 def columns(steps: Integers, most: int) -> Integers:
-    """Splits records into columns.
+    """The index of the first record of each column, of increasing steps in even ranges.
 
-    Args:
-        steps: int64 (records,), increasing.
-        most: number of columns at most, at least 1.
-
-    Returns:
-        int64 (columns,): the index of the first record of each column. Each record is a column
-        of its own where there are no more than `most`; none where there are no records.
-
-    Raises:
-        InvalidArgument: `most` isn't positive.
+    Each record is a column of its own where there are no more than `most`.
 
     Example:
         >>> columns(np.array([0, 1, 2, 3, 10, 11]), 3).tolist()

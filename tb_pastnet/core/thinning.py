@@ -43,9 +43,8 @@ class Thinning:
     def keep(self, changed: bool = False) -> bool:
         """Says whether the next record that is due is stored.
 
-        Args:
-            changed: a mask changed since the last stored record. Such a record is always stored
-                and doesn't count against the capacity.
+        One in which a mask changed since the last stored one always is, and doesn't count against
+        the capacity.
         """
         if self._due_in > 0:
             self._due_in -= 1

@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 
-from tb_pastnet.core.names import RunName, lineage_directory
+from tb_pastnet.format.tags import RunName, lineage_directory
 from tb_pastnet.keras.cost.meter import Spent
 from tb_pastnet.keras.feed import Feed
 from tb_pastnet.keras.log.batch import Batch, Span

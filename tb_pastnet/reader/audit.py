@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from tb_pastnet.core.names import TAG_VIOLATIONS
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import TAG_VIOLATIONS
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineages import decode_all

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tb_pastnet.core.names import (
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,

@@ -14,11 +14,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.errors import UnreadableLog
 from tb_pastnet.format.events import Event, Metadata, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest
+from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.reader.source import (
     ALL,
     Listing,

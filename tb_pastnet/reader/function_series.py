@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after, supersede
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format import limits
 from tb_pastnet.format.function_change import (
     MEASURES,
@@ -21,6 +20,7 @@ from tb_pastnet.format.function_change import (
     Place,
     decode_function_change,
 )
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineages import LineageHead, decode_all, rising
 from tb_pastnet.reader.notes import Notes

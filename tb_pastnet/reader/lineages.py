@@ -11,16 +11,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import (
-    TAG_DESCRIPTION,
-    TAG_OVERHEAD,
-    TAG_TIMELINE,
-    RunName,
-    variable_of,
-)
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
+from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import overlap
-from tb_pastnet.core.names import MASKS, TAG_MASKS, mask_tag
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineages import LineageHead, decode_all
 from tb_pastnet.reader.notes import Notes

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.core.names import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.audit import Audit, read_audit
 from tb_pastnet.reader.cache import Cache

@@ -11,15 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import overlap
-from tb_pastnet.core.names import (
-    MASKS,
-    TAG_DESCRIPTION,
-    TAG_MASKS,
-    TAG_VIOLATIONS,
-    mask_of,
-)
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import Variable
+from tb_pastnet.format.tags import MASKS, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineages import LineageHead
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, StoredMask

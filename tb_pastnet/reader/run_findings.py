@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tb_pastnet.core.facts import LayerFacts, RunFacts, Violated
-from tb_pastnet.core.findings import Finding, findings
+from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
 from tb_pastnet.reader.figures import Figures, figures_of
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.store import RunReader

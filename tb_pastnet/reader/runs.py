@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
-from tb_pastnet.core.names import TAG_FUNCTION, channels_tag
 from tb_pastnet.format.description import Description, Layer, Variable
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
 from tb_pastnet.reader.lineages import LineageHead
 from tb_pastnet.reader.notes import Notes
 

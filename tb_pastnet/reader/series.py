@@ -13,7 +13,8 @@ import numpy.typing as npt
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import Codes
-from tb_pastnet.format.block import ROWS, Block, OpenBlock, Rows, open_block
+from tb_pastnet.format.block import Block, OpenBlock, open_block
+from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.join_blocks import (
     MASK_ROWS,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from tb_pastnet.core.names import parse_run
+from tb_pastnet.format.tags import parse_run
 
 ALL = 1 << 30
 """A number of events that no series reaches: read all of them."""

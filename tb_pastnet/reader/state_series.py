@@ -15,8 +15,8 @@ from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
-from tb_pastnet.format.block import ROWS
 from tb_pastnet.format.description import Variable
+from tb_pastnet.format.layout import ROWS
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import RecordSeries

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import states
-from tb_pastnet.core.names import MASKS, TAG_FUNCTION
+from tb_pastnet.format.tags import MASKS, TAG_FUNCTION
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.cache import Cache
 from tb_pastnet.reader.catalog import Catalog, CatalogReader

@@ -15,7 +15,7 @@ import numpy as np
 from tensorboard import errors
 from tensorboard.data import provider as tb_provider
 
-from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.reader.source import (
     ALL,
     Listing,

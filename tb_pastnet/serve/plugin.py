@@ -8,7 +8,7 @@ from tensorboard import plugin_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tb_pastnet.core.names import PLUGIN
+from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.reader.source import RequestContext
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.explain import explaining_module

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
-from tb_pastnet.core.names import MASKS
 from tb_pastnet.format.description import Variable
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.comparison import Comparison
 from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
 from tb_pastnet.reader.function import Function

@@ -14,9 +14,9 @@ import pytest
 from tensorboard import context
 from tensorboard.compat.proto import tensor_pb2
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import MEASURES, Input, Place
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.source import RequestContext
 from tb_pastnet.reader.store import Store

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.tags import TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.source import RequestContext

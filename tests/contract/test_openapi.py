@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.core.names import MASKS
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.serve import plugin

@@ -13,10 +13,10 @@ import time
 
 import numpy as np
 
-from tb_pastnet.core.names import lineage_directory
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.function_change import LAYER, Place
+from tb_pastnet.format.tags import lineage_directory
 from tb_pastnet.keras.cost.meter import Spent
 from tb_pastnet.keras.log.batch import Batch, Offer, Span
 from tb_pastnet.keras.log.changes import MaskOffer

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import LAYER, Place, encode_function_change
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.function_series import make_function
 from tb_pastnet.reader.source import Message
 from tests import probed

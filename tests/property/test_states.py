@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core import states
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
+from tests.all_states import channel_states
 from tests.slow_states import first_loud, slow_states
 
 THRESHOLDS = (1e-4, 2.0**-10, 0.03, 1.0)
@@ -81,9 +82,7 @@ def told(
 ) -> np.ndarray:
     codes, steps, past = run[0][:, :records], run[1][:records], run[2][:records]
     measured = states.seen(codes) if kernel else None
-    return states.channel_states(
-        codes, steps, past, measured=measured, threshold=threshold, **options
-    )
+    return channel_states(codes, steps, past, measured=measured, threshold=threshold, **options)
 
 
 @given(records(), thresholds, patience, st.booleans(), st.booleans())
@@ -124,6 +123,6 @@ def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, 
     codes[[s.NONFINITE, s.DELTA_NORM]] = ZERO
     codes[s.DELTA_NORM, 5] = int(np.rint(16 * np.log2(threshold * times)))
     steps = np.arange(6)
-    found = states.channel_states(codes, steps, steps - 1, measured=None, threshold=threshold)
+    found = channel_states(codes, steps, steps - 1, measured=None, threshold=threshold)
     assert found[:, 0].tolist()[:5] == [states.SETTLED] * 5
     assert (found[5, 0] == states.SETTLED) == (times < 10)

@@ -11,7 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.states import VIOLATED
+from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.function_change import FunctionChange, Place
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
@@ -21,11 +26,6 @@ from tb_pastnet.core.names import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.core.states import VIOLATED
-from tb_pastnet.format import json_payload, limits, varint
-from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.envelope import Kind, seal
-from tb_pastnet.format.function_change import FunctionChange, Place
 from tb_pastnet.reader import audit
 from tb_pastnet.reader import mask_changes as mask_log
 from tb_pastnet.reader import notes as said

@@ -15,8 +15,9 @@ import numpy as np
 import tensorflow as tf
 from keras.src.backend import AutocastScope
 
-from tb_pastnet.core.axes import variable_role
-from tb_pastnet.core.selection import above, as_mask
+from tb_pastnet.core import rules
+from tb_pastnet.core.axes import channel_axis, variable_role
+from tb_pastnet.core.selection import as_mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.packing import Stored
 from tb_pastnet.keras.masks.hold import Mask
@@ -142,7 +143,9 @@ class MaskedWeight:
         Raises:
             InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
         """
-        self._prune(above(self.numpy(), threshold, self._shown))
+        axis = channel_axis([], self.name, self.shape)
+        weight = rules.Prunable(self._shown, self.numpy(), self.kept, axis)
+        self._prune(rules.below([weight], threshold)[0])
 
     def regrow(self, kept: Any = None) -> None:
         """Lets pruned weights train again, from zero, where `kept` is 1; None: all.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from tb_pastnet.core.names import TAG_OVERHEAD
 from tb_pastnet.format.overhead import encode_overhead
+from tb_pastnet.format.tags import TAG_OVERHEAD
 from tb_pastnet.keras.cost.meter import Spent
 from tb_pastnet.keras.log.events import Message, message_event
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.core.names import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
+from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.keras.log.events import Message, read_messages
 from tb_pastnet.keras.log.segments import is_remote, join, lineages, list_directory
 from tb_pastnet.keras.model.variables import Network

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from tb_pastnet.core.names import TAG_TIMELINE
+from tb_pastnet.format.tags import TAG_TIMELINE
 from tb_pastnet.keras.log.batch import Batch, Group, Offer
 from tb_pastnet.keras.log.changes import Change
 from tb_pastnet.keras.log.costs import Costs

@@ -9,10 +9,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import selection
+from tb_pastnet.core import rules, selection
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.arguments import mask_of, opened
 from tb_pastnet.keras.masks.desk import Desk, Enforcing
+from tb_pastnet.keras.masks.hold import Mask
+from tb_pastnet.keras.model.variables import Recorded
 
 Channels = Sequence[int] | npt.ArrayLike
 
@@ -31,6 +33,10 @@ def _at_once(
             return command(self, *args, **kwargs)
 
     return run
+
+
+def _prunable(record: Recorded, kept: Mask) -> rules.Prunable:
+    return rules.Prunable(record.text.id, record.found.variable.numpy(), kept, record.axis)
 
 
 class MaskCommands:
@@ -79,8 +85,8 @@ class MaskCommands:
         """
         record = self._desk.record(name)
         old, trainable = self._desk.read(record)
-        mask = selection.above(record.found.variable.numpy(), threshold, record.text.id)
-        self._desk.prune(record, old & mask, trainable)
+        kept = rules.below([_prunable(record, old)], threshold)[0]
+        self._desk.prune(record, kept, trainable)
 
     @_at_once
     def prune_smallest(
@@ -104,13 +110,8 @@ class MaskCommands:
         """
         records = self._desk.prunable(variables)
         old = [self._desk.read(record) for record in records]
-        masks = selection.keep_largest(
-            [record.found.variable.numpy() for record in records],
-            [kept for kept, _ in old],
-            sparsity,
-            scope=scope,
-            axes=[record.axis for record in records] if structured else None,
-        )
+        weights = [_prunable(record, kept) for record, (kept, _) in zip(records, old, strict=True)]
+        masks = rules.smallest(weights, sparsity, scope=scope, structured=structured)
         for record, (before, trainable), kept in zip(records, old, masks, strict=True):
             if (before != kept).any():
                 self._desk.prune(record, kept, trainable)
@@ -130,14 +131,7 @@ class MaskCommands:
         """
         record = self._desk.record(name)
         old, trainable = self._desk.read(record)
-        kept = selection.keep_blocks(
-            record.found.variable.numpy(),
-            old,
-            nonzeros_per_block,
-            block_size,
-            name=record.text.id,
-            axes=selection.reduction_axes(record.axis),
-        )
+        kept = rules.blocks([_prunable(record, old)], nonzeros_per_block, block_size)[0]
         self._desk.prune(record, kept, trainable)
 
     @_at_once

@@ -14,10 +14,10 @@ from tb_pastnet.core.states import (
     SETTLED,
     STATE,
     VIOLATED,
-    channel_states,
     relative_delta,
     seen,
 )
+from tests.all_states import channel_states
 
 
 def series(records, **rows):

@@ -1,11 +1,20 @@
 """The definition of each statistic, against plain sums."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.core.statistics import STATISTICS, channel_statistics, quantize_statistics
+from tb_pastnet.core.statistics import (
+    STATISTICS,
+    TABLE,
+    Statistic,
+    channel_statistics,
+    quantize_statistics,
+)
 from tb_pastnet.errors import InvalidArgument
 
 AXIS = explicit_axis(-1, (3, 2), "w")
@@ -89,3 +98,15 @@ def test_quantised_shares_stay_exact():
 def test_quantising_something_else_is_an_error():
     with pytest.raises(InvalidArgument, match=r"expected 8 rows, got shape \(3,\)"):
         quantize_statistics([1.0, 2.0, 3.0])
+
+
+def test_the_documented_statistics_are_those_of_the_table():
+    text = (Path(__file__).parents[3] / "docs" / "record_format.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| \d \| (\w+) \| (.*) \| (share code|code)(?: − code of (\w+))? \|$", text, re.M
+    )
+    documented = [
+        Statistic(name, meaning.replace("\\|", "|"), code == "share code", near or None)
+        for name, meaning, code, near in rows
+    ]
+    assert documented == list(TABLE)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tb_pastnet.core.names import TAG_VIOLATIONS
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import TAG_VIOLATIONS
 from tb_pastnet.format.violations import encode_violations
 from tb_pastnet.reader import audit, notes
 from tb_pastnet.reader.audit import Audit, read_audit

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_TIMELINE
 from tb_pastnet.format.description import Series, encode_series
+from tb_pastnet.format.tags import TAG_TIMELINE
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run

@@ -9,8 +9,8 @@ import pytest
 
 from tb_pastnet.core import states
 from tb_pastnet.core import statistics as s
-from tb_pastnet.core.names import channels_tag
 from tb_pastnet.core.quantize import ZERO
+from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.overview import overview_csv
 from tb_pastnet.reader.store import Store

@@ -6,8 +6,8 @@ import csv
 
 import pytest
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import MEASURES
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.function import Function

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
     Place,
     encode_function_change,
 )
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events

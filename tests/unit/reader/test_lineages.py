@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from tb_pastnet.core.names import TAG_OVERHEAD, RunName
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import TAG_OVERHEAD, RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineages import decode_all, make_lineage, merge_timelines

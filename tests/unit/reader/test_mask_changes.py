@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_MASKS
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.tags import TAG_MASKS
 from tb_pastnet.reader import mask_changes as mask_log
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log

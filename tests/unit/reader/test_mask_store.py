@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.reader import notes, store
 from tb_pastnet.reader.source import ALL
 from tb_pastnet.reader.store import Store

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.tags import TAG_MASKS, mask_tag
 from tb_pastnet.reader import mask_changes, notes, overlap_weights
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import UNKNOWN, drawn

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_MASKS, TAG_TIMELINE, mask_tag
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
+from tb_pastnet.format.tags import TAG_MASKS, TAG_TIMELINE, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.comparison import Comparison

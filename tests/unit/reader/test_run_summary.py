@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tensorboard import errors
 
-from tb_pastnet.core.names import channels_tag
+from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.run_summary import RunSummary, summary_of

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_pastnet.core.names import RunName, channels_tag
 from tb_pastnet.format.description import Description, Layer
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.format.tags import RunName, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.lineages import LineageHead
 from tb_pastnet.reader.runs import join_lineages

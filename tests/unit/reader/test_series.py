@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core.names import RunName
 from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineages import LineageHead

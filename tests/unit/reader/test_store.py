@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, channels_tag
 from tb_pastnet.reader import notes, store
 from tb_pastnet.reader.source import ALL, RequestContext
 from tb_pastnet.reader.store import Store

@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_OVERHEAD, TAG_TIMELINE
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.tags import TAG_OVERHEAD, TAG_TIMELINE
 from tb_pastnet.keras.cost.meter import RECORDS, Spent
 from tb_pastnet.keras.log import costs as module
 from tb_pastnet.keras.log.batch import Batch, Offer, Span
