@@ -44,12 +44,9 @@ def read_audit(
     """Decodes what the audit of a lineage wrote."""
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
     latest: dict[tuple[str, int, int], Violation] = {}
-
-    def decode(data: bytes, step: int) -> tuple[Violation, ...]:
-        return decode_violations(data, tag=TAG_VIOLATIONS, step=step, lineage=lineage)
-
     read = 0
-    for entries in decode_all(reversed(messages), decode, lost):
+    newest = reversed(messages)
+    for entries in decode_all(newest, decode_violations, TAG_VIOLATIONS, lineage, lost):
         if read >= MOST_ENTRIES:
             lost[notes.VIOLATIONS_TOO_MANY] += 1
             break

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -116,13 +115,10 @@ def _decoded(
 ) -> Iterator[tuple[int, FunctionChange]]:
     """Each message, and the position of the lineage that wrote it."""
     for writer, lineage in enumerate(lineages):
-        decode = partial(_decode, lineage.name.lineage)
-        for block in decode_all(readings.get((lineage.tb_run, TAG_FUNCTION), ()), decode, lost):
+        messages = readings.get((lineage.tb_run, TAG_FUNCTION), ())
+        number = lineage.name.lineage
+        for block in decode_all(messages, decode_function_change, TAG_FUNCTION, number, lost):
             yield writer, block
-
-
-def _decode(lineage: int, data: bytes, step: int) -> FunctionChange:
-    return decode_function_change(data, tag=TAG_FUNCTION, step=step, lineage=lineage)
 
 
 def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:

@@ -104,18 +104,29 @@ class LineageHead:
 
 def decode_all(
     messages: Iterable[Message],
-    decode: Callable[[bytes, int], Decoded],
+    decode: Callable[..., Decoded],
+    tag: str,
+    lineage: int,
     lost: Notes,
     *,
     each: Each = in_turn,
 ) -> Iterator[Decoded]:
-    """Decodes those messages of a series, in order, that can be decoded, and notes the rest."""
+    """Decodes those messages of a series, in order, that can be decoded, and notes the rest.
+
+    Args:
+        messages: events of one series.
+        decode: of `format`: takes the bytes, and by keyword `tag`, `step` and `lineage`.
+        tag: of the series.
+        lineage: the writer's id, 0 for a user's own writer.
+        lost: gets one note for each message that can't be read.
+        each: how one message after the other is decoded.
+    """
 
     def decoded_or_note(message: Message) -> Decoded | str:
         if message.data is None:
             return notes.FOREIGN
         try:
-            return decode(message.data, message.step)
+            return decode(message.data, tag=tag, step=message.step, lineage=lineage)
         except UnreadableRecord as error:
             return notes.reason(error)
 
@@ -133,39 +144,26 @@ def make_lineage(
     readings, withheld = reading
     lost: Notes = Counter({notes.WITHHELD: 1} if (tb_run, TAG_TIMELINE) in withheld else {})
 
-    def timeline(data: bytes, step: int) -> Timeline:
-        return decode_timeline(data, tag=TAG_TIMELINE, step=step, lineage=name.lineage)
+    def decoded(
+        tag: str, decode: Callable[..., Decoded], noted: Notes, *, newest: bool = False
+    ) -> Iterator[Decoded]:
+        messages = readings.get((tb_run, tag), [])
+        ordered = reversed(messages) if newest else iter(messages)
+        return decode_all(ordered, decode, tag, name.lineage, noted)
 
-    blocks = list(decode_all(readings.get((tb_run, TAG_TIMELINE), ()), timeline, lost))
+    timeline = merge_timelines(list(decoded(TAG_TIMELINE, decode_timeline, lost)))
     kept_back = [tag for tag in (TAG_DESCRIPTION, TAG_OVERHEAD) if (tb_run, tag) in withheld]
     lost_besides: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
-    described = _latest(readings.get((tb_run, TAG_DESCRIPTION), ()), name.lineage, lost_besides)
-    costs = _overhead(readings.get((tb_run, TAG_OVERHEAD), ()), name.lineage, lost_besides)
-    merged = merge_timelines(blocks)
-    everything = lost + lost_besides + Counter(merged.notes)
-    return LineageHead(tb_run, name, versions, described, merged, lost.total(), everything, costs)
-
-
-def _latest(messages: Sequence[Message], lineage: int, lost: Notes) -> Description | None:
-    """The latest description that can be read: each segment repeats it, so one is enough."""
-
-    def decode(data: bytes, step: int) -> Description:
-        return decode_description(data, tag=TAG_DESCRIPTION, step=step, lineage=lineage)
-
-    latest = next(decode_all(reversed(messages), decode, lost), None)
-    if latest is None:
-        lost[notes.NO_DESCRIPTION] += 1
-    return latest
-
-
-def _overhead(messages: Sequence[Message], lineage: int, lost: Notes) -> Overhead | None:
-    """The totals of the latest message that can be read; they only grow."""
-
-    def decode(data: bytes, step: int) -> Overhead:
-        return decode_overhead(data, tag=TAG_OVERHEAD, step=step, lineage=lineage)
-
-    totals = decode_all(messages, decode, lost)
-    return max(totals, key=lambda total: (total.bytes, total.training), default=None)
+    # Each segment repeats the description, so the latest that can be read is enough.
+    latest = decoded(TAG_DESCRIPTION, decode_description, lost_besides, newest=True)
+    description = next(latest, None)
+    if description is None:
+        lost_besides[notes.NO_DESCRIPTION] += 1
+    # Totals only grow.
+    totals = decoded(TAG_OVERHEAD, decode_overhead, lost_besides)
+    overhead = max(totals, key=lambda total: (total.bytes, total.training), default=None)
+    noted = lost + lost_besides + Counter(timeline.notes)
+    return LineageHead(tb_run, name, versions, description, timeline, lost.total(), noted, overhead)
 
 
 def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:

@@ -301,11 +301,7 @@ def _decoded(
     messages: Sequence[Message], lineage: int, lost: Notes
 ) -> Iterator[tuple[MaskChange, int]]:
     """Each change, and how many messages before it could not be read."""
-
-    def decode(data: bytes, step: int) -> tuple[MaskChange, ...]:
-        return decode_mask_log(data, tag=TAG_MASKS, step=step, lineage=lineage)
-
-    for changes in decode_all(messages, decode, lost):
+    for changes in decode_all(messages, decode_mask_log, TAG_MASKS, lineage, lost):
         unread = lost.total()
         for change in changes:
             yield change, unread

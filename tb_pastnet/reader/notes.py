@@ -12,6 +12,10 @@ DAMAGED = "Damaged records: their bytes changed after they were written, or were
 WITHHELD = "Series that TensorBoard could not hand out: a tensor in them is broken"
 RESHAPED = "Records from before a layer changed its number of channels"
 NO_DESCRIPTION = "No readable description of the network, so its layers are unknown"
+LATER_STATISTICS = (
+    "Records with statistics that this version doesn't know, beside those that are shown. "
+    "Update tb-pastnet where TensorBoard runs"
+)
 SAMPLED = "Records left out so that TensorBoard's memory stays bounded: too many channels"
 MASKS_LOST = "Changes of masks that were lost: the records tell how many weights were pruned there"
 MASKS_DISAGREE = (

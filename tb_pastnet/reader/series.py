@@ -155,14 +155,14 @@ def _decode(
     each: Each,
 ) -> _Part:
     lost: Notes = Counter()
-    reshaped: Notes = Counter()
+    noted: Notes = Counter()
     lineage = part.lineage.name.lineage if part.lineage else 0
 
-    def opened(data: bytes, step: int) -> OpenBlock:
-        return open_block(data, tag=part.tag, step=step, lineage=lineage, rows=needs.of(step))
+    def opened(data: bytes, *, tag: str, step: int, lineage: int) -> OpenBlock:
+        return open_block(data, tag=tag, step=step, lineage=lineage, rows=needs.of(step))
 
-    blocks = decode_all(messages, opened, lost, each=each)
-    fitting = _of_width(blocks, channels, reshaped)
+    blocks = decode_all(messages, opened, part.tag, lineage, lost, each=each)
+    fitting = _of_width(blocks, channels, noted)
     if part.lineage is None:
         fitting = iter(_as_written(fitting))
     records, left_out = join_blocks(restored(fitting), channels)
@@ -175,16 +175,18 @@ def _decode(
     if left_out:
         lost[notes.SAMPLED] += left_out
     walls, rates = _clock(part, messages, records)
-    return _Part(records, walls, rates, damaged, left_out, lost + reshaped)
+    return _Part(records, walls, rates, damaged, left_out, lost + noted)
 
 
-def _of_width(blocks: Iterable[OpenBlock], channels: int, reshaped: Notes) -> Iterator[OpenBlock]:
-    """The blocks of the latest network's width; others are noted."""
+def _of_width(blocks: Iterable[OpenBlock], channels: int, noted: Notes) -> Iterator[OpenBlock]:
+    """The blocks of the latest network's width; others, and what isn't known, are noted."""
     for block in blocks:
+        if block.unknown:
+            noted[notes.LATER_STATISTICS] += len(block.steps)
         if block.channels == channels:
             yield block
         else:
-            reshaped[notes.RESHAPED] += len(block.steps)
+            noted[notes.RESHAPED] += len(block.steps)
 
 
 def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.reader.sections import row_by_row
+from tb_pastnet.reader.arrays import row_by_row
 from tb_pastnet.serve.http.strict_json import dumps
 
 _CODES = {"u1": "<u1", "u2": "<u2", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}

@@ -39,14 +39,14 @@ def test_steps_that_go_back_are_taken_out() -> None:
 def test_what_cant_be_decoded_is_noted_by_its_cause() -> None:
     causes = {1: ForeignRecord("f"), 2: UnknownVersion("u"), 3: DamagedRecord("d")}
 
-    def decode(data: bytes, step: int) -> int:
+    def decode(data: bytes, *, step: int, **place: object) -> int:
         if step in causes:
             raise causes[step]
         return step
 
     found: notes.Notes = Counter()
     messages = [Message(step, 0.0, b"") for step in range(5)] + [Message(5, 0.0, None)]
-    assert list(decode_all(messages, decode, found)) == [0, 4]
+    assert list(decode_all(messages, decode, "tag", 0, found)) == [0, 4]
     assert found == {notes.FOREIGN: 2, notes.NEWER: 1, notes.DAMAGED: 1}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_pastnet.core.quantize import NAN
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
@@ -12,6 +13,7 @@ from tb_pastnet.reader.lineages import LineageHead
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series import RecordSeries, make_series
 from tb_pastnet.reader.source import Message
+from tests.sealed import block as block_message
 
 TAG = "channels/w"
 
@@ -213,3 +215,16 @@ def test_nothing_at_all_is_an_empty_series() -> None:
     series = make_series([], {}, 3)
     check(series)
     assert series.codes.shape == (8, 0, 3)
+
+
+def test_statistics_of_a_later_version_are_noted_and_the_others_are_read() -> None:
+    steps = np.arange(1, 4)
+    cells = np.arange(6, dtype=np.int16).reshape(3, 2)
+    data = block_message({"norm": cells, "skewness": cells}, tag=TAG, step=3, lineage=101, near={})
+    series = make_series([place(1, steps)], {("r1", TAG): [Message(3, 0.0, data)]}, 2)
+    check(series)
+    assert series.account.shown == 3
+    assert series.codes[0].tolist() == cells.tolist()
+    # What wasn't recorded isn't known.
+    assert (series.codes[1:] == NAN).all()
+    assert series.notes == {notes.LATER_STATISTICS: 3}
