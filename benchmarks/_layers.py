@@ -17,6 +17,7 @@ from tb_pastnet.core.statistics import (
     NONFINITE,
     NORM,
     PAST_NORM,
+    STATISTICS,
     TRAINABLE,
 )
 
@@ -41,8 +42,8 @@ class Masks(NamedTuple):
 
 
 def codes_of(width: int, steps: int, kind: int, rng: np.random.Generator) -> Codes:
-    """int16 (8, steps, width): norms that drift, deltas that are noisy and fall."""
-    found = np.zeros((8, steps, width), np.int16)
+    """int16 (statistics, steps, width): norms that drift, deltas that are noisy and fall."""
+    found = np.zeros((len(STATISTICS), steps, width), np.int16)
     octave = float(CODES_PER_OCTAVE)
     drift = np.cumsum(rng.random((steps + 1, width), np.float32) < 0.02, axis=0, dtype=np.int16)
     norm = (rng.normal(0, 8, width) + drift * rng.choice([-1, 1], width)).astype(np.int16)

@@ -56,18 +56,22 @@ def heads(names: Sequence[str], near: Mapping[str, str] = NEAR) -> bytes:
 
 
 def block_payload(
-    codes: Mapping[str, npt.NDArray[np.int16]], version: int, near: Mapping[str, str] = NEAR
+    codes: Mapping[str, npt.NDArray[np.int16]],
+    version: int,
+    near: Mapping[str, str] = NEAR,
+    first: int = 1,
 ) -> bytes:
-    """Records of every step up to that of the event, numbered from 1 on.
+    """Records of every step up to that of the event.
 
     Args:
         codes: of each statistic, int16 (records, channels).
         version: 1 has no heads: all eight have to be there, in order.
         near: which statistic predicts which.
+        first: the number of the first record.
     """
     records, channels = next(iter(codes.values())).shape
     ones = [1] * records
-    numbers = varint.encode_signed([*ones, 0, *ones[1:], *ones])
+    numbers = varint.encode_signed([first, *ones[1:], 0, *ones[1:], *ones])
     cells = [codes[name] - (codes[near[name]] if name in near else 0) for name in codes]
     return b"".join(
         [

@@ -81,9 +81,12 @@ def unsettled_states(
 
     Returns:
         uint8 (records, channels), for `settle`: a state in the bits of `STATE`, and the marks
-        `NONFINITE` and `VIOLATED`. A channel with NaN or infinity isn't measured as pruned.
+        `NONFINITE` and `VIOLATED`. A channel with NaN or infinity isn't measured as pruned. A
+        statistic that wasn't recorded marks nothing.
     """
     finite = codes[statistics.NONFINITE] == ZERO
+    if not finite.all():
+        finite |= codes[statistics.NONFINITE] == NAN  # it wasn't recorded
     masked = codes[statistics.KEPT] == ZERO
     held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
     pruned = masked
@@ -100,7 +103,8 @@ def unsettled_states(
     if not finite.all():
         state[~finite] |= NONFINITE
     if not audited and held_by_mask.any():
-        moved = codes[statistics.CHANGED] != ZERO
+        changed = codes[statistics.CHANGED]
+        moved = (changed != ZERO) & (changed != NAN)
         state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
     return state
 
@@ -122,7 +126,7 @@ def stalled(codes: Codes, state: States) -> Integers:
     was finite, not pruned, and its delta was exactly zero.
 
     Example:
-        >>> codes = np.zeros((8, 30, 2), np.int16)  # norms, share kept and share trainable are 1
+        >>> codes = np.zeros((len(statistics.STATISTICS), 30, 2), np.int16)  # all are 1
         >>> codes[statistics.NONFINITE] = ZERO
         >>> codes[statistics.DELTA_NORM, 3:, 1] = ZERO
         >>> stalled(codes, np.full((30, 2), MOVING, np.uint8)).tolist()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
@@ -20,6 +22,7 @@ from tb_pastnet.format.tags import (
 )
 from tests import event_files as files
 from tests.both_loaders import everything, in_both, the_run
+from tests.sealed import block_payload
 from tests.sealed import sealed as sealed_as
 from tests.tensorboards import Board
 
@@ -98,3 +101,36 @@ def test_a_run_of_a_future_version_leaves_the_others_alone(
     assert runs["later"]["records"] == 0
     assert "newer format" in runs["later"]["notes"][0]["text"]
     figure(f"a future version under each of {len(TAGS)} tags: the others shown, in both loaders")
+
+
+def test_statistics_of_a_later_version_are_passed_over_and_missing_ones_are_no_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = files.LineageWriter(tmp_path, lineage=LINEAGE)
+    writer.describe(0)
+    writer.records(range(1, 17))
+
+    def of_a_later_version(block: Block, *, tag: str, lineage: int) -> bytes:
+        if tag != KERNEL:
+            return encode_block(block, tag=tag, lineage=lineage)
+        codes = dict(zip(STATISTICS, block.codes, strict=True))
+        del codes["kept"], codes["nonfinite"]
+        codes = {"skewness": codes["norm"], **codes, "number 99": codes["norm"]}
+        payload = block_payload(codes, 2, first=int(block.sequence[0]))
+        return sealed(2, 1, tag, int(block.steps[-1]), payload)
+
+    monkeypatch.setattr(files, "encode_block", of_a_later_version)
+    writer.records(range(17, 33))
+    run, header, steps = in_both(tmp_path, look)
+    assert steps == [*range(1, 33)]
+    counts = [note["count"] for note in header["notes"] if "doesn't know" in note["text"]]
+    assert counts == [16]
+    assert (run["account"]["unreadable"], header["account"]["unreadable"]) == (0, 0)
+
+    def channel(here: Board) -> Any:
+        return here.json("/channel", run="a", layer="conv1", channel=0)
+
+    rows = in_both(tmp_path, channel)
+    assert rows["steps"] == [*range(1, 33)]
+    assert None not in rows["norm"] + rows["past_norm"] + rows["trainable"] + rows["kept"][:16]
+    assert rows["kept"][16:] == rows["nonfinite"][16:] == [None] * 16

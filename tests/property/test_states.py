@@ -66,7 +66,9 @@ def records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         for part in draw(st.lists(stretches, min_size=1, max_size=3))
     ]
     count = min(map(len, channels))
-    codes = np.array([one[:count] for one in channels], np.int16).reshape(len(channels), count, 8)
+    codes = np.array([one[:count] for one in channels], np.int16).reshape(
+        len(channels), count, len(s.STATISTICS)
+    )
     steps = np.cumsum(draw(st.lists(st.integers(1, 9), min_size=count, max_size=count)))
     lag = draw(st.sampled_from([1, 5, 20]))
     return codes.transpose(2, 1, 0), steps.astype(np.int64), steps.astype(np.int64) - lag
@@ -119,7 +121,7 @@ def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, 
     """Beyond 10.5 times it is always out, below 9.5 times never: one code is 4.4 %."""
     if 9.5 < times < 10.5:
         return
-    codes = np.zeros((8, 6, 1), np.int16)
+    codes = np.zeros((len(s.STATISTICS), 6, 1), np.int16)
     codes[[s.NONFINITE, s.DELTA_NORM]] = ZERO
     codes[s.DELTA_NORM, 5] = int(np.rint(16 * np.log2(threshold * times)))
     steps = np.arange(6)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.states import VIOLATED
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format import json_payload, limits, varint
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.envelope import Kind, seal
@@ -166,7 +167,7 @@ def test_blocks_of_constant_planes_dont_add_up_without_bound(tmp_path: Path, loa
     channels, records = 1 << 18, 4
     writer = files.LineageWriter(tmp_path, layers={"conv1": channels})
     writer.describe(0)
-    codes = np.zeros((8, records, channels), np.int16)
+    codes = np.zeros((len(STATISTICS), records, channels), np.int16)
     for at in range(60):
         steps = np.arange(records) + at * records
         block = Block(steps, steps, steps, codes)

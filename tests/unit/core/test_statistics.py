@@ -80,7 +80,7 @@ def test_float32_deltas_are_taken_in_double():
 def test_a_channel_without_elements_is_zero_and_whole():
     axis = explicit_axis(1, (0, 2), "w")
     found = channel_statistics(np.zeros((0, 2)), np.zeros((0, 2)), axis)
-    assert found.tolist() == [[0, 0]] * 4 + [[1, 1], [0, 0], [1, 1], [1, 1]]
+    assert found[:8].tolist() == [[0, 0]] * 4 + [[1, 1], [0, 0], [1, 1], [1, 1]]
 
 
 def test_another_shape_is_an_error():
@@ -90,13 +90,13 @@ def test_another_shape_is_an_error():
 
 def test_quantised_shares_stay_exact():
     codes = quantize_statistics(channel_statistics(NOW, NOW, AXIS))
-    assert codes.shape == (8, 2)
+    assert codes.shape == (len(STATISTICS), 2)
     assert codes[4].tolist() == [ZERO, ZERO]
     assert codes[6].tolist() == [0, 0]
 
 
 def test_quantising_something_else_is_an_error():
-    with pytest.raises(InvalidArgument, match=r"expected 8 rows, got shape \(3,\)"):
+    with pytest.raises(InvalidArgument, match=r"expected \d rows, got shape \(3,\)"):
         quantize_statistics([1.0, 2.0, 3.0])
 
 

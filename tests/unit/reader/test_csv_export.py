@@ -74,7 +74,7 @@ def test_every_cell_of_a_layer_is_that_of_its_code(
 ) -> None:
     monkeypatch.setattr(tables, "_ROWS", lines)
     rng = np.random.default_rng(0)
-    codes = rng.integers(-200, 100, (8, 9, 3)).astype(np.int16)
+    codes = rng.integers(-200, 100, (len(STATISTICS), 9, 3)).astype(np.int16)
     codes[4, 2] = -32768, 32767, 32766  # 0, infinite, not a number
     told = rng.integers(1, 6, (9, 3)).astype(np.uint8)
     told[5] |= states.VIOLATED

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.core.statistics import KEPT
+from tb_pastnet.core.statistics import KEPT, STATISTICS
 from tb_pastnet.format.block import Block
 from tb_pastnet.reader.join_blocks import choose, concatenate, join_blocks
 
@@ -16,7 +16,7 @@ def blocks(
 ) -> list[Block]:
     """Records 0 … count - 1 in blocks; the kept mask changes at some of them."""
     sequence = np.arange(count)
-    codes = np.zeros((8, count, channels), np.int16)
+    codes = np.zeros((len(STATISTICS), count, channels), np.int16)
     for at in changes:
         codes[KEPT, at:, 0] = np.where(codes[KEPT, at:, 0] == ZERO, 0, ZERO)
     return [
@@ -33,7 +33,7 @@ def test_what_fits_stays_whole() -> None:
 
 def test_no_blocks_make_no_records() -> None:
     records, left_out = join_blocks([], 3)
-    assert records.codes.shape == (8, 0, 3)
+    assert records.codes.shape == (len(STATISTICS), 0, 3)
     assert left_out == 0
 
 
@@ -74,4 +74,4 @@ def test_choosing_all_copies_nothing() -> None:
 def test_some_records_are_chosen_by_flag_or_by_place(which: np.ndarray) -> None:
     chosen = choose(blocks(4)[0], which)
     assert chosen.steps.tolist() == [100, 103]
-    assert chosen.codes.shape == (8, 2, 2)
+    assert chosen.codes.shape == (len(STATISTICS), 2, 2)

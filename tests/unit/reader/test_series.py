@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.core.quantize import NAN
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
@@ -72,7 +73,7 @@ def test_one_lineage_is_read_whole() -> None:
     assert series.past_steps.tolist() == (steps - 1).tolist()
     assert series.wall_times.tolist() == steps.tolist()
     assert series.learning_rates.tolist() == (steps / 2).tolist()
-    assert series.codes.shape == (8, 10, 2)
+    assert series.codes.shape == (len(STATISTICS), 10, 2)
 
 
 def test_blocks_in_any_order_and_twice_make_the_same() -> None:
@@ -214,7 +215,7 @@ def test_the_account_always_adds_up(
 def test_nothing_at_all_is_an_empty_series() -> None:
     series = make_series([], {}, 3)
     check(series)
-    assert series.codes.shape == (8, 0, 3)
+    assert series.codes.shape == (len(STATISTICS), 0, 3)
 
 
 def test_statistics_of_a_later_version_are_noted_and_the_others_are_read() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, channels_tag
@@ -66,7 +67,7 @@ def test_many_layers_take_few_calls_and_none_is_asked_for_too_much(
     run = here.catalog(CALLER).runs["a"]
     mains = [layer.main for layer in run.layers]
     found = list(here.reader(CALLER, run).each(mains, lambda name, made: (name, made.codes.shape)))
-    assert found == [(f"{layer}/kernel", (8, 16, n)) for layer, n in layers.items()]
+    assert found == [(f"{layer}/kernel", (len(STATISTICS), 16, n)) for layer, n in layers.items()]
     asked = [tags for _, tags, _ in provider.reads[1:]]
     assert sorted(tag for tags in asked for tag in tags) == sorted(
         channels_tag(one) for one in mains

@@ -1,26 +1,22 @@
 /** The Findings view: what there is to know before anybody asks, each with a link to the picture that shows it. */
 
 import { formatCount, plural } from "../../data/format";
-import { Failure, Marker, Skeleton } from "../../parts/widgets";
+import { toCsv } from "../../data/overlap";
+import { Failure, Marker, Select, Skeleton } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
 import {
   FINDING_ORDERS,
-  type FindingOrder,
   findingOrder,
   findingsAwaited,
   findingsError,
   openFinding,
   shownFindings,
 } from "../../state/findings";
-import { runNamed, shownRuns } from "../../state/runs";
-import { focusFinding } from "../../state/store";
-
-const ORDER_TITLES: Record<FindingOrder, string> = {
-  importance: "importance",
-  run: "run",
-  step: "step",
-  kind: "kind",
-};
+import { stepRun } from "../../state/navigate";
+import { activeLayer, runNamed, shownRuns, viewedSteps } from "../../state/runs";
+import { focusFinding, page } from "../../state/store";
+import css from "../../style/findings.css";
+import type { View } from "../view";
 
 function Line({ finding, place }: { finding: Finding; place: number }) {
   const run = runNamed(finding.run);
@@ -45,16 +41,13 @@ function Line({ finding, place }: { finding: Finding; place: number }) {
   );
 }
 
-function Message() {
-  if (shownRuns.value.length === 0) return <p class="message">No runs selected. Tick a run on the left.</p>;
-  return (
-    <p class="message">Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.</p>
-  );
-}
-
-export function FindingsView() {
+function FindingsView() {
   const list = shownFindings.value;
   const awaited = findingsAwaited.value;
+  const message =
+    shownRuns.value.length === 0
+      ? "No runs selected. Tick a run on the left."
+      : "Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.";
   return (
     <section class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
@@ -64,21 +57,18 @@ export function FindingsView() {
           {awaited > 0 ? ` · reading ${plural(awaited, "more run")}…` : ""}
         </span>
         <div class="spring" />
-        <select
-          aria-label="Order of the findings"
+        <Select
+          label="Order of the findings"
           value={findingOrder.value}
-          onChange={(event) => (findingOrder.value = event.currentTarget.value as FindingOrder)}
-        >
-          {FINDING_ORDERS.map((order) => (
-            <option key={order} value={order}>
-              Sort: {ORDER_TITLES[order]}
-            </option>
-          ))}
-        </select>
+          options={FINDING_ORDERS.map((order) => [order, `Sort: ${order}`])}
+          onPick={(order) => {
+            findingOrder.value = order;
+          }}
+        />
       </div>
       {findingsError.value ? <Failure text={findingsError.value} /> : null}
       {awaited > 0 && list.length === 0 ? <Skeleton height={320} /> : null}
-      {awaited === 0 && list.length === 0 ? <Message /> : null}
+      {awaited === 0 && list.length === 0 ? <p class="message">{message}</p> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
           <Line key={`${finding.run} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
@@ -87,3 +77,36 @@ export function FindingsView() {
     </section>
   );
 }
+
+export const findings: View = {
+  component: FindingsView,
+  css,
+  steps: () => viewedSteps.value,
+  layer: () => activeLayer.value?.id ?? null,
+  keys: {
+    layer(by) {
+      const list = shownFindings.value;
+      focusFinding.value = Math.min(list.length - 1, Math.max(0, focusFinding.value + by));
+    },
+    run: (by) => stepRun(shownRuns.value, page.peek().run, by),
+    down() {
+      const finding = shownFindings.value[focusFinding.value];
+      if (finding) openFinding(finding);
+    },
+    up() {
+      focusFinding.value = -1;
+      return true;
+    },
+  },
+  speak() {
+    const finding = shownFindings.value[focusFinding.value];
+    return finding ? `${finding.run ?? "All runs"}: ${finding.text}` : "";
+  },
+  caption: () => "Findings",
+  files() {
+    if (shownFindings.value.length === 0) return [];
+    const lines = () =>
+      shownFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
+    return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];
+  },
+};

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.overhead import decode_overhead
 from tb_pastnet.format.tags import TAG_OVERHEAD, TAG_TIMELINE
@@ -48,7 +49,11 @@ def sink(tmp_path, spent):
 
 
 def put(sink, step):
-    sink.offer(lambda n: Offer(n, step, step - 1, time.time(), 0.1, np.full((8, 4), 1.0 + step)))
+    sink.offer(
+        lambda n: Offer(
+            n, step, step - 1, time.time(), 0.1, np.full((len(STATISTICS), 4), 1.0 + step)
+        )
+    )
 
 
 def size_of(tmp_path):

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.keras.log import sink as sinks
 from tb_pastnet.keras.log import writer as module
@@ -41,7 +42,7 @@ def make(tmp_path):
 
 
 def offer(step, values=None):
-    given = np.ones((8, 4)) if values is None else values
+    given = np.ones((len(STATISTICS), 4)) if values is None else values
     return lambda sequence: Offer(sequence, step, step - 1, time.time(), 0.1, given)
 
 
