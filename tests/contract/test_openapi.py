@@ -42,6 +42,13 @@ def test_it_has_every_route_and_where_they_lie() -> None:
     assert DOCUMENT["info"]["version"] == str(SCHEMA)
 
 
+def test_its_parameters_and_kinds_are_those_of_the_routes() -> None:
+    for path, route in ROUTES.items():
+        assert tuple(described.parameters(path)) == route.parameters, path
+        answer = described.resolved(described.operation(path)["responses"]["200"])
+        assert list(answer["content"]) == [route.kind], path
+
+
 def test_it_has_the_parameters_of_the_other_document() -> None:
     told = {route: set(described.parameters(route)) for route in ROUTES}
     more = {"layer", "variable", "channel", "since", "function"}
