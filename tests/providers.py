@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tensorboard.data import provider as tb
 
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tests import event_files as files
 
 CALLER = RequestContext("context", "experiment")

@@ -13,7 +13,7 @@ from tensorboard import context
 
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.records import Records
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests.blocks import all_records
 from tests.tensorboards import Board

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_pastnet.cli.tables import (
+from tb_pastnet.cli.export_tables import (
     Table,
     channels_tables,
     function_table,

@@ -21,7 +21,7 @@ from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
 from tb_pastnet.reader.figures import BLOCK
 from tb_pastnet.reader.log import Log, Run
-from tb_pastnet.reader.source import LOCAL
+from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS

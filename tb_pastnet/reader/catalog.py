@@ -21,9 +21,9 @@ from tb_pastnet.format.tags import (
     parse_run,
 )
 from tb_pastnet.reader import notes, summary_runs
-from tb_pastnet.reader.lineages import LineageHead, make_lineage
+from tb_pastnet.reader.lineage_heads import LineageHead, make_lineage
 from tb_pastnet.reader.runs import CatalogRun, join_lineages
-from tb_pastnet.reader.source import Listing, RequestContext, SeriesVersion, Source
+from tb_pastnet.reader.series_source import Listing, RequestContext, SeriesSource, SeriesVersion
 from tb_pastnet.reader.threads import together
 
 _HEAD = (TAG_DESCRIPTION, TAG_TIMELINE, TAG_OVERHEAD)
@@ -73,7 +73,7 @@ class CatalogReader:
             all the requests of a page.
     """
 
-    def __init__(self, source: Source, fresh_for: float) -> None:
+    def __init__(self, source: SeriesSource, fresh_for: float) -> None:
         self._source = source
         self._fresh_for = fresh_for
         self._lock = threading.Lock()

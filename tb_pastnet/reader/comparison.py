@@ -22,7 +22,7 @@ _KERNEL = "kernel"
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class MaskComparison:
     """Runs whose masks are compared.
 
     Attributes:

@@ -19,15 +19,15 @@ from tb_pastnet.format.events import Event, Metadata, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest
 from tb_pastnet.format.tags import PLUGIN
-from tb_pastnet.reader.source import (
+from tb_pastnet.reader.series_source import (
     ALL,
     Listing,
-    Message,
     Reading,
     Readings,
     RequestContext,
+    SeriesSource,
     SeriesVersion,
-    Source,
+    StoredMessage,
 )
 
 _BUFFER = 1 << 20
@@ -158,7 +158,7 @@ def _data(stream: BinaryIO, tag: str, stored: StoredValue) -> bytes | None:
     raise EOFError(f"another one, without step {stored.step} at byte {stored.offset}")
 
 
-class FileSource(Source):
+class FileSource(SeriesSource):
     """The event files of a log directory, as they were when it was opened."""
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
@@ -180,19 +180,19 @@ class FileSource(Source):
     def listing(
         self, context: RequestContext, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
-        """All of our series. See `Source.listing`."""
+        """All of our series. See `SeriesSource.listing`."""
         chosen = self._listing if only is None else self._listing.keys() & only
         return {run: dict(self._listing[run]) for run in chosen}, []
 
     def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
-        """Some tags of all runs. See `Source.glance`."""
+        """Some tags of all runs. See `SeriesSource.glance`."""
         listing = {run: self.probe(context, run, tags) for run in self._listing}
         return {run: versions for run, versions in listing.items() if versions}
 
     def probe(
         self, context: RequestContext, run: str, tags: Collection[str]
     ) -> dict[str, SeriesVersion]:
-        """Some tags of one run. See `Source.probe`."""
+        """Some tags of one run. See `SeriesSource.probe`."""
         versions = self._listing.get(run, {})
         return {tag: versions[tag] for tag in tags if tag in versions}
 
@@ -203,7 +203,7 @@ class FileSource(Source):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """All values of some tags in some runs; `most` is no limit here. See `Source.read`.
+        """All values of some tags in some runs; `most` is no limit here. See `SeriesSource.read`.
 
         Raises:
             UnreadableLog: a file is gone, or was changed since the log was opened.
@@ -215,7 +215,7 @@ class FileSource(Source):
                 stored = list(series[tag])
                 values = read(self._files[run], tag, stored)
                 readings[run, tag] = [
-                    Message(value.step, value.wall_time, data)
+                    StoredMessage(value.step, value.wall_time, data)
                     for value, data in zip(stored, values, strict=True)
                 ]
         return readings, []

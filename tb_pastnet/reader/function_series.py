@@ -21,10 +21,10 @@ from tb_pastnet.format.function_change import (
 )
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import LineageHead, decode_all, rising
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.sections import Sections
-from tb_pastnet.reader.source import Message, SeriesName
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -76,7 +76,7 @@ class FunctionSeries:
 
 def make_function(
     lineages: Sequence[LineageHead],
-    readings: Mapping[SeriesName, Sequence[Message]],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
     *,
     withheld: Sequence[str] = (),
     sampled: bool = False,
@@ -110,7 +110,7 @@ def most_events(records: int, places: int) -> int | None:
 
 def _decoded(
     lineages: Sequence[LineageHead],
-    readings: Mapping[SeriesName, Sequence[Message]],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
     lost: Notes,
 ) -> Iterator[tuple[int, FunctionChange]]:
     """Each message, and the position of the lineage that wrote it."""

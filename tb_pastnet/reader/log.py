@@ -26,13 +26,13 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.file_source import FileSource
-from tb_pastnet.reader.function import Function
-from tb_pastnet.reader.lineages import Lineage
+from tb_pastnet.reader.function_outputs import Function
+from tb_pastnet.reader.lineage_heads import Lineage
 from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.overview import Overview
 from tb_pastnet.reader.records import Layer, Variable, layers_of, variables_of
 from tb_pastnet.reader.run_findings import findings_of
-from tb_pastnet.reader.source import LOCAL
+from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import stacked, to_dataframe
 from tb_pastnet.reader.violation_list import Violation

@@ -21,9 +21,9 @@ from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import LineageHead, decode_all
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.source import Message, SeriesName
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ def _none() -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class MaskChanges:
     """The changes of one mask of one variable, oldest first.
 
     Attributes:
@@ -75,7 +75,7 @@ class Changes:
         return np.searchsorted(self.steps, steps, side="right") - 1
 
 
-_NO_CHANGES = Changes()
+_NO_CHANGES = MaskChanges()
 
 
 class StoredMask(NamedTuple):
@@ -99,7 +99,7 @@ class StoredMask(NamedTuple):
     elements: int
     cost: int
 
-    def decode(self, messages: Sequence[Message], most: int) -> MaskBits | None:
+    def decode(self, messages: Sequence[StoredMessage], most: int) -> MaskBits | None:
         """Finds it in its series: mostly where it should be, else anywhere. None if unreadable.
 
         Each message decodes alone, so the others don't matter. No more elements than `most` are
@@ -115,7 +115,7 @@ class StoredMask(NamedTuple):
                 return mask if sound and mask.elements == self.elements else None
         return None
 
-    def _decoded(self, message: Message) -> MaskBits | None:
+    def _decoded(self, message: StoredMessage) -> MaskBits | None:
         if message.data is None:
             return None
         try:
@@ -142,13 +142,13 @@ class MaskLog:
         notes: what could not be read, and why.
     """
 
-    changes: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
+    changes: Mapping[tuple[str, str], MaskChanges] = field(default_factory=dict)
     gaps_after: Integers = field(default_factory=_none)
     gaps_from: Integers = field(default_factory=_none)
     torn: frozenset[tuple[str, str]] = frozenset()
     notes: Notes = field(default_factory=Counter)
 
-    def of(self, variable: str, mask: str) -> Changes:
+    def of(self, variable: str, mask: str) -> MaskChanges:
         """The changes of one mask, none where it never had a hole."""
         return self.changes.get((variable, mask), _NO_CHANGES)
 
@@ -217,7 +217,7 @@ class MaskLog:
 
 
 def read_mask_log(
-    messages: Sequence[Message],
+    messages: Sequence[StoredMessage],
     lineage: int,
     variables: Collection[str],
     *,
@@ -259,23 +259,23 @@ def read_mask_log(
 def _is_torn(
     name: tuple[str, str],
     stored: Mapping[tuple[str, str], int],
-    changes: Mapping[tuple[str, str], Changes],
+    changes: Mapping[tuple[str, str], MaskChanges],
     variables: Collection[str],
 ) -> bool:
     return name[0] in variables and stored[name] > changes.get(name, _NO_CHANGES).last_event
 
 
-def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Changes]:
+def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], MaskChanges]:
     order = np.argsort(table[:, 2], kind="stable")
     bounds = np.searchsorted(table[order, 2], np.arange(len(names) + 1))
     return {
-        name: Changes(*(table[order[start:stop], column] for column in (0, 1, 3, 4)))
+        name: MaskChanges(*(table[order[start:stop], column] for column in (0, 1, 3, 4)))
         for name, start, stop in zip(names, bounds[:-1], bounds[1:], strict=True)
     }
 
 
 def _collect(
-    messages: Sequence[Message], lineage: int, variables: Collection[str], lost: Notes
+    messages: Sequence[StoredMessage], lineage: int, variables: Collection[str], lost: Notes
 ) -> tuple[Integers, list[tuple[str, str]], bool]:
     """Changes as rows: number, step, which of the names (or -1), through, elements.
 
@@ -298,7 +298,7 @@ def _collect(
 
 
 def _decoded(
-    messages: Sequence[Message], lineage: int, lost: Notes
+    messages: Sequence[StoredMessage], lineage: int, lost: Notes
 ) -> Iterator[tuple[MaskChange, int]]:
     """Each change, and how many messages before it could not be read."""
     for changes in decode_all(messages, decode_mask_log, TAG_MASKS, lineage, lost):

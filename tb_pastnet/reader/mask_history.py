@@ -18,13 +18,13 @@ from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.audit import Audit, read_audit
+from tb_pastnet.reader.audit_log import AuditLog, read_audit_log
 from tb_pastnet.reader.cache import Cache
-from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.source import Reading, RequestContext, Source
+from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class LineageMasks:
     """
 
     log: MaskLog | None
-    audit: Audit
+    audit: AuditLog
 
     @property
     def notes(self) -> Notes:
@@ -179,7 +179,7 @@ class MaskHistory:
 
 
 def read_mask_history(
-    source: Source, cache: Cache, context: RequestContext, run: CatalogRun
+    source: SeriesSource, cache: Cache, context: RequestContext, run: CatalogRun
 ) -> MaskHistory:
     """Reads what is new: all lineages in one call, and no call where there is nothing new."""
     masked = [head for head in run.lineages if any(tag in head.versions for tag in _TAGS)]
@@ -207,7 +207,7 @@ def read_mask_history(
     return join_masks(
         run,
         [
-            by_lineage.get(head.tb_run) or LineageMasks(_maskless(head), Audit())
+            by_lineage.get(head.tb_run) or LineageMasks(_maskless(head), AuditLog())
             for head in run.lineages
         ],
     )
@@ -234,7 +234,7 @@ def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) 
             if (name := mask_of(tag)) is not None
         }
         log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
-    audit = read_audit(
+    audit = read_audit_log(
         readings.get((run, TAG_VIOLATIONS), ()),
         writer,
         variables,

@@ -15,7 +15,7 @@ from tb_pastnet.core import overlap, pooling
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import Variable
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.comparison import Comparison
+from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
     UNKNOWN,
@@ -61,7 +61,7 @@ class Shared:
     notes: Notes
 
 
-def overlap_view(comparison: Comparison, step: int | None) -> tuple[dict[str, Any], Notes]:
+def overlap_view(comparison: MaskComparison, step: int | None) -> tuple[dict[str, Any], Notes]:
     """Compares each two of some runs at a step; None: at the last record of each."""
     runs = comparison.runs
     lost = sum((run.notes for run in runs), Notes())
@@ -80,7 +80,7 @@ def overlap_view(comparison: Comparison, step: int | None) -> tuple[dict[str, An
     }, lost
 
 
-def _run(shared: Shared, comparison: Comparison, number: int, step: int | None) -> dict[str, Any]:
+def _run(shared: Shared, comparison: MaskComparison, number: int, step: int | None) -> dict[str, Any]:
     unknown = step is None or math.isnan(shared.kept[number])
     run = comparison.readers[number].run
     return {
@@ -93,7 +93,7 @@ def _run(shared: Shared, comparison: Comparison, number: int, step: int | None) 
 
 
 def _pair(
-    shared: Shared, comparison: Comparison, steps: Sequence[int | None], a: int, b: int
+    shared: Shared, comparison: MaskComparison, steps: Sequence[int | None], a: int, b: int
 ) -> dict[str, Any]:
     shared_count, first, second = shared.common[a, b], shared.own[a, b], shared.own[b, a]
     reason = None
@@ -121,7 +121,7 @@ def _pair(
     }
 
 
-def _kept_shared(comparison: Comparison, steps: Sequence[int | None]) -> Shared:
+def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     """What is shared: counted once for all steps between two changes of masks."""
     moments = tuple(comparison.moment(number, step) for number, step in enumerate(steps))
     names = tuple(run.name for run in comparison.runs)
@@ -135,7 +135,7 @@ def _kept_shared(comparison: Comparison, steps: Sequence[int | None]) -> Shared:
     return reader.store.large.get(("overlaps", names, asked, moments), (), make)
 
 
-def _share(comparison: Comparison, steps: Sequence[int | None]) -> Shared:
+def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     count = len(steps)
     intersections, own, expected = np.zeros((3, count, count))
     matched, unmatched = np.zeros((2, count, count), np.int64)
@@ -206,7 +206,7 @@ def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floa
 
 
 def overlap_layers_view(
-    comparison: Comparison, most: int, step: int | None = None
+    comparison: MaskComparison, most: int, step: int | None = None
 ) -> tuple[Sections, Notes]:
     """Compares two runs layer by layer, in columns that are drawn or exactly at a step."""
     run, second = comparison.runs
@@ -267,7 +267,7 @@ def _columns(
 
 
 def _matched(
-    comparison: Comparison, steps: Sequence[Integers]
+    comparison: MaskComparison, steps: Sequence[Integers]
 ) -> tuple[dict[str, tuple[Variable, Variable]], list[str]]:
     """The layers that both runs have, in the order of the first one, and all others."""
     matched: dict[str, tuple[Variable, Variable]] = {}

@@ -15,7 +15,7 @@ from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import Variable
 from tb_pastnet.format.tags import MASKS, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, StoredMask
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
@@ -27,13 +27,13 @@ from tb_pastnet.reader.overlap_sets import (
     names_in,
     read_channel_sets,
 )
-from tb_pastnet.reader.source import Message, SeriesName
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 from tb_pastnet.reader.store import RunReader
 
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Readings = Mapping[SeriesName, Sequence[Message]]
+Readings = Mapping[SeriesName, Sequence[StoredMessage]]
 
 BYTES_A_CALL = 16 << 20
 """Bytes of masks that one provider call is asked for, if nothing deflates."""

@@ -14,7 +14,7 @@ from tb_pastnet.core.lineage import supersede
 from tb_pastnet.format.description import Description, Layer, Variable
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
-from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import Notes
 
 Integers = npt.NDArray[np.int64]

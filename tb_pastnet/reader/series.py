@@ -23,10 +23,10 @@ from tb_pastnet.reader.join_blocks import (
     join_blocks,
     restored,
 )
-from tb_pastnet.reader.lineages import LineageHead, decode_all, rising
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
-from tb_pastnet.reader.source import Message, SeriesName
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 from tb_pastnet.reader.threads import Each, in_turn
 
 Integers = npt.NDArray[np.int64]
@@ -109,7 +109,7 @@ class _Part:
 
 def make_series(
     parts: Sequence[SeriesPart],
-    readings: Mapping[SeriesName, Sequence[Message]],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
     channels: int,
     *,
     withheld: Sequence[SeriesName] = (),
@@ -148,7 +148,7 @@ def make_series(
 
 def _decode(
     part: SeriesPart,
-    messages: Sequence[Message],
+    messages: Sequence[StoredMessage],
     channels: int,
     withheld: Sequence[SeriesName],
     needs: Needs,
@@ -202,7 +202,7 @@ def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
     return stand
 
 
-def _clock(part: SeriesPart, messages: Sequence[Message], records: Block) -> tuple[Floats, Floats]:
+def _clock(part: SeriesPart, messages: Sequence[StoredMessage], records: Block) -> tuple[Floats, Floats]:
     """Wall times and learning rates of the records."""
     walls = np.full(len(records.steps), np.nan)
     rates = np.full(len(records.steps), np.nan)

@@ -24,7 +24,7 @@ from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SUMMARY, CatalogRun
 from tb_pastnet.reader.series import EVERYTHING, Needs, RecordSeries, make_series
-from tb_pastnet.reader.source import ALL, RequestContext, RunDeleted, Source
+from tb_pastnet.reader.series_source import ALL, RequestContext, RunDeleted, SeriesSource
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
     Marks,
@@ -71,11 +71,11 @@ class Store:
 
     def __init__(
         self,
-        data: tb_provider.DataProvider | Source,
+        data: tb_provider.DataProvider | SeriesSource,
         ceiling: int = CEILING,
         fresh_for: float = FRESH_FOR,
     ) -> None:
-        self.source = data if isinstance(data, Source) else TensorBoardSource(data)
+        self.source = data if isinstance(data, SeriesSource) else TensorBoardSource(data)
         small = int(ceiling * _SMALL)
         self.large = Cache(ceiling - small)
         self.small = Cache(small)

@@ -16,7 +16,7 @@ from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Layer, Series, Variable, decode_series
 from tb_pastnet.reader.runs import SUMMARY, CatalogRun, SeriesPart, TimeAxis
 from tb_pastnet.reader.series import make_series
-from tb_pastnet.reader.source import Reading, SeriesVersion
+from tb_pastnet.reader.series_source import Reading, SeriesVersion
 
 _TYPE = "tf.summary"
 _ROLES = {

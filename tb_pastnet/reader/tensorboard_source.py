@@ -16,16 +16,16 @@ from tensorboard import errors
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.format.tags import PLUGIN
-from tb_pastnet.reader.source import (
+from tb_pastnet.reader.series_source import (
     ALL,
     Listing,
-    Message,
     Reading,
     Readings,
     RequestContext,
     SeriesName,
+    SeriesSource,
     SeriesVersion,
-    Source,
+    StoredMessage,
 )
 
 _DT_UINT8 = 4
@@ -33,7 +33,7 @@ _DT_UINT8 = 4
 logger = logging.getLogger(__name__)
 
 
-class TensorBoardSource(Source):
+class TensorBoardSource(SeriesSource):
     """Reads our series from TensorBoard's data provider, of either loader."""
 
     def __init__(self, provider: tb_provider.DataProvider) -> None:
@@ -47,7 +47,7 @@ class TensorBoardSource(Source):
     def listing(
         self, context: RequestContext, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
-        """Lists our series. See `Source.listing`.
+        """Lists our series. See `SeriesSource.listing`.
 
         One series with metadata and without any value makes TensorBoard's slow loader fail for a
         whole run.
@@ -68,7 +68,7 @@ class TensorBoardSource(Source):
         return listing, failed
 
     def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
-        """Lists some tags of all runs. See `Source.glance`."""
+        """Lists some tags of all runs. See `SeriesSource.glance`."""
         try:
             return self._list(context, None, tags)
         except errors.PublicError:
@@ -80,7 +80,7 @@ class TensorBoardSource(Source):
     def probe(
         self, context: RequestContext, run: str, tags: Collection[str]
     ) -> dict[str, SeriesVersion]:
-        """Lists what TensorBoard can list. See `Source.probe`."""
+        """Lists what TensorBoard can list. See `SeriesSource.probe`."""
         versions: dict[str, SeriesVersion] = {}
         for tag in tags:
             try:
@@ -115,7 +115,7 @@ class TensorBoardSource(Source):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """Reads events as TensorBoard orders them. See `Source.read`.
+        """Reads events as TensorBoard orders them. See `SeriesSource.read`.
 
         Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
         """
@@ -165,15 +165,15 @@ class TensorBoardSource(Source):
             yield runs[0], tags[0]
 
 
-def _message(event: tb_provider.TensorDatum) -> Message:
+def _message(event: tb_provider.TensorDatum) -> StoredMessage:
     array = event.numpy
     is_bytes = isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1
-    return Message(int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None)
+    return StoredMessage(int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None)
 
 
 def raw_read(
     provider: tb_provider.DataProvider, experiment: str, series: SeriesName, most: int
-) -> list[Message] | None:
+) -> list[StoredMessage] | None:
     """Reads one series around the tensors that TensorBoard can't convert; None where it can't be.
 
     A flipped bit in a tensor's shape or dtype, unseen by the fast loader, or a foreign tensor
@@ -187,7 +187,7 @@ def raw_read(
         else:
             stored = provider._multiplexer.Tensors(*series)[-most:]
             events = ((event.step, event.wall_time, event.tensor_proto) for event in stored)
-        return [Message(int(step), float(wall), _content(proto)) for step, wall, proto in events]
+        return [StoredMessage(int(step), float(wall), _content(proto)) for step, wall, proto in events]
     except Exception:  # of TensorBoard: its insides may change at any time
         logger.debug("A series could not be read raw", exc_info=True)
         return None

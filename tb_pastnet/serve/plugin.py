@@ -9,7 +9,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from tb_pastnet.format.tags import PLUGIN
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.answers import Answer, NotModified, answer

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from tb_pastnet.format.description import Variable
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.comparison import Comparison
+from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
-from tb_pastnet.reader.function import Function
+from tb_pastnet.reader.function_outputs import Function
 from tb_pastnet.reader.function_series import function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
@@ -21,7 +21,7 @@ from tb_pastnet.reader.overview import overview_csv
 from tb_pastnet.reader.overview_columns import overview_columns
 from tb_pastnet.reader.run_findings import as_json, findings_of
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import Columns, csv_pieces
@@ -292,10 +292,10 @@ def _comparison(
     arguments: Arguments,
     runs: Sequence[CatalogRun],
     layer_id: str | None = None,
-) -> Comparison:
+) -> MaskComparison:
     unit = parameters.choice(arguments, "unit", UNITS)
     mask = parameters.choice(arguments, "mask", MASKS)
-    return Comparison([store.reader(context, run) for run in runs], unit, mask, layer_id)
+    return MaskComparison([store.reader(context, run) for run in runs], unit, mask, layer_id)
 
 
 def export(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:

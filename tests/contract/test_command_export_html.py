@@ -14,7 +14,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 import tb_pastnet as pastnet
-from tb_pastnet.reader.source import LOCAL
+from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.routes import index, overview

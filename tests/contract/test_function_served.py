@@ -18,7 +18,7 @@ from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import MEASURES, Input, Place
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed

@@ -16,7 +16,7 @@ from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.tags import TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import figures_of
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.both_loaders import in_both

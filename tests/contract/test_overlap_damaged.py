@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.reader.comparison import Comparison
+from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.overlap_views import overlap_view
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
@@ -68,7 +68,7 @@ def check(store: Store, runs: Any, name: str) -> str:
     told = []
     for mask, size in SIZES.items():
         readers = [store.reader(CALLER, runs[run]) for run in (name, "other")]
-        body, _ = overlap_view(Comparison(readers, "weights", mask), 3)
+        body, _ = overlap_view(MaskComparison(readers, "weights", mask), 3)
         (pair,), run = body["pairs"], body["runs"][0]
         assert run["kept"] in (None, size), name
         told.append(pair["comparable"])

@@ -27,7 +27,7 @@ from tb_pastnet.format.tags import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.reader import audit
+from tb_pastnet.reader import audit_log as audit
 from tb_pastnet.reader import mask_changes as mask_log
 from tb_pastnet.reader import notes as said
 from tb_pastnet.reader.store import Store

@@ -11,7 +11,7 @@ import pytest
 from tensorboard import context
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.reader.source import RequestContext
+from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board

@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tb_pastnet.serve.http.container import pack
-from tb_pastnet.serve.http.packing import gzipped
+from tb_pastnet.serve.http.gzipping import gzipped
 from tb_pastnet.serve.http.strict_json import dumps
 
 SCHEMA = 2

@@ -14,7 +14,7 @@ from tensorboard import errors
 from tensorboard.backend import http_util
 from werkzeug import wrappers
 
-from tb_pastnet.reader.source import RunDeleted
+from tb_pastnet.reader.series_source import RunDeleted
 from tb_pastnet.serve.http.answers import BINARY, JSON, Answer, NotModified
 from tb_pastnet.serve.http.failures import (
     Failure,

@@ -13,7 +13,7 @@ from werkzeug.test import Client
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.tags import channels_tag
-from tb_pastnet.reader.source import RunDeleted
+from tb_pastnet.reader.series_source import RunDeleted
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.web import application
 from tb_pastnet.serve.routes import ROUTES

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_pastnet.reader.file_source import FileSource
-from tb_pastnet.reader.source import LOCAL, Message, SeriesVersion
+from tb_pastnet.reader.series_source import LOCAL, SeriesVersion, StoredMessage
 from tests import event_files as files
 
 
@@ -48,7 +48,7 @@ def test_some_tags_are_listed_alone(source: FileSource) -> None:
 
 def test_events_are_read_oldest_first_and_what_isnt_there_is_left_out(source: FileSource) -> None:
     found, failed = source.read(LOCAL, ["a", "other", "none"], ["u", "v"], most=1)
-    messages = [Message(step, files.CREATED, b"%d" % step) for step in (1, 2)]
+    messages = [StoredMessage(step, files.CREATED, b"%d" % step) for step in (1, 2)]
     assert (found, failed) == ({("a", "u"): messages}, [])
     assert source.read(LOCAL, [], ["u"]) == ({}, [])
 

@@ -18,16 +18,16 @@ from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
-from tb_pastnet.reader.source import Message, SeriesVersion
+from tb_pastnet.reader.series_source import SeriesVersion, StoredMessage
 from tests import probed
 from tests.unit.reader.test_runs import lineage
 
 HEAD, OTHER = Place("output", "head", 3), Place("layer", "other", 7)
 
 
-def message(change: FunctionChange, writer: int = 1) -> Message:
+def message(change: FunctionChange, writer: int = 1) -> StoredMessage:
     step = int(change.steps[-1])
-    return Message(
+    return StoredMessage(
         step,
         0.0,
         encode_function_change(change, tag=TAG_FUNCTION, step=step, lineage=writer),

@@ -12,7 +12,7 @@ import pytest
 import tb_pastnet as pastnet
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.reader.lineages import Lineage
+from tb_pastnet.reader.lineage_heads import Lineage
 from tests import event_files as files
 from tests import probed
 from tests.contract.test_own_writer import write_own

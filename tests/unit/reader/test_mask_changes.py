@@ -8,7 +8,7 @@ from tb_pastnet.format.tags import TAG_MASKS
 from tb_pastnet.reader import mask_changes as mask_log
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.series_source import StoredMessage
 
 LINEAGE = 7
 W, V = "a/kernel", "b/kernel"
@@ -18,13 +18,13 @@ def change(number: int, step: int, through: int, variable: str = W, mask: str = 
     return MaskChange(number, step, variable, mask, through, 10)
 
 
-def message(*changes: MaskChange, step: int | None = None) -> Message:
+def message(*changes: MaskChange, step: int | None = None) -> StoredMessage:
     at = changes[-1].step if step is None else step
     data = encode_mask_log(changes, tag=TAG_MASKS, step=at, lineage=LINEAGE)
-    return Message(at, 0.0, data)
+    return StoredMessage(at, 0.0, data)
 
 
-def read(*messages: Message, **more: bool) -> MaskLog:
+def read(*messages: StoredMessage, **more: bool) -> MaskLog:
     return read_mask_log(messages, LINEAGE, {W, V}, **more)
 
 
@@ -80,13 +80,13 @@ def test_a_gap_at_the_beginning_reaches_back_to_all_steps() -> None:
     assert log.notes == {notes.MASKS_LOST: 2}
 
 
-def flipped(one: Message) -> Message:
+def flipped(one: StoredMessage) -> StoredMessage:
     data = bytearray(one.data or b"")
     data[-3] ^= 16
     return one._replace(data=bytes(data))
 
 
-def newer(one: Message) -> Message:
+def newer(one: StoredMessage) -> StoredMessage:
     data = bytearray(one.data or b"")
     data[4] = 9
     return one._replace(data=bytes(data))
@@ -109,13 +109,13 @@ def test_behind_a_last_message_that_cant_be_read_nothing_is_known(spoil, note: s
 
 
 def test_what_cant_be_read_and_isnt_missing_costs_nothing() -> None:
-    log = read(Message(0, 0.0, b"not ours"), message(change(0, 1, 8)))
+    log = read(StoredMessage(0, 0.0, b"not ours"), message(change(0, 1, 8)))
     assert held(log, [0, 1]) == [0, 2]
     assert log.notes == {notes.FOREIGN: 1}
 
 
 def test_where_nothing_could_be_read_nothing_is_known() -> None:
-    for log in (read(withheld=True), read(Message(0, 0.0, None))):
+    for log in (read(withheld=True), read(StoredMessage(0, 0.0, None))):
         np.testing.assert_array_equal(held(log, [0, 9]), [np.nan] * 2)
     assert read(withheld=True).notes == {notes.WITHHELD: 1}
 

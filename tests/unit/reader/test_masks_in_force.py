@@ -8,7 +8,7 @@ import pytest
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.reader import notes, store
-from tb_pastnet.reader.source import ALL
+from tb_pastnet.reader.series_source import ALL
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
 

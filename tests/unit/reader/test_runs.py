@@ -10,9 +10,9 @@ from tb_pastnet.format.description import Description, Layer
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import RunName, channels_tag
 from tb_pastnet.format.timeline import Timeline
-from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.runs import join_lineages
-from tb_pastnet.reader.source import SeriesVersion
+from tb_pastnet.reader.series_source import SeriesVersion
 from tests import event_files as files
 
 

@@ -10,10 +10,10 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import LineageHead
+from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series import RecordSeries, make_series
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.series_source import StoredMessage
 from tests.sealed import block as block_message
 
 TAG = "channels/w"
@@ -43,15 +43,15 @@ def place(
 
 def message(
     steps: np.ndarray, first: int, lineage: int, channels: int = 2, value: int = 0
-) -> Message:
+) -> StoredMessage:
     codes = np.full((8, len(steps), channels), value, np.int16)
     sequence = np.arange(first, first + len(steps))
     block = Block(sequence, steps, steps - 1, codes)
     last = int(steps[-1])
-    return Message(last, last * 2.0, encode_block(block, tag=TAG, lineage=lineage))
+    return StoredMessage(last, last * 2.0, encode_block(block, tag=TAG, lineage=lineage))
 
 
-def messages(steps: np.ndarray, lineage: int, size: int = 4, **more) -> list[Message]:
+def messages(steps: np.ndarray, lineage: int, size: int = 4, **more) -> list[StoredMessage]:
     return [
         message(steps[at : at + size], at, lineage, **more) for at in range(0, len(steps), size)
     ]
@@ -118,7 +118,7 @@ def test_damaged_foreign_and_newer_messages_are_counted() -> None:
     newer[4] = 9
     found[0] = found[0]._replace(data=bytes(flipped))
     found[1] = found[1]._replace(data=bytes(newer))
-    found += [Message(99, 0.0, b"not ours"), Message(100, 0.0, None)]
+    found += [StoredMessage(99, 0.0, b"not ours"), StoredMessage(100, 0.0, None)]
     series = make_series([place(1, steps)], {("r1", TAG): found}, 2)
     check(series)
     assert series.steps.tolist() == [9, 10, 11, 12]
@@ -177,7 +177,7 @@ def test_what_was_only_sampled_counts_as_thinned() -> None:
     assert (series.account.thinned, series.account.unreadable) == (4, 0)
 
 
-def own(steps: list[int]) -> list[Message]:
+def own(steps: list[int]) -> list[StoredMessage]:
     return [message(np.array([step]), 0, 0, value=at) for at, step in enumerate(steps)]
 
 
@@ -222,7 +222,7 @@ def test_statistics_of_a_later_version_are_noted_and_the_others_are_read() -> No
     steps = np.arange(1, 4)
     cells = np.arange(6, dtype=np.int16).reshape(3, 2)
     data = block_message({"norm": cells, "skewness": cells}, tag=TAG, step=3, lineage=101, near={})
-    series = make_series([place(1, steps)], {("r1", TAG): [Message(3, 0.0, data)]}, 2)
+    series = make_series([place(1, steps)], {("r1", TAG): [StoredMessage(3, 0.0, data)]}, 2)
     check(series)
     assert series.account.shown == 3
     assert series.codes[0].tolist() == cells.tolist()

@@ -8,7 +8,7 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, channels_tag
 from tb_pastnet.reader import notes, store
-from tb_pastnet.reader.source import ALL, RequestContext
+from tb_pastnet.reader.series_source import ALL, RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run

@@ -5,7 +5,7 @@ import pytest
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.reader import summary_runs as summaries
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.source import SeriesVersion
+from tb_pastnet.reader.series_source import SeriesVersion
 
 
 def versions(**shapes: tuple[int, ...]) -> dict[str, SeriesVersion]:

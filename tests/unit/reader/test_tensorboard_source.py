@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tensorboard import errors
 
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.series_source import StoredMessage
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
 from tests.providers import CALLER, MemoryProvider, Tree
 
@@ -39,7 +39,7 @@ def test_one_call_reads_many_series() -> None:
     readings, failed = TensorBoardSource(provider).read(CALLER, ["a", "b"], ["t", "u"])
     assert len(provider.reads) == 1
     assert sorted(readings) == [("a", "t"), ("a", "u"), ("b", "t"), ("b", "u")]
-    assert readings["a", "t"] == [Message(3, ANY, b"abc")]
+    assert readings["a", "t"] == [StoredMessage(3, ANY, b"abc")]
     assert failed == []
 
 

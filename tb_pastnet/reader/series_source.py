@@ -42,7 +42,7 @@ class SeriesVersion(NamedTuple):
     content: bytes
 
 
-class Message(NamedTuple):
+class StoredMessage(NamedTuple):
     """One stored event.
 
     Attributes:
@@ -60,7 +60,7 @@ SeriesName = tuple[str, str]
 """TensorBoard's run and tag."""
 
 Listing = dict[str, dict[str, SeriesVersion]]
-Readings = dict[SeriesName, list[Message]]
+Readings = dict[SeriesName, list[StoredMessage]]
 Reading = tuple[Readings, list[SeriesName]]
 """Events by series, oldest first, and the series that TensorBoard could not hand out."""
 
@@ -72,7 +72,7 @@ class RunDeleted(Exception):
     """
 
 
-class Source(ABC):
+class SeriesSource(ABC):
     """Which series of ours there are, and their bytes.
 
     Where something is at fault, the answers say so and hold the rest.

@@ -8,21 +8,22 @@ import pytest
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import TAG_VIOLATIONS
 from tb_pastnet.format.violations import encode_violations
-from tb_pastnet.reader import audit, notes
-from tb_pastnet.reader.audit import Audit, read_audit
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader import audit_log as audit
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.audit_log import AuditLog, read_audit_log
+from tb_pastnet.reader.series_source import StoredMessage
 
 LINEAGE = 7
 FIRST = Violation("a/kernel", 3, 40, 40, 1, 9, 0.5, "momentum")
 
 
-def message(step: int, *found: Violation) -> Message:
+def message(step: int, *found: Violation) -> StoredMessage:
     data = encode_violations(found, tag=TAG_VIOLATIONS, step=step, lineage=LINEAGE)
-    return Message(step, 0.0, data)
+    return StoredMessage(step, 0.0, data)
 
 
-def read(*messages: Message, **more: bool) -> Audit:
-    return read_audit(messages, LINEAGE, {"a/kernel"}, **more)
+def read(*messages: StoredMessage, **more: bool) -> AuditLog:
+    return read_audit_log(messages, LINEAGE, {"a/kernel"}, **more)
 
 
 def test_a_later_entry_replaces_the_earlier_in_any_order() -> None:

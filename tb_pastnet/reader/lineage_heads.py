@@ -18,7 +18,7 @@ from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, 
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.source import Message, Reading, SeriesVersion
+from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessage
 from tb_pastnet.reader.threads import Each, in_turn
 
 Decoded = TypeVar("Decoded")
@@ -103,7 +103,7 @@ class LineageHead:
 
 
 def decode_all(
-    messages: Iterable[Message],
+    messages: Iterable[StoredMessage],
     decode: Callable[..., Decoded],
     tag: str,
     lineage: int,
@@ -122,7 +122,7 @@ def decode_all(
         each: how one message after the other is decoded.
     """
 
-    def decoded_or_note(message: Message) -> Decoded | str:
+    def decoded_or_note(message: StoredMessage) -> Decoded | str:
         if message.data is None:
             return notes.FOREIGN
         try:

@@ -9,8 +9,8 @@ from tb_pastnet.format.overhead import Overhead, encode_overhead
 from tb_pastnet.format.tags import TAG_OVERHEAD, RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import decode_all, make_lineage, merge_timelines
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.lineage_heads import decode_all, make_lineage, merge_timelines
+from tb_pastnet.reader.series_source import StoredMessage
 
 
 def part(first: int, last: int, **more) -> Timeline:
@@ -45,7 +45,7 @@ def test_what_cant_be_decoded_is_noted_by_its_cause() -> None:
         return step
 
     found: notes.Notes = Counter()
-    messages = [Message(step, 0.0, b"") for step in range(5)] + [Message(5, 0.0, None)]
+    messages = [StoredMessage(step, 0.0, b"") for step in range(5)] + [StoredMessage(5, 0.0, None)]
     assert list(decode_all(messages, decode, "tag", 0, found)) == [0, 4]
     assert found == {notes.FOREIGN: 2, notes.NEWER: 1, notes.DAMAGED: 1}
 
@@ -60,7 +60,7 @@ def test_the_newest_totals_that_can_be_read_stand() -> None:
     sealed = [encode_overhead(one, tag=TAG_OVERHEAD, step=one.steps, lineage=7) for one in costs]
     # The second was written twice, as after a failed write, and the third is damaged.
     order = [(20, sealed[1]), (10, sealed[0]), (20, sealed[1]), (30, sealed[2][:-1])]
-    readings = {("r", TAG_OVERHEAD): [Message(step, 0.0, data) for step, data in order]}
+    readings = {("r", TAG_OVERHEAD): [StoredMessage(step, 0.0, data) for step, data in order]}
     found = make_lineage("r", RunName("a", 1, 7), {}, (readings, []))
     assert found.overhead == costs[1]
     assert found.notes == {notes.DAMAGED: 1, notes.NO_DESCRIPTION: 1}

@@ -10,9 +10,9 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import TAG_VIOLATIONS
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineages import decode_all
+from tb_pastnet.reader.lineage_heads import decode_all
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.source import Message
+from tb_pastnet.reader.series_source import StoredMessage
 
 MOST_VIOLATIONS = 1 << 16
 """Violations of one lineage that are held; a hostile log inflates to any number of them."""
@@ -22,7 +22,7 @@ MOST_ENTRIES = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class AuditLog:
     """What moved although it was held.
 
     Attributes:
@@ -34,13 +34,13 @@ class Audit:
     notes: Notes = field(default_factory=Counter)
 
 
-def read_audit(
-    messages: Sequence[Message],
+def read_audit_log(
+    messages: Sequence[StoredMessage],
     lineage: int,
     variables: Collection[str],
     *,
     withheld: bool = False,
-) -> Audit:
+) -> AuditLog:
     """Decodes what the audit of a lineage wrote."""
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
     latest: dict[tuple[str, int, int], Violation] = {}
@@ -59,4 +59,4 @@ def read_audit(
             elif key not in latest or latest[key].last_step < entry.last_step:
                 latest[key] = entry
         read += len(entries)
-    return Audit(tuple(latest.values()), lost)
+    return AuditLog(tuple(latest.values()), lost)
