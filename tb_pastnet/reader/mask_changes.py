@@ -265,7 +265,9 @@ def _is_torn(
     return name[0] in variables and stored[name] > changes.get(name, _NO_CHANGES).last_event
 
 
-def _by_name(table: Integers, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], MaskChanges]:
+def _by_name(
+    table: Integers, names: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], MaskChanges]:
     order = np.argsort(table[:, 2], kind="stable")
     bounds = np.searchsorted(table[order, 2], np.arange(len(names) + 1))
     return {

@@ -80,7 +80,9 @@ def overlap_view(comparison: MaskComparison, step: int | None) -> tuple[dict[str
     }, lost
 
 
-def _run(shared: Shared, comparison: MaskComparison, number: int, step: int | None) -> dict[str, Any]:
+def _run(
+    shared: Shared, comparison: MaskComparison, number: int, step: int | None
+) -> dict[str, Any]:
     unknown = step is None or math.isnan(shared.kept[number])
     run = comparison.readers[number].run
     return {

@@ -202,7 +202,9 @@ def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
     return stand
 
 
-def _clock(part: SeriesPart, messages: Sequence[StoredMessage], records: Block) -> tuple[Floats, Floats]:
+def _clock(
+    part: SeriesPart, messages: Sequence[StoredMessage], records: Block
+) -> tuple[Floats, Floats]:
     """Wall times and learning rates of the records."""
     walls = np.full(len(records.steps), np.nan)
     rates = np.full(len(records.steps), np.nan)

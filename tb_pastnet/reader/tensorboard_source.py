@@ -168,7 +168,9 @@ class TensorBoardSource(SeriesSource):
 def _message(event: tb_provider.TensorDatum) -> StoredMessage:
     array = event.numpy
     is_bytes = isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1
-    return StoredMessage(int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None)
+    return StoredMessage(
+        int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None
+    )
 
 
 def raw_read(
@@ -187,7 +189,9 @@ def raw_read(
         else:
             stored = provider._multiplexer.Tensors(*series)[-most:]
             events = ((event.step, event.wall_time, event.tensor_proto) for event in stored)
-        return [StoredMessage(int(step), float(wall), _content(proto)) for step, wall, proto in events]
+        return [
+            StoredMessage(int(step), float(wall), _content(proto)) for step, wall, proto in events
+        ]
     except Exception:  # of TensorBoard: its insides may change at any time
         logger.debug("A series could not be read raw", exc_info=True)
         return None
