@@ -33,7 +33,9 @@ def layer_view(
 ) -> tuple[Sections, Notes]:
     """State and relative delta of each record and channel of one variable."""
     series, masks = reader.state_series(variable.id), reader.masks
-    state = reader.states(variable.id, threshold)
+    # Of a wide layer the series isn't kept: it is asked for once.
+    violations = masks.violations.get(variable.id, ())
+    state = mark(series.states(threshold), series.steps, violations)
     first = first_after(series.steps, since)
     lost = series.notes + masks.notes
     header = {
