@@ -40,9 +40,22 @@ export const findingsError = computed(() => answered.value.error);
 /** Runs whose findings are still to come. */
 export const findingsAwaited = computed(() => answered.value.waiting);
 
-export const shownFindings = computed<Finding[]>(() => {
+/** Those that pass the filter of layers, each of its run. */
+export const listedFindings = computed<Finding[]>(() => {
   const passing = ({ layers }: Finding) => layers.length === 0 || layers.some((id) => passes(layerFilter.value, id));
   return answered.value.findings.filter(passing).sort(COMPARE[findingOrder.value]);
+});
+
+/** What is the same in several runs is one line, unless they are sorted by run. */
+export const shownFindings = computed<(Finding & { runs: string[] })[]>(() => {
+  const lines = new Map<string, Finding & { runs: string[] }>();
+  for (const finding of listedFindings.value) {
+    const key = JSON.stringify([finding.kind, finding.text, finding.step, findingOrder.value === "run" && finding.run]);
+    const line = lines.get(key) ?? { ...finding, runs: [] };
+    lines.set(key, line);
+    if (finding.run !== null) line.runs.push(finding.run);
+  }
+  return [...lines.values()];
 });
 
 /** Shows the picture that a finding is seen in. */

@@ -9,6 +9,7 @@ import {
   findingOrder,
   findingsAwaited,
   findingsError,
+  listedFindings,
   openFinding,
   shownFindings,
 } from "../../state/findings";
@@ -18,20 +19,27 @@ import { focusFinding, page } from "../../state/store";
 import css from "../../style/findings.css";
 import type { View } from "../view";
 
-function Line({ finding, place }: { finding: Finding; place: number }) {
-  const run = runNamed(finding.run);
+/** The run that a finding is of, or how many it is the same in. */
+function RunsOf({ names }: { names: readonly string[] }) {
+  const runs = names.map(runNamed).filter((run) => run !== null);
+  const text = runs.length === 1 ? runs[0].short : runs.length > 1 ? plural(runs.length, "run") : "All runs";
+  return (
+    <span class="finding-run">
+      {runs.slice(0, 8).map((run) => (
+        <span key={run.name} title={run.name}>
+          <Marker color={run.color} shape={run.shape} />
+        </span>
+      ))}
+      <bdi title={names.join("\n")}>{text}</bdi>
+    </span>
+  );
+}
+
+function Line({ finding, place }: { finding: Finding & { runs: string[] }; place: number }) {
   return (
     <li class={`finding ${finding.kind} ${place === focusFinding.value ? "on" : ""}`}>
       <button type="button" class="plain" onClick={() => openFinding(finding)}>
-        <span class="finding-run">
-          {run ? (
-            <>
-              <Marker color={run.color} shape={run.shape} /> <bdi title={run.name}>{run.short}</bdi>
-            </>
-          ) : (
-            "All runs"
-          )}
-        </span>
+        <RunsOf names={finding.runs} />
         <span class="finding-text">
           <bdi>{finding.text}</bdi>
         </span>
@@ -53,7 +61,7 @@ function FindingsView() {
       <div class="panel-line">
         <h1>What happened?</h1>
         <span class="sub">
-          {list.length > 0 ? plural(list.length, "finding") : ""}
+          {list.length > 0 ? plural(listedFindings.value.length, "finding") : ""}
           {awaited > 0 ? ` · reading ${plural(awaited, "more run")}…` : ""}
         </span>
         <div class="spring" />
@@ -71,7 +79,7 @@ function FindingsView() {
       {awaited === 0 && list.length === 0 ? <p class="message">{message}</p> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
-          <Line key={`${finding.run} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
+          <Line key={`${finding.runs[0]} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
         ))}
       </ol>
     </section>
@@ -100,13 +108,13 @@ export const findings: View = {
   },
   speak() {
     const finding = shownFindings.value[focusFinding.value];
-    return finding ? `${finding.run ?? "All runs"}: ${finding.text}` : "";
+    return finding ? `${finding.runs.join(", ") || "All runs"}: ${finding.text}` : "";
   },
   caption: () => "Findings",
   files() {
-    if (shownFindings.value.length === 0) return [];
+    if (listedFindings.value.length === 0) return [];
     const lines = () =>
-      shownFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
+      listedFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
     return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];
   },
 };

@@ -9,7 +9,7 @@ import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
 import { startDrag, stepPointer } from "../../parts/plot";
 import { Failure, Marker, movedTo } from "../../parts/widgets";
-import { largest, sharesText, stepsText, stepText } from "../../parts/words";
+import { asideText, largest, sharesText, stepsText, stepText } from "../../parts/words";
 import { overviewOf, sparse, violatedIn } from "../../state/answers";
 import { awaited, figuresAt, recordStep } from "../../state/at";
 import { baselineDiff, baselineDiffText, baseOf } from "../../state/baseline";
@@ -35,6 +35,28 @@ function Sparsity({ figures }: { figures: Figures | null }) {
   );
 }
 
+/** The two largest shares; where they aren't of the step that is read, the largest one and its step. */
+function HeadShares({ figures, step }: { figures: Figures; step: number }) {
+  const aside = asideText(figures, step) !== "";
+  const shares = largest(figures).slice(0, aside ? 1 : 2);
+  return (
+    <>
+      {shares.map(({ state, count }, i) => (
+        <span key={state}>
+          {i > 0 ? <span class="dot"> · </span> : ""}
+          <b>{formatShare(count, figures.total)}</b> {STATE_NAMES[state]}
+        </span>
+      ))}
+      {aside ? (
+        <span>
+          <span class="dot"> · </span>
+          {stepsText(figures)}
+        </span>
+      ) : null}
+    </>
+  );
+}
+
 /** The bar and the numbers at the step under the pointer. */
 function Now({ run, width, step }: { run: Run; width: number; step: number }) {
   const figures = figuresAt(run, totalLayers.value, step);
@@ -54,14 +76,10 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
         {base ? (
           <span>
             <b>{differenceText(baselineDiff(run, base, totalLayers.value, step), which)}</b> {measureName(which)}
+            {asideText(figures, step)}
           </span>
         ) : figures && figures.total > 0 ? (
-          largest(figures).map((entry, i) => (
-            <span key={entry.state}>
-              {i > 0 ? <span class="dot"> · </span> : ""}
-              <b>{formatShare(entry.count, figures.total)}</b> {STATE_NAMES[entry.state]}
-            </span>
-          ))
+          <HeadShares figures={figures} step={step} />
         ) : (
           missing
         )}
