@@ -53,15 +53,9 @@ class LayerFacts(NamedTuple):
 
 
 class Violated(NamedTuple):
-    """A channel that changed while it was held.
+    """A channel that changed while it was held, with the steps of the first and last record of it.
 
-    Attributes:
-        layer: the id of its layer.
-        variable: its own.
-        channel: which one.
-        first_step: of the first record that shows it.
-        last_step: of the last one.
-        cause: a key of `CAUSES`, or one of a later version.
+    The cause is a key of `CAUSES`, or one of a later version.
     """
 
     layer: str
@@ -73,15 +67,7 @@ class Violated(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """What is known of a run.
-
-    Attributes:
-        name: of the run.
-        last_step: of its newest record, None where there is none.
-        layers: in forward order.
-        violated: channels that changed while held.
-        account: what became of its records.
-    """
+    """What is known of a run: its newest step, layers in forward order, violations, account."""
 
     name: str
     last_step: int | None

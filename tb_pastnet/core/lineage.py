@@ -37,15 +37,12 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
 def supersede(
     lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None] | None = None
 ) -> list[Flags]:
-    """Marks the records that still stand.
+    """Marks the records that still stand, as bool (records,) for each lineage: False = superseded.
 
     Args:
         lineages: ordinal, id and increasing steps (records,) of each lineage, in any order.
         starts: the first step of each lineage where it is known from elsewhere, for example from
             the description when the first block of a variable is unreadable.
-
-    Returns:
-        For each lineage, in the order given, bool (records,): False = superseded.
 
     Example:
         >>> old, new = np.arange(100), np.arange(80, 150)

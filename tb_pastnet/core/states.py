@@ -160,19 +160,11 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
 
 
 def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes:
-    """Tells for each record the smallest limit, as from `quiet_limit`, at which it is settled.
+    """The smallest limit, as from `quiet_limit`, at which a record is settled, or `NEVER`.
 
     A larger threshold settles a channel sooner and for longer, never less. So one number a record
     answers every threshold: with E the smallest limit at which the channel would enter, and S the
     smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
-
-    Args:
-        delta: int16 (records, channels), codes of the relative delta.
-        unsettled: uint8 (records, channels), states with none settled.
-        patience: records, at least 1.
-
-    Returns:
-        int16 (records, channels), `NEVER` where no threshold settles it.
 
     Example:
         >>> delta = np.array([[-9], [-7], [-8], [-7]], np.int16)

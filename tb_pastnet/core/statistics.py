@@ -63,22 +63,18 @@ def channel_statistics(
     kept: npt.ArrayLike | None = None,
     trainable: npt.ArrayLike | None = None,
 ) -> Floats:
-    """Reduces a variable and its past value to some numbers a channel.
+    """Reduces a variable and its past value to some numbers a channel, as `TABLE` says.
 
     Args:
         current: the values now, shape `axis.view`'s, any real dtype.
         past: the values at the last sync, the same shape.
         axis: which elements make a channel.
-        kept: kept mask of that shape, 1 lets the weight through, 0 = pruned. None: all kept.
-        trainable: trainable mask of that shape, 1 lets the update through, 0 = frozen.
-            None: all trainable.
+        kept: kept mask of that shape, 0 = pruned. None: all kept.
+        trainable: trainable mask of that shape, 0 = frozen. None: all trainable.
 
     Returns:
-        float64 of shape (statistics, channels), rows as in `STATISTICS`; what each is says `TABLE`.
-        NaN that stays the same NaN has not changed, nor has 0 that became -0.
-
-    Raises:
-        InvalidArgument: the shapes differ.
+        float64 of shape (statistics, channels), rows as in `STATISTICS`. NaN that stays the same
+        NaN has not changed, nor has 0 that became -0.
 
     Example:
         >>> from tb_pastnet.core.axes import explicit_axis

@@ -126,14 +126,8 @@ def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
 class OpenBlock(NamedTuple):
     """A block that was proven and inflated, and whose codes aren't restored yet.
 
-    Attributes:
-        sequence: as in `Block`.
-        steps: likewise.
-        lags: of each record, its step less that of the past value.
-        channels: number of channels.
-        rows: the statistics that are needed.
-        layout: which statistics are there.
-        planes: one for each plane of the layout, see `planes.open_planes`.
+    Of `rows`, the statistics that are needed, it has the planes of its layout, see
+    `planes.open_planes`; a lag is a record's step less that of its past value.
     """
 
     sequence: list[int]

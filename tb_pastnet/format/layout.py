@@ -89,14 +89,7 @@ def encode_heads() -> bytes:
 
 
 def read_layout(reader: varint.Reader) -> Layout:
-    """Reads heads.
-
-    Args:
-        reader: stands at their number of bytes, and behind them afterwards.
-
-    Raises:
-        DamagedRecord: they don't hold together.
-    """
+    """Reads heads, behind their number of bytes; raises DamagedRecord."""
     return _decoded(reader.take(reader.number(limits.MAX_HEADS)))
 
 

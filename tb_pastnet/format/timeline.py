@@ -34,14 +34,6 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def _no_integers() -> Integers:
-    return np.zeros(0, np.int64)
-
-
-def _no_floats() -> Floats:
-    return np.zeros(0, np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """The time axis of some consecutive records, and the account up to there.
@@ -58,10 +50,10 @@ class Timeline:
         notes: what went wrong and how often, since the lineage began.
     """
 
-    sequence: Integers = field(default_factory=_no_integers)
-    steps: Integers = field(default_factory=_no_integers)
-    wall_times: Floats = field(default_factory=_no_floats)
-    learning_rates: Floats = field(default_factory=_no_floats)
+    sequence: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    wall_times: Floats = field(default_factory=lambda: np.zeros(0))
+    learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
     offered: int = 0
     thinned: int = 0
     dropped: int = 0

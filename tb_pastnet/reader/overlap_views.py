@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import overlap, pooling
+from tb_pastnet.core import overlap, thinning
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import Variable
 from tb_pastnet.reader import notes
@@ -262,7 +262,7 @@ def _columns(
         steps = np.array([step], np.int64)
         return steps, steps, [np.searchsorted(own, steps, side="right") - 1 for own in records]
     steps = np.union1d(*records)
-    starts = pooling.columns(steps, most)
+    starts = thinning.columns(steps, most)
     ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
     firsts, lasts = steps[starts], steps[ends]
     return firsts, lasts, [records_in_force(own, firsts, lasts) for own in records]

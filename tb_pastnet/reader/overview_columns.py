@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import pooling, states
+from tb_pastnet.core import states, thinning
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import Figures, StepSpan
 from tb_pastnet.reader.sections import Sections
@@ -42,7 +42,7 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
         "notes": notes.listed(summary.notes),
     }
     shown = figures.among(span.of(figures.steps))
-    starts = pooling.columns(shown.steps, most)
+    starts = thinning.columns(shown.steps, most)
     ends = np.append(starts[1:], len(shown.steps))[: len(starts)] - 1
     times, rates = shown.axis()
     return header, {
@@ -97,7 +97,7 @@ def pool(
         violated: (rows, records), channels that moved though held.
         nonfinite: likewise, channels with NaN or infinity.
         mean: likewise, mean relative delta of the moving ones, NaN where none moves.
-        starts: int64 (columns,), the first record of each column, as from `pooling.columns`.
+        starts: int64 (columns,), the first record of each column, as from `thinning.columns`.
 
     Returns:
         shares: uint8 (rows, columns, states), the mean of the records that have data, in parts

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import names, pooling, quantize, states, statistics
+from tb_pastnet.core import names, quantize, states, statistics, thinning
 from tb_pastnet.core.account import settle
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.lineage import supersede
@@ -137,7 +137,7 @@ def test_every_channel_has_one_state(codes, threshold, patience):
 
 @given(increasing(30), st.integers(1, 40))
 def test_columns_cover_every_record_once(steps, most):
-    starts = pooling.columns(steps, most)
+    starts = thinning.columns(steps, most)
     assert starts[0] == 0
     assert len(starts) <= most
     assert (np.diff(starts) > 0).all()

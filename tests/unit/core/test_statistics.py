@@ -110,3 +110,11 @@ def test_the_documented_statistics_are_those_of_the_table():
         for name, meaning, code, near in rows
     ]
     assert documented == list(TABLE)
+
+
+def test_a_statistic_that_predicts_stands_before_and_isnt_predicted_itself():
+    for row, statistic in enumerate(TABLE):
+        if statistic.near is not None:
+            base = STATISTICS.index(statistic.near)
+            assert base < row
+            assert TABLE[base].near is None
