@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.past.network import PastNetwork as PastNetwork
     from tb_pastnet.keras.past.variables import PastVariables as PastVariables
     from tb_pastnet.keras.recorder import Recorder as Recorder
-    from tb_pastnet.reader.log.log import read as read
+    from tb_pastnet.reader.log import read as read
 
 __version__ = "0.1.0"
 
@@ -53,7 +53,7 @@ _HOMES = {
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
     "load_model": "tb_pastnet.keras.masks.load",
-    "read": "tb_pastnet.reader.log.log",
+    "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
     "v1": "tb_pastnet.v1",
 }

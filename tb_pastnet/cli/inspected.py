@@ -75,14 +75,7 @@ class Inspected:
 
 
 def inspect(logdir: str | os.PathLike[str]) -> Iterator[Inspected]:
-    """Inspects all files that hold anything of ours, and those that can't be read.
-
-    Args:
-        logdir: the log directory.
-
-    Raises:
-        UnreadableLog: it is no directory.
-    """
+    """Inspects all files that hold anything of ours, and those that can't be read."""
     for run, paths in find_runs(logdir).items():
         ours: dict[str, bool] = {}
         for path in paths:
@@ -109,12 +102,12 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
 
 
 def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
-    before = file.messages
+    seen = file.messages
     for value in event.values:
         # What the first value of a tag says holds for all; in our own directories all are ours.
         if ours.setdefault(value.tag, value.metadata.plugin == PLUGIN) or file.lineage:
             _take(file, event, value)
-    if file.lineage and not event.intact and file.messages == before:
+    if file.lineage and not event.intact and file.messages == seen:
         text = "it was altered beyond recognition"
         file.faults.append(Fault(event.offset, "damaged", "", None, text))
 
@@ -122,15 +115,15 @@ def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
 def _take(file: Inspected, event: Event, value: Value) -> None:
     file.messages += 1
     try:
-        found = _decoded(file, value, event.step)
+        decoded = _decoded(file, value, event.step)
     except UnreadableRecord as error:
         file.faults.append(Fault(event.offset, *_kind(error, value.tag, event.step)))
         return
     file.readable += 1
-    if isinstance(found, Timeline):
-        file.recorded.append((event.offset, tuple(found.steps.tolist())))
-    elif isinstance(found, Description):
-        file.first_step = found.first_step
+    if isinstance(decoded, Timeline):
+        file.recorded.append((event.offset, tuple(decoded.steps.tolist())))
+    elif isinstance(decoded, Description):
+        file.first_step = decoded.first_step
     if not event.intact:
         text = "the frame around it was altered; the message itself is whole"
         file.faults.append(Fault(event.offset, "frame", value.tag, event.step, text))

@@ -18,8 +18,8 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.tags import TAG_VIOLATIONS
-from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.store import notes
+from tb_pastnet.reader import notes
+from tb_pastnet.serve.http.answers import SCHEMA
 from tests import event_files as files
 from tests.both_loaders import in_both
 from tests.event_files import quantize_share

@@ -27,9 +27,10 @@ from tb_pastnet.format.tags import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.reader.store import audit, mask_log
-from tb_pastnet.reader.store import notes as said
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader import audit_log as audit
+from tb_pastnet.reader import mask_changes as mask_log
+from tb_pastnet.reader import notes as said
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -256,7 +257,7 @@ def test_a_mask_that_claims_to_be_large_is_unknown(elements: int) -> None:
     run = store.catalog(CALLER).runs["a"]
     tracemalloc.start()
     try:
-        found = store.masks_in_force(CALLER, run, "conv1/kernel", 9)
+        found = store.reader(CALLER, run).masks_in_force("conv1/kernel", 9)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
