@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 
 from tb_pastnet.errors import PastNetError
-from tb_pastnet.keras.cost import budget as budgets
-from tb_pastnet.keras.cost.meter import Meter, metered
-from tb_pastnet.keras.log.notes import Notes, noted
-from tb_pastnet.keras.measure import schedule
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
+from tb_pastnet.keras.types import Probed, RateSource
+from tb_pastnet.record import budget as budgets
+from tb_pastnet.record import schedule
+from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 
 
 class PastNetCallback(keras.callbacks.Callback):
@@ -66,9 +67,9 @@ class PastNetCallback(keras.callbacks.Callback):
         past: str | int = "previous",
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
-        learning_rate: Any = None,
+        learning_rate: RateSource = None,
         audit: bool = True,
-        probe: Any = None,
+        probe: Probed = None,
         budget: float | None = None,
     ) -> None:
         super().__init__()
@@ -90,8 +91,8 @@ class PastNetCallback(keras.callbacks.Callback):
         self._count = BatchCount()
         self._begin = 0
         self._uncounted = 0
-        self._early = Notes()
-        self._meter: Meter | None = None
+        self._early = Failures()
+        self._timer: OverheadTimer | None = None
 
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:
@@ -110,24 +111,24 @@ class PastNetCallback(keras.callbacks.Callback):
                 return error
         return None
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
         """Begins a log, or goes on with that of the `fit` before."""
         wrong = self._begin_fit()
         if wrong is not None:
             raise wrong
 
     @metered("Could not see what is held")
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Sees what is held before the next step; within an epoch each record call does."""
         if self.recorder is not None:
             self.recorder.observe()
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Remembers where an execution of several steps begins."""
         self._begin = batch
 
     @metered("Could not make a record")
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Counts the steps made, and records where that is due."""
         # Those that couldn't be counted are counted with the next ones.
         self._uncounted += batch - self._begin + 1
@@ -139,13 +140,13 @@ class PastNetCallback(keras.callbacks.Callback):
             self.recorder.follow(step)
 
     @metered("Could not copy the past values")
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Copies the past values where they are those of an epoch."""
         if self.recorder is not None and self._settings["past"] == "epoch":
             self.recorder.sync()
 
     @metered("Could not write records")
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
         """Writes what waits; another `fit` may go on."""
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
@@ -153,19 +154,19 @@ class PastNetCallback(keras.callbacks.Callback):
     @noted("Could not close the log")
     def close(self) -> None:
         """Closes the log. It also closes when the program ends."""
-        recorder, self.recorder, self._meter = self.recorder, None, None
+        recorder, self.recorder, self._timer = self.recorder, None, None
         if recorder is not None:
             recorder.close()
 
     @property
-    def _notes(self) -> Notes:
+    def _failures(self) -> Failures:
         """What went wrong is shown in the tab, where there is a log."""
         return self._early if self.recorder is None else self.recorder.notes
 
     def _start(self) -> None:
         self._recorded = self.model
         self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
-        self._meter = self.recorder.meter
+        self._timer = self.recorder.meter
 
     @noted("Could not record the model")
     def _start_late(self) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.cost import budget as budgets
-from tb_pastnet.keras.cost.meter import Meter, metered
-from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.measure import schedule
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
+from tb_pastnet.keras.types import RateSource, Session
+from tb_pastnet.record import budget as budgets
+from tb_pastnet.record import schedule
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.v1.graph.found import Chosen
 from tb_pastnet.v1.masks.masks import Masks
 from tb_pastnet.v1.recorder import Recorder
@@ -65,7 +66,7 @@ class RecorderHook(tf.train.SessionRunHook):
         every: int = 10,
         past: str | int = "previous",
         channel_axis: AxisOverrides | None = None,
-        learning_rate: Any = None,
+        learning_rate: RateSource = None,
         masks: Masks | None = None,
         audit: bool = True,
         budget: float | None = None,
@@ -85,7 +86,7 @@ class RecorderHook(tf.train.SessionRunHook):
             "budget": budget,
         }
         self._step: Any = None
-        self._notes = Notes()
+        self._failures = Failures()
 
     def begin(self) -> None:
         """Builds the ops."""
@@ -97,7 +98,7 @@ class RecorderHook(tf.train.SessionRunHook):
             )
         self.recorder = Recorder(**self._settings)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""
         self._tell(session, begin=True)
 
@@ -105,24 +106,24 @@ class RecorderHook(tf.train.SessionRunHook):
         """Records where that is due."""
         self._tell(run_context.session, begin=False)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Writes what waits, and closes the log."""
         if self.recorder is not None:
             self.recorder.close(session=session)
 
     @property
-    def _meter(self) -> Meter | None:
+    def _timer(self) -> OverheadTimer | None:
         return None if self.recorder is None else self.recorder.meter
 
     @metered()
-    def _tell(self, session: Any, *, begin: bool) -> None:
+    def _tell(self, session: Session, *, begin: bool) -> None:
         recorder = self.recorder
         if recorder is None:
             return
         try:
             step = int(session.run(self._step))
         except Exception as error:
-            self._notes.add("Could not read the global step", error)
+            self._failures.add("Could not read the global step", error)
             return
         if begin:
             recorder.restart(step, session)

@@ -13,9 +13,10 @@ from tb_pastnet.keras.audit.evidence import Witness
 from tb_pastnet.keras.audit.watch import Ints, Watch
 from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.masks.keeper import attached
-from tb_pastnet.keras.masks.table import MaskTable, version_of
-from tb_pastnet.keras.model.switches import Flags, Switches
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.masks.table import MaskTable
+from tb_pastnet.keras.model.trainable_flags import Flags, TrainableFlags
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.record.mask_tracker import version_of
 
 
 class Testimony(Protocol):
@@ -37,7 +38,7 @@ class Testimony(Protocol):
 class Comparing(Protocol):
     """Compares variables where they lie: see `compiled.Compiled`."""
 
-    def watch(self, record: Recorded) -> Watch:
+    def watch(self, record: TFWeight) -> Watch:
         """Watches a variable from now on."""
 
     def moved(self, watches: Sequence[Watch]) -> Sequence[bool]:
@@ -66,10 +67,10 @@ class Audit:
 
     Example:
         >>> import keras, numpy as np
-        >>> from tb_pastnet.keras.model.variables import network
+        >>> from tb_pastnet.keras.model.weights import network
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
         >>> model.trainable = False
-        >>> audit = Audit.of(model, network(model).variables)
+        >>> audit = Audit.of(model, network(model).weights)
         >>> audit.check(1)
         []
         >>> model.set_weights([model.get_weights()[0], np.array([0, 0.5])])
@@ -80,14 +81,14 @@ class Audit:
 
     def __init__(
         self,
-        records: Sequence[Recorded],
+        records: Sequence[TFWeight],
         masks: Callable[[], MaskTable | None],
         witness: Testimony,
         comparing: Comparing,
     ) -> None:
         self._masks = masks
         self._records = [record for record in records if not record.found.statistic]
-        self._switches = Switches([record.found for record in self._records])
+        self._switches = TrainableFlags(self._records)
         variables = (record.found.variable for record in self._records)
         self._owned = [one for one in variables if isinstance(one, MaskedWeight)]
         self._witness = witness
@@ -104,7 +105,7 @@ class Audit:
     def of(
         cls,
         model: Any,
-        records: Sequence[Recorded],
+        records: Sequence[TFWeight],
         state: MaskTable | None = None,
         optimizer: Any = None,
     ) -> Audit:
@@ -144,7 +145,7 @@ class Audit:
                 and no mask. Quick enough for each step.
         """
         state = self._masks()
-        seen = self._switches.glance(), version_of(state, self._owned)
+        seen = self._switches.quick_key(), version_of(state, self._owned)
         if quick and seen == self._seen:
             return
         flags = self._switches.read()

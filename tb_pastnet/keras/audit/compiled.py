@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tb_pastnet.keras.audit.watch import Watch, which_moved
-from tb_pastnet.keras.measure.place import EAGER
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.measure.runner import EAGER
+from tb_pastnet.keras.model.weights import TFWeight
 
 
 class Compiled:
@@ -17,7 +17,7 @@ class Compiled:
         self._key: Any = None
         self._function: Any = None
 
-    def watch(self, record: Recorded) -> Watch:
+    def watch(self, record: TFWeight) -> Watch:
         """Watches a variable from now on."""
         return Watch(record)
 

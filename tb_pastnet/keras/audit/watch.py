@@ -16,8 +16,8 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.masks.hold import Hold
 from tb_pastnet.keras.measure.stacks import STACK_ELEMENTS
-from tb_pastnet.keras.model.variables import Recorded
-from tb_pastnet.keras.unscoped import unscoped
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.outside_strategy import outside_strategy
 
 Ints = npt.NDArray[np.int64]
 
@@ -61,7 +61,7 @@ class Watch:
         version: grows whenever a compiled comparison has to be made anew.
     """
 
-    def __init__(self, record: Recorded) -> None:
+    def __init__(self, record: TFWeight) -> None:
         self.record = record
         self.variable = record.found.variable
         self.hold: Hold | None = None
@@ -106,7 +106,7 @@ class Watch:
         """Takes the value of now as what `trainable=False` holds."""
         with tf.init_scope():
             value = self.value()
-            self.reference = unscoped(
+            self.reference = outside_strategy(
                 lambda: tf.Variable(value, trainable=False, name="pastnet_held")
             )
 

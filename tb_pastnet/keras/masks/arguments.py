@@ -9,10 +9,10 @@ import numpy as np
 from tb_pastnet.core import selection
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.hold import Mask
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 
 
-def mask_of(record: Recorded, mask: Any, channels: Any, word: str) -> Mask:
+def mask_of(record: TFWeight, mask: Any, channels: Any, word: str) -> Mask:
     """The mask that is asked for.
 
     Args:
@@ -37,7 +37,7 @@ def mask_of(record: Recorded, mask: Any, channels: Any, word: str) -> Mask:
     return selection.channel_mask(channels, record.axis, name)
 
 
-def opened(record: Recorded, mask: Any, channels: Any, word: str) -> Mask:
+def opened(record: TFWeight, mask: Any, channels: Any, word: str) -> Mask:
     """Where held elements go through again: everywhere if neither is given.
 
     Args:

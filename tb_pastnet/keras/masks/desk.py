@@ -12,7 +12,7 @@ from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.masks.hold import Hold, Mask
 from tb_pastnet.keras.masks.refuse import refuse
 from tb_pastnet.keras.masks.table import MaskTable
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 
 
 class Enforcing(Protocol):
@@ -41,15 +41,15 @@ class Desk:
         """Around a command: nothing else changes variables meanwhile."""
         return nullcontext()
 
-    def record(self, name: str) -> Recorded:
+    def record(self, name: str) -> TFWeight:
         """The variable that a name means; raises UnknownName."""
         return self._state.variables[resolve(name, self._state.variables)]
 
-    def read(self, record: Recorded) -> tuple[Mask, Mask]:
+    def read(self, record: TFWeight) -> tuple[Mask, Mask]:
         """Kept and trainable."""
         return self._state.read(record.text.id)
 
-    def prunable(self, names: Iterable[str] | None) -> list[Recorded]:
+    def prunable(self, names: Iterable[str] | None) -> list[TFWeight]:
         """The named variables, each once; None: all kernels of layers that own no masks.
 
         Raises before any of them is changed, where a mask could not hold one.
@@ -64,18 +64,18 @@ class Desk:
             refuse(record)
         return found
 
-    def counted(self, name: str | None) -> list[Recorded]:
+    def counted(self, name: str | None) -> list[TFWeight]:
         """What sparsity is counted over: one variable, or all kernels and what else is pruned."""
         if name is not None:
             return [self.record(name)]
         every = self._state.variables.values()
         return [one for one in every if one.text.role == "kernel" or self._pruned(one)]
 
-    def _pruned(self, record: Recorded) -> bool:
+    def _pruned(self, record: TFWeight) -> bool:
         masked = record.text.id in self._state.holds or _owned(record)
         return masked and not self.read(record)[0].all()
 
-    def prune(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
+    def prune(self, record: TFWeight, kept: Mask, trainable: Mask) -> None:
         """Writes masks of which `kept` has new holes; raises where a kernel would be empty."""
         if record.text.role == "kernel" and not kept.any():
             raise InvalidArgument(
@@ -85,7 +85,7 @@ class Desk:
             )
         self.write(record, kept, trainable | ~kept)
 
-    def write(self, record: Recorded, kept: Mask, trainable: Mask) -> None:
+    def write(self, record: TFWeight, kept: Mask, trainable: Mask) -> None:
         """Writes masks and puts them in force; raises where they could not hold."""
         name = record.text.id
         if not (kept & trainable).all():
@@ -97,5 +97,5 @@ class Desk:
         self._keeper.enforce_now(self._state.holds[name], first=first)
 
 
-def _owned(record: Recorded) -> bool:
+def _owned(record: TFWeight) -> bool:
     return isinstance(record.found.variable, MaskedWeight)

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.log.lineage import origin
 from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.commands import MaskCommands
 from tb_pastnet.keras.masks.desk import Desk
@@ -18,7 +17,8 @@ from tb_pastnet.keras.masks.resumed import Resumed
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.keras.masks.state import MaskState
 from tb_pastnet.keras.masks.view import MaskView
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
+from tb_pastnet.record.describer import origin
 
 
 class Masks(MaskCommands):

@@ -6,10 +6,10 @@ import keras
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.weight import MaskedWeight
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 
 
-def refuse(record: Recorded) -> None:
+def refuse(record: TFWeight) -> None:
     """Raises where a mask would not hold what the layer computes with.
 
     Args:
@@ -37,7 +37,7 @@ def refuse(record: Recorded) -> None:
             )
 
 
-def _fail(record: Recorded, expected: str, got: str, mended: str = "Choose another one.") -> None:
+def _fail(record: TFWeight, expected: str, got: str, mended: str = "Choose another one.") -> None:
     raise InvalidArgument(
         f"Could not mask {record.text.id!r}: expected {expected}, got {got}. {mended}"
     )

@@ -24,7 +24,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.hold import Hold, Mask
 from tb_pastnet.keras.masks.resumed import Resumed
 from tb_pastnet.keras.masks.table import MaskTable
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 
 Sums = npt.NDArray[np.uint32]
 
@@ -39,7 +39,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         variables: all that could have masks.
     """
 
-    def __init__(self, variables: Sequence[Recorded]) -> None:
+    def __init__(self, variables: Sequence[TFWeight]) -> None:
         MaskTable.__init__(self, variables)
         keras.losses.Loss.__init__(self, name="pastnet_masks")
         self._loaded = _Loaded()

@@ -10,8 +10,9 @@ import numpy as np
 
 from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.masks.hold import Hold, Mask
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.workers import check_agreed
+from tb_pastnet.record.weight import Weight
 
 
 class MaskTable:
@@ -28,7 +29,7 @@ class MaskTable:
     """
 
     def __init__(
-        self, variables: Sequence[Recorded], make: Callable[[Recorded], Hold] | None = None
+        self, variables: Sequence[TFWeight], make: Callable[[TFWeight], Hold] | None = None
     ) -> None:
         self._table = _Table(variables, make or _eager)
         self.version = 0
@@ -50,7 +51,7 @@ class MaskTable:
         return self._table.holds
 
     @property
-    def variables(self) -> Mapping[str, Recorded]:
+    def variables(self) -> Mapping[str, TFWeight]:
         """All variables, by id."""
         return self._table.variables
 
@@ -79,6 +80,11 @@ class MaskTable:
             return own.kept, own.trainable
         shape = self.variables[name].text.shape
         return np.ones(shape, bool), np.ones(shape, bool)
+
+    def masks_of(self, weight: Weight) -> tuple[Mask, Mask] | None:
+        """Kept and trainable of a weight by its variable; None where it has no masks."""
+        hold = self.hold_of(weight.variable) if isinstance(weight, TFWeight) else None
+        return None if hold is None else hold.read()
 
     def settle(self) -> None:
         """Takes up what was loaded meanwhile."""
@@ -113,7 +119,7 @@ class MaskTable:
 class _Table:
     """What trackers shall not look into."""
 
-    def __init__(self, variables: Sequence[Recorded], make: Callable[[Recorded], Hold]) -> None:
+    def __init__(self, variables: Sequence[TFWeight], make: Callable[[TFWeight], Hold]) -> None:
         self.variables = {record.text.id: record for record in variables}
         self.make = make
         self.holds: dict[str, Hold] = {}
@@ -126,16 +132,5 @@ class _Table:
         self.by_object[id(hold.variable)] = hold
 
 
-def _eager(record: Recorded) -> Hold:
+def _eager(record: TFWeight) -> Hold:
     return Hold(record.found.variable)
-
-
-def version_of(table: MaskTable | None, owned: Sequence[MaskedWeight]) -> tuple[int, ...]:
-    """Another one after each change of masks; quick, as it is asked for at each step.
-
-    Args:
-        table: the masks of a model, None where it has none.
-        owned: weights of layers that own their masks.
-    """
-    version = () if table is None else (id(table), table.version)
-    return (*version, *[one.version for one in owned]) if owned else version

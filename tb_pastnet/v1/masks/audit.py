@@ -10,8 +10,8 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.audit.watch import Channels, Watch, compared, which_moved
-from tb_pastnet.keras.model.variables import Recorded
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.table import SessionTable
 
 
@@ -24,7 +24,7 @@ class SessionWatch(Watch):
         reduced: compares values channel by channel.
     """
 
-    def __init__(self, record: Recorded, hold: Any, reduced: Reduction) -> None:
+    def __init__(self, record: TFWeight, hold: Any, reduced: Reduction) -> None:
         super().__init__(record)
         self._built = hold
         self._reduced = reduced
@@ -64,7 +64,7 @@ class Reduction:
         axis: how they split.
     """
 
-    def __init__(self, site: Site, dtype: Any, axis: ChannelAxis) -> None:
+    def __init__(self, site: GraphSession, dtype: Any, axis: ChannelAxis) -> None:
         self._site = site
         with site.building():
             value, expected, held = (
@@ -92,7 +92,9 @@ class Comparison:
         site: the graph.
     """
 
-    def __init__(self, records: Sequence[Recorded], table: SessionTable, site: Site) -> None:
+    def __init__(
+        self, records: Sequence[TFWeight], table: SessionTable, site: GraphSession
+    ) -> None:
         reductions: dict[Any, Reduction] = {}
         self._watches = {}
         for record in records:
@@ -106,7 +108,7 @@ class Comparison:
         watches = list(self._watches.values())
         self._moved = site.fetch(lambda: which_moved(watches)) if watches else list
 
-    def watch(self, record: Recorded) -> Watch:
+    def watch(self, record: TFWeight) -> Watch:
         """See `Compiled`."""
         return self._watches[record.text.id]
 

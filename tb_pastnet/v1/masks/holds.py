@@ -10,18 +10,18 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.keras.masks.hold import Hold, Mask
 from tb_pastnet.v1.graph.keys import MASK_VARIABLES
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 
 class SessionHold(Hold):
     """Masks and reference as variables of the graph, made at once: later it may be finalized.
 
     Args:
-        variable: a `SessionVariable` that can be written.
+        variable: a `GraphWeight` that can be written.
         site: its graph.
     """
 
-    def __init__(self, variable: Any, site: Site) -> None:
+    def __init__(self, variable: Any, site: GraphSession) -> None:
         self.variable = variable
         shape = variable.shape.as_list()
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well

@@ -13,10 +13,10 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.audit.audit import Audit
 from tb_pastnet.keras.masks.commands import MaskCommands
 from tb_pastnet.keras.masks.view import MaskView
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.v1.graph.checks import open_graph
 from tb_pastnet.v1.graph.found import Chosen, network_in
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.audit import Comparison
 from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.masks.slots import Slots
@@ -79,8 +79,8 @@ class Masks(MaskCommands):
         channel_axis: AxisOverrides | None = None,
         graph: Any = None,
     ) -> None:
-        self.site = Site(graph)
-        found = network_in(self.site, variables, channel_axis, writable=True).variables
+        self.site = GraphSession(graph)
+        found = network_in(self.site, variables, channel_axis, writable=True).weights
         self.state = SessionTable(found, self.site)
         slots = Slots(self.site)
         super().__init__(SessionDesk(self.state, slots, self.site), slots)

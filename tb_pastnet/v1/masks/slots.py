@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.keras.masks.hold import Hold, Mask
-from tb_pastnet.v1.graph.session import SessionVariable, Site
+from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 from tb_pastnet.v1.graph.variables import GraphVariable
 
 
@@ -18,9 +18,9 @@ class Slots:
         site: their graph.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: GraphSession) -> None:
         self._site = site
-        self._slots: dict[str, list[tuple[SessionVariable, Any]]] = {}
+        self._slots: dict[str, list[tuple[GraphWeight, Any]]] = {}
 
     def add(self, optimizer: Any, variable: GraphVariable) -> None:
         """Takes up those that an optimizer has of a variable.
@@ -35,7 +35,7 @@ class Slots:
                 continue
             whole = GraphVariable(slots[0].op.name, slots, trainable=False)
             if whole.shape == variable.shape:
-                face = SessionVariable(self._site, whole, writable=True)
+                face = GraphWeight(self._site, whole, writable=True)
                 with self._site.building():
                     fresh = whole.join([slot.initial_value for slot in slots])
                 self._slots.setdefault(variable.name, []).append((face, fresh))
@@ -44,7 +44,7 @@ class Slots:
         """Gives some elements the values that new weights begin with.
 
         Args:
-            variable: a `SessionVariable`.
+            variable: a `GraphWeight`.
             where: bool array of its shape.
         """
         for slot, fresh in self._slots.get(variable.name, ()):

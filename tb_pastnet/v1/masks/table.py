@@ -11,8 +11,8 @@ from tb_pastnet.core.names import resolve
 from tb_pastnet.keras.masks.desk import Desk, Enforcing
 from tb_pastnet.keras.masks.hold import Hold, Mask
 from tb_pastnet.keras.masks.table import MaskTable
-from tb_pastnet.keras.model.variables import Recorded
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.holds import SessionHold
 
 
@@ -29,7 +29,7 @@ class SessionTable(MaskTable):
         made: the holds by name, of all variables that an optimizer trains.
     """
 
-    def __init__(self, variables: Sequence[Recorded], site: Site) -> None:
+    def __init__(self, variables: Sequence[TFWeight], site: GraphSession) -> None:
         trained = [record for record in variables if not record.found.statistic]
         self.made = {record.text.id: SessionHold(record.found.variable, site) for record in trained}
         self._by_variable = {id(hold.variable): hold for hold in self.made.values()}
@@ -86,7 +86,7 @@ class SessionDesk(Desk):
         site: the graph.
     """
 
-    def __init__(self, table: SessionTable, enforcing: Enforcing, site: Site) -> None:
+    def __init__(self, table: SessionTable, enforcing: Enforcing, site: GraphSession) -> None:
         super().__init__(table, enforcing)
         self._site = site
 
