@@ -8,14 +8,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.selection import Mask
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.log.changes import MaskOffer
 from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.masks.hold import Mask
-from tb_pastnet.keras.masks.table import MaskTable, version_of
 from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.masks.table import MaskTable, version_of
 
 Floats = npt.NDArray[np.float32]
 _WORDS = ("kept", "trainable")
@@ -51,8 +50,8 @@ class Feed:
         self._missed = False
         self._looked = False
         self._earlier: set[tuple[str, int, int]] = set()
-        found = (record.found.variable for record in self._records)
-        self._owned = [one for one in found if isinstance(one, MaskedWeight)]
+        own = (record.masks() for record in self._records)
+        self._owned = [masks for masks in own if masks is not None]
         self._version: tuple[int, ...] | None = None
         self._seen: tuple[int, ...] | None = None
         self._told: dict[tuple[str, str], bytes] = {}
@@ -194,11 +193,11 @@ class Feed:
 
 
 def _masks_of(record: Recorded, state: MaskTable | None) -> tuple[Mask, Mask] | None:
-    variable = record.found.variable
-    if isinstance(variable, MaskedWeight):
-        return variable.kept, variable.trainable
-    hold = None if state is None else state.hold_of(variable)
-    return None if hold is None else hold.read()
+    own = record.masks()
+    if own is not None:
+        return own.kept, own.trainable
+    masks = None if state is None else state.masks_of(record.variable)
+    return None if masks is None else masks.read()
 
 
 def _share(through: Mask) -> Floats:

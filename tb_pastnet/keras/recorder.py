@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.cost.budget import Budget
 from tb_pastnet.keras.cost.meter import Meter
 from tb_pastnet.keras.feed import Feed
 from tb_pastnet.keras.log.functions import Functions
 from tb_pastnet.keras.log.lineage import origin
 from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.beside import Beside
 from tb_pastnet.keras.measure.channel_pass import ChannelPass
@@ -23,6 +23,7 @@ from tb_pastnet.keras.model.variables import AxisOverrides, network
 from tb_pastnet.keras.offers import Offers
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.recording import Recording
+from tb_pastnet.record.audit.audit import Audit
 
 
 class Recorder(Recording):
@@ -106,7 +107,7 @@ class Recorder(Recording):
         given = None if masks is None else masks.state
         audited: Audit | None = None
         if audit:
-            audited = Audit.of(model, found.variables, given, optimizer_of(learning_rate))
+            audited = audit_of(model, found.variables, given, optimizer_of(learning_rate))
         start, notes = origin(found), Notes()
         feed = Feed(
             found.variables, lambda: given or attached(model), audited, lambda: start, notes

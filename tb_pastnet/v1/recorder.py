@@ -7,7 +7,6 @@ import weakref
 from functools import cache
 from typing import Any
 
-from tb_pastnet.keras.audit.audit import Audit
 from tb_pastnet.keras.cost.budget import Budget
 from tb_pastnet.keras.cost.meter import Meter, metered
 from tb_pastnet.keras.feed import Feed
@@ -19,10 +18,11 @@ from tb_pastnet.keras.measure.schedule import Schedule
 from tb_pastnet.keras.model.variables import AxisOverrides, Network
 from tb_pastnet.keras.offers import Offers
 from tb_pastnet.keras.recording import Recording
+from tb_pastnet.record.audit.audit import Audit
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.masks.audit import Comparison
+from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.masks import Masks
 
 
@@ -168,6 +168,6 @@ class Recorder(Recording):
         masks, audited = self._masks, None
         state = None if masks is None else masks.state
         if audit and masks is not None:
-            compared = Comparison(network.variables, masks.state, self._site)
-            audited = Audit(network.variables, lambda: state, masks.witness, compared)
+            compared = GraphAudit(network.variables, masks.state, self._site, masks.witness)
+            audited = Audit(compared, lambda: state)
         return Feed(network.variables, lambda: state, audited, self._origin, notes)

@@ -11,10 +11,11 @@ import tensorflow as tf
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.keras.layers.effective import EffectiveScope, refuse
-from tb_pastnet.keras.layers.packing import pack, unpack
-from tb_pastnet.keras.layers.weight import MaskedWeight
+from tb_pastnet.keras.layers.effective import EffectiveScope
+from tb_pastnet.keras.layers.masked_weight import MaskedWeight
+from tb_pastnet.keras.layers.refusals import refuse_layer
 from tb_pastnet.keras.model.walk import find_weights
+from tb_pastnet.record.masks.packed import pack, unpack
 
 Packed = Mapping[str, Mapping[str, str]]
 
@@ -66,7 +67,7 @@ class Masked(keras.layers.Wrapper):
                 f"{keras.backend.backend()!r}. Set KERAS_BACKEND=tensorflow before Keras is "
                 f"imported."
             )
-        refuse(layer)
+        refuse_layer(layer)
         settings.setdefault("dtype", layer.dtype_policy)
         super().__init__(layer, **settings)
         self.supports_masking = layer.supports_masking
@@ -108,7 +109,7 @@ class Masked(keras.layers.Wrapper):
         Raises:
             InvalidArgument: since it was wrapped it was changed into a layer that can't be masked.
         """
-        refuse(self.layer)
+        refuse_layer(self.layer)
         values = [(each.weight, each.effective()) for each in self.masked_weights()]
         scope = EffectiveScope(values, self.name)
         if training is not None:  # Keras drops it where the layer inside has no use for it
@@ -158,7 +159,7 @@ class Masked(keras.layers.Wrapper):
         self.masked_weight(name).regrow(kept)
 
     def freeze(self, name: str, trainable: Any = None) -> None:
-        """Freezes weights at their values of now; see `MaskedWeight.freeze` for what is raised.
+        """Freezes weights at their current values; see `MaskedWeight.freeze` for what is raised.
 
         Args:
             name: as in `masked_weight`.

@@ -35,6 +35,39 @@ class Recorded(NamedTuple):
     axis: ChannelAxis
     text: description.Variable
 
+    @property
+    def name(self) -> str:
+        """Its id."""
+        return self.text.id
+
+    @property
+    def role(self) -> str:
+        """As in the log."""
+        return self.text.role
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the variable."""
+        return self.text.shape
+
+    @property
+    def statistic(self) -> bool:
+        """Whether it isn't trained by gradients."""
+        return self.found.statistic
+
+    @property
+    def variable(self) -> Any:
+        """The framework's own."""
+        return self.found.variable
+
+    def effective(self) -> Any:
+        """What the network computes with."""
+        return self.found.variable.numpy()
+
+    def masks(self) -> Any:
+        """Its masks, where its layer owns them."""
+        return self.found.variable if hasattr(self.found.variable, "stored") else None
+
 
 class Network(NamedTuple):
     """What is recorded of a model.

@@ -15,17 +15,15 @@ import numpy as np
 import tensorflow as tf
 from keras.src.backend import AutocastScope
 
-from tb_pastnet.core import rules
 from tb_pastnet.core.axes import channel_axis, variable_role
-from tb_pastnet.core.selection import as_mask
-from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.layers.packing import Stored
-from tb_pastnet.keras.masks.hold import Mask
+from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.workers import check_agreed
+from tb_pastnet.record.masks.packed import Stored
+from tb_pastnet.record.masks.weight_masks import WeightMasks
 
 
-class MaskedWeight:
+class MaskedWeight(WeightMasks):
     """One weight of a layer, with its masks.
 
     TensorFlow takes it as its effective value: `tf.convert_to_tensor(weight)`.
@@ -46,8 +44,10 @@ class MaskedWeight:
         self.name = name
         self.weight = weight
         self.version = 0
-        self._shown = f"{layer.name}/{name}"
+        self.label = f"{layer.name}/{name}"
         shape = tuple(weight.shape)
+        self.role = variable_role(name, shape)
+        self.axis = channel_axis([], name, shape)
         stored = stored or Stored(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
 
         def add(word: str, dtype: str, value: Any) -> Any:
@@ -92,21 +92,16 @@ class MaskedWeight:
         """The weight's dtype."""
         return tf.as_dtype(self.weight.dtype)
 
-    @property
-    def kept(self) -> Mask:
-        """The kept mask, 0 = pruned: bool array, a copy."""
-        return np.array(self._kept.numpy())
-
-    @property
-    def trainable(self) -> Mask:
-        """The trainable mask, 0 = frozen: bool array, a copy. Pruned weights aren't frozen."""
-        return np.array(self._through.numpy() | ~self._kept.numpy())
+    def read(self) -> tuple[Mask, Mask]:
+        """See `WeightMasks`."""
+        kept = np.array(self._kept.numpy())
+        return kept, self._through.numpy() | ~kept
 
     def effective(self, trained: Any = None) -> Any:
         """What the layer computes with: a tensor in full precision.
 
         Args:
-            trained: in the place of the trained variable.
+            trained: in place of the trained variable.
         """
         with AutocastScope(None):
             value = tf.convert_to_tensor(self.weight if trained is None else trained)
@@ -121,6 +116,10 @@ class MaskedWeight:
         """The effective value as an array."""
         return self.effective().numpy()
 
+    def values(self) -> Any:
+        """See `WeightMasks`."""
+        return self.numpy()
+
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return tf.convert_to_tensor(self.effective(), dtype, name=name)
 
@@ -128,78 +127,9 @@ class MaskedWeight:
         """Masks and held values as arrays."""
         return Stored(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
 
-    def prune(self, kept: Any) -> None:
-        """Prunes where `kept` is 0; what is pruned already stays so.
-
-        Raises:
-            InvalidArgument: another shape, other values than 0 and 1, or nothing of a kernel would
-                stay.
-        """
-        self._prune(as_mask(kept, self.shape, self._shown, "kept"))
-
-    def prune_below(self, threshold: float) -> None:
-        """Prunes weights of a magnitude below a threshold; large negative ones stay.
-
-        Raises:
-            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
-        """
-        axis = channel_axis([], self.name, self.shape)
-        weight = rules.Prunable(self._shown, self.numpy(), self.kept, axis)
-        self._prune(rules.below([weight], threshold)[0])
-
-    def regrow(self, kept: Any = None) -> None:
-        """Lets pruned weights train again, from zero, where `kept` is 1; None: all.
-
-        Raises:
-            InvalidArgument: another shape, or other values than 0 and 1.
-        """
-        grown = self._mask(kept, "kept")
-        self._write(self.kept | grown, self.trainable)
-
-    def freeze(self, trainable: Any = None) -> None:
-        """Holds the values of now where `trainable` is 0; None: all.
-
-        What is frozen already stays so, what is pruned stays pruned.
-
-        Raises:
-            InvalidArgument: another shape, other values than 0 and 1, or all that would be frozen
-                is pruned.
-        """
-        mask = self._mask(np.zeros(self.shape) if trainable is None else trainable, "trainable")
-        kept = self.kept
-        if not mask.all() and not (~mask & kept).any():
-            raise InvalidArgument(
-                f"Could not freeze {self._shown!r}: expected weights that are kept, got "
-                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
-            )
-        self._write(kept, self.trainable & (mask | ~kept))
-
-    def thaw(self, trainable: Any = None) -> None:
-        """Lets frozen weights train again, from their held values, where `trainable` is 1.
-
-        Raises:
-            InvalidArgument: another shape, or other values than 0 and 1.
-        """
-        thawed = self._mask(trainable, "trainable")
-        self._write(self.kept, self.trainable | thawed)
-
-    def _mask(self, mask: Any, word: str) -> Mask:
-        if mask is None:
-            return np.ones(self.shape, bool)
-        return as_mask(mask, self.shape, self._shown, word)
-
-    def _prune(self, mask: Mask) -> None:
-        kept = self.kept & mask
-        if variable_role(self.name, self.shape) == "kernel" and not kept.any():
-            raise InvalidArgument(
-                f"Could not prune {self._shown!r}: expected that some of its {kept.size} weights "
-                f"stay, got none, which cuts the network there. Take the layer out, or leave at "
-                f"least one weight."
-            )
-        self._write(kept, self.trainable)
-
-    def _write(self, kept: Mask, trainable: Mask) -> None:
-        what = f"the masks of {self._shown!r}"
+    def write(self, kept: Mask, trainable: Mask) -> None:
+        """See `WeightMasks`. What is let through goes on from the effective values."""
+        what = f"the masks of {self.label!r}"
         check_agreed(tf_variable(self.weight), what, kept, trainable)
         value = self.numpy()
         value = np.where(kept, value, np.zeros((), value.dtype))
@@ -209,6 +139,9 @@ class MaskedWeight:
         self._kept.assign(kept)
         self._through.assign(kept & trainable)
         self.version += 1
+
+    def renew(self, elements: Mask) -> None:
+        """See `WeightMasks`. The trained variable's slots went on while the element was held."""
 
 
 class _Regularizer(keras.regularizers.Regularizer):

@@ -1,4 +1,4 @@
-"""Which evidence makes which cause; real trainings are in tests/contract/test_planted_leaks.py."""
+"""Which facts makes which cause; real trainings are in tests/contract/test_planted_leaks.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.violation import CAUSES
-from tb_pastnet.keras.audit.causes import _RULES, MOST_UPDATES, Evidence, cause_of
+from tb_pastnet.record.audit.causes import (
+    DECLARED,
+    ENFORCED,
+    FLAG,
+    MOST_UPDATES,
+    TABLE,
+    Facts,
+    cause_of,
+)
 
 RNG = np.random.default_rng(5)
 WAS = RNG.normal(size=64).astype("f")
@@ -22,9 +30,8 @@ def decayed(was, rate=0.01, decay=0.1, updates=10):
     return was
 
 
-def test_every_cause_has_a_rule_and_a_word():
-    in_graphs = {"unmasked_update"}  # told by what a graph has, not by these rules
-    assert set(_RULES) == set(CAUSES) - {"unknown"} - in_graphs
+def test_every_cause_has_a_row_and_a_word():
+    assert {row.name for row in TABLE} == set(CAUSES) - {"unknown"}
 
 
 @pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4", "f8"])
@@ -32,41 +39,41 @@ def test_every_cause_has_a_rule_and_a_word():
 def test_weight_decay(dtype, updates):
     was = WAS.astype(dtype)
     now = decayed(was, rate=0.2, updates=updates)
-    assert cause_of(Evidence(was, now, decay=0.1, rates=[np.full(updates, 0.2)])) == "weight_decay"
+    assert cause_of(Facts(was, now, decay=0.1, rates=[np.full(updates, 0.2)])) == "weight_decay"
 
 
 @pytest.mark.parametrize("off", [{"rate": 0.012}, {"decay": 0.09}, {"updates": 8}])
 def test_weight_decay_of_another_size_is_none(off):
-    assert cause_of(Evidence(WAS, decayed(WAS, **off), decay=0.1, rates=RATES)) == "unknown"
+    assert cause_of(Facts(WAS, decayed(WAS, **off), decay=0.1, rates=RATES)) == "unknown"
 
 
 def test_weight_decay_of_one_of_several_intervals():
     rates = [np.full(25, 0.01), np.full(10, 0.01)]
-    assert cause_of(Evidence(WAS, decayed(WAS), decay=0.1, rates=rates)) == "weight_decay"
+    assert cause_of(Facts(WAS, decayed(WAS), decay=0.1, rates=rates)) == "weight_decay"
 
 
 def test_weight_decay_goes_before_weights_that_were_set():
-    evidence = Evidence(WAS, decayed(WAS), decay=0.1, rates=RATES, assigned=True)
-    assert cause_of(evidence) == "weight_decay"
+    facts = Facts(WAS, decayed(WAS), decay=0.1, rates=RATES, assigned=True)
+    assert cause_of(facts) == "weight_decay"
 
 
 def test_too_long_an_interval_is_not_computed():
-    evidence = Evidence(WAS, WAS * 0, decay=0.1, rates=[np.full(MOST_UPDATES + 1, 0.1)])
-    assert cause_of(evidence) == "unknown"
+    facts = Facts(WAS, WAS * 0, decay=0.1, rates=[np.full(MOST_UPDATES + 1, 0.1)])
+    assert cause_of(facts) == "unknown"
 
 
 def test_the_average_but_for_its_rounding():
     average = WAS + np.float32(0.5)
     now = np.nextafter(average, np.float32(9))
-    assert cause_of(Evidence(WAS, now, average=average)) == "ema"
-    assert cause_of(Evidence(WAS, now, average=average, masked=False)) == "ema"
-    assert cause_of(Evidence(WAS, average * np.float32(1.00001), average=average)) == "unknown"
+    assert cause_of(Facts(WAS, now, average=average)) == "ema"
+    assert cause_of(Facts(WAS, now, average=average, held_by=FLAG)) == "ema"
+    assert cause_of(Facts(WAS, average * np.float32(1.00001), average=average)) == "unknown"
 
 
 def momentum(factor=0.9, updates=10, **settings):
     slots = {"_momentums": (SLOT, (SLOT * factor**updates).astype("f"))}
     settings = {"slots": slots, "betas": [0.9], "updates": updates, **settings}
-    return Evidence(WAS, WAS + SLOT, **settings)
+    return Facts(WAS, WAS + SLOT, **settings)
 
 
 def test_slots_that_fade():
@@ -101,10 +108,10 @@ def test_a_single_slot_has_to_fade_by_a_known_factor():
 def test_the_larger_of_two(share, cause):
     by_decay = decayed(WAS) - WAS
     by_momentum = -by_decay * np.float32(1 / share)
-    evidence = momentum(decay=0.1, rates=RATES)
+    facts = momentum(decay=0.1, rates=RATES)
     moved = WAS + by_decay + by_momentum
-    evidence = Evidence(**{**vars(evidence), "now": moved})
-    assert cause_of(evidence) == cause
+    facts = Facts(**{**vars(facts), "now": moved})
+    assert cause_of(facts) == cause
 
 
 @pytest.mark.parametrize(
@@ -116,27 +123,29 @@ def test_the_larger_of_two(share, cause):
         ({"replaced": True}, "optimizer_replaced"),
         ({"bypassed": True}, "unknown"),
         ({"still_trained": True}, "unknown"),
-        ({"masked": False, "still_trained": True}, "not_recompiled"),
-        ({"masked": False, "assigned": True, "still_trained": True}, "loaded"),
-        ({"masked": False, "replaced": True}, "unknown"),
-        ({"enforced": True, "bypassed": True}, "bypassed"),
-        ({"enforced": True, "bypassed": True, "replaced": True}, "optimizer_replaced"),
-        ({"enforced": True, "assigned": True, "bypassed": True}, "loaded"),
-        ({"enforced": True, "average": WAS + 1}, "unknown"),
+        ({"held_by": FLAG, "still_trained": True}, "not_recompiled"),
+        ({"held_by": FLAG, "assigned": True, "still_trained": True}, "loaded"),
+        ({"held_by": FLAG, "replaced": True}, "unknown"),
+        ({"held_by": ENFORCED, "bypassed": True}, "bypassed"),
+        ({"held_by": ENFORCED, "bypassed": True, "replaced": True}, "optimizer_replaced"),
+        ({"held_by": ENFORCED, "assigned": True, "bypassed": True}, "loaded"),
+        ({"held_by": ENFORCED, "average": WAS + 1}, "unknown"),
+        ({"held_by": ENFORCED, "unmasked": True}, "unmasked_update"),
+        ({"held_by": DECLARED, "unmasked": True}, "unknown"),
     ],
 )
 def test_what_was_seen_to_happen(settings, cause):
-    assert cause_of(Evidence(WAS, WAS + 1, **settings)) == cause
+    assert cause_of(Facts(WAS, WAS + 1, **settings)) == cause
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_no_proof(bad):
     now = np.where(np.arange(64) == 3, np.float32(bad), decayed(WAS))
-    assert cause_of(Evidence(WAS, now, decay=0.1, rates=RATES, average=WAS)) == "unknown"
-    assert cause_of(Evidence(WAS, now, decay=0.1, rates=RATES, assigned=True)) == "loaded"
+    assert cause_of(Facts(WAS, now, decay=0.1, rates=RATES, average=WAS)) == "unknown"
+    assert cause_of(Facts(WAS, now, decay=0.1, rates=RATES, assigned=True)) == "loaded"
 
 
 def test_no_element_is_no_proof():
     none = WAS[:0]
-    assert cause_of(Evidence(none, none, average=none)) == "unknown"
-    assert cause_of(Evidence(none, none, decay=0.1, rates=RATES)) == "unknown"
+    assert cause_of(Facts(none, none, average=none)) == "unknown"
+    assert cause_of(Facts(none, none, decay=0.1, rates=RATES)) == "unknown"

@@ -13,16 +13,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.hold import Hold, Mask
 from tb_pastnet.keras.masks.hook import Hook, hook_of, innermost, merged
 from tb_pastnet.keras.masks.slots import averages_of, fresh_value, slots_of
 from tb_pastnet.keras.masks.state import MaskState
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
 
 ATTRIBUTE = "_pastnet_masks"
 
 
-class Keeper:
+class MaskEnforcer:
     """Puts hooks where updates are made.
 
     Args:
@@ -61,8 +62,8 @@ class Keeper:
         if isinstance(self._model, keras.Model):
             self._wrap_train_step(self._model)
         # Of masks that were only declared no traced step knows.
-        for hold in self._state.holds.values():
-            self.enforce_now(hold, first=True)
+        for masks in self._state.masked.values():
+            self.enforce_now(masks, first=True)
 
     def compiled_optimizer(self) -> Any:
         """The optimizer that the model is compiled with, None where it isn't."""
@@ -88,20 +89,20 @@ class Keeper:
                 f"optimizer."
             )
 
-    def enforce_now(self, hold: Hold, *, first: bool) -> None:
+    def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
         """Puts a change in force at once.
 
         Args:
-            hold: masks that have changed.
+            masks: that have changed.
             first: they are the variable's first, which no traced step knows of.
         """
         if not self.enforces:
             return
-        hold.zero()
+        masks.zero()
         for hook in self.hooks:
-            average = averages_of(hook.optimizer).get(id(hold.variable))
+            average = averages_of(hook.optimizer).get(id(masks.variable))
             if average is not None:
-                hold.restore(average, hold.through, hold.before())
+                masks.restore(average, masks.through, masks.held_now())
         if first:
             self.retrace()
 

@@ -6,20 +6,18 @@ All is computed where the variable lies; only results of channels leave the devi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.keras.layers.weight import MaskedWeight
-from tb_pastnet.keras.masks.hold import Hold
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.stacks import STACK_ELEMENTS
 from tb_pastnet.keras.model.variables import Recorded
 from tb_pastnet.keras.unscoped import unscoped
-
-Ints = npt.NDArray[np.int64]
+from tb_pastnet.record.audit.open_violations import Channels, Ints
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 # Odd, so that the print of one element that changes always changes.
@@ -27,82 +25,59 @@ _STRIDE = 0x5851F42D4C957F2E
 _START = 0x14057B7EF767814F
 
 
-class Channels(NamedTuple):
-    """What a comparison found, each of shape (channels,).
+class HeldWeight:
+    """A weight that is held, in part by its masks or whole by Keras's `trainable=False`.
 
-    Attributes:
-        differ: int64, held elements that aren't what they should be.
-        held: int64, held elements.
-        largest: float64, largest |w − expected| of those; infinite where it isn't finite.
-        now: int64, a fingerprint of the held elements.
-        then: int64, a fingerprint of which are held, and of what they should be.
-    """
-
-    differ: Ints
-    held: Ints
-    largest: npt.NDArray[np.float64]
-    now: Ints
-    then: Ints
-
-
-class Watch:
-    """A variable that is held, in part by its masks or whole by Keras's `trainable=False`.
-
-    What `trainable=False` holds needs a copy of the variable, made when the flag is first seen and
+    What `trainable=False` holds needs a copy of the weight, made when the flag is first seen and
     given up when it is set back; masks bring their own reference.
 
     Args:
-        record: the variable.
+        weight: where it is in the model.
 
     Attributes:
-        hold: its masks, None without.
+        masks: of it, None without.
         reference: tf.Variable, what it was when it was first seen not to be trainable; None while
             it is.
         version: grows whenever a compiled comparison has to be made anew.
     """
 
-    def __init__(self, record: Recorded) -> None:
-        self.record = record
-        self.variable = record.found.variable
-        self.hold: Hold | None = None
+    def __init__(self, weight: Recorded) -> None:
+        self.name = weight.name
+        self.axis = weight.axis
+        self.variable = weight.variable
+        # What users set: the keras.Variable of a layer's weight.
+        self.owner = weight.found.holders[-1]
+        self.masks: VariableMasks | None = None
         self.reference: Any = None
         self.version = 0
+        self._own_masks = weight.masks()
         # Kept alive, as the next one could be taken for it otherwise.
         self._parts: tuple[Any, ...] = (None, None, None)
-        self._held: int | None = None
-        self._own = 0
-        self._flagged = False
+        self._followed: tuple[Any, ...] = (None, 0, False)
 
     @property
-    def owner(self) -> Any:
-        """What users set: the keras.Variable of a layer's weight."""
-        return self.record.found.holders[-1]
+    def flagged(self) -> bool:
+        """Whether it is held whole."""
+        return self.reference is not None
 
-    def follow(self, hold: Hold | None, *, flagged: bool) -> bool:
-        """Takes over what holds the variable now.
-
-        Args:
-            hold: its masks, None without.
-            flagged: Keras says that it isn't trainable.
-
-        Returns:
-            Whether other elements are held than before.
-        """
-        self.hold = hold
-        own = self.variable.version if isinstance(self.variable, MaskedWeight) else 0
+    def follow(self, masks: VariableMasks | None, *, flagged: bool) -> bool:
+        """Takes over what holds it now; whether other elements are held than before."""
+        self.masks = masks
+        own = 0 if self._own_masks is None else self._own_masks.version
         if not flagged:
             self.reference = None
-        elif self.reference is None or own != self._own:
-            self.refer()
-        parts = (hold, None if hold is None else hold.reference, self.reference)
+        elif self.reference is None or own != self._followed[1]:
+            self._refer()
+        parts = (masks, None if masks is None else masks.reference, self.reference)
         if any(new is not old for new, old in zip(parts, self._parts, strict=True)):
             self.version += 1
-        held = None if hold is None else hash(hold.through.numpy().tobytes())
-        other = (held, own, flagged) != (self._held, self._own, self._flagged)
-        self._parts, self._held, self._own, self._flagged = parts, held, own, flagged
+        held = None if masks is None else hash(masks.through.numpy().tobytes())
+        followed = (held, own, flagged)
+        other = followed != self._followed
+        self._parts, self._followed = parts, followed
         return other
 
-    def refer(self) -> None:
+    def _refer(self) -> None:
         """Takes the value of now as what `trainable=False` holds."""
         with tf.init_scope():
             value = self.value()
@@ -116,27 +91,35 @@ class Watch:
 
     def expected(self) -> Any:
         """What held elements should be."""
-        if self.hold is None:
+        if self.masks is None:
             return tf.convert_to_tensor(self.reference)
         if self.reference is None:
-            return self.hold.held_value()
-        return tf.where(self.hold.through, self.reference, self.hold.held_value())
+            return self.masks.held_value()
+        return tf.where(self.masks.through, self.reference, self.masks.held_value())
 
     def held(self) -> Any:
         """Which elements are held, a bool tensor."""
-        if self.hold is None or self.reference is not None:
+        if self.masks is None or self.reference is not None:
             return tf.ones(self.variable.shape, tf.bool)
-        return ~tf.convert_to_tensor(self.hold.through)
+        return ~tf.convert_to_tensor(self.masks.through)
+
+    def flags(self) -> npt.NDArray[np.bool_]:
+        """Which elements are held."""
+        return np.asarray(self.held().numpy())
 
     def moved(self) -> Any:
         """Which elements are held and differ in any bit, a bool tensor."""
         return _moved(self.value(), self.expected(), self.held())
 
+    def at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Some of its elements: what they should be, and what they are."""
+        return values_at(self.expected(), positions), values_at(self.value(), positions)
+
     def channels(self) -> Channels:
-        """Compares the variable channel by channel."""
-        # Eager: few variables are ever violated, and to compile this takes longer than to run it.
+        """Compares it channel by channel."""
+        # Eager: few weights are ever violated, and to compile this takes longer than to run it.
         values = self.value(), self.expected(), self.held()
-        return Channels(*(result.numpy() for result in compared(*values, self.record.axis)))
+        return Channels(*(result.numpy() for result in compared(*values, self.axis)))
 
     def worst(self, channels: Ints, count: int) -> Ints:
         """Elements that moved farthest, a share of each channel.
@@ -148,7 +131,7 @@ class Watch:
         Returns:
             Positions in the flattened variable, int64.
         """
-        axis = self.record.axis
+        axis = self.axis
         channels = channels[:: -(-len(channels) // count)]
         share = min(axis.elements, max(1, count // len(channels)))
         size = _distance(self.value(), self.expected())
@@ -190,30 +173,30 @@ def compared(value: Any, expected: Any, held: Any, axis: ChannelAxis) -> tuple[A
     )
 
 
-def which_moved(watches: Sequence[Watch]) -> Any:
-    """Which of some variables have a held element that moved.
+def which_moved(held: Sequence[HeldWeight]) -> Any:
+    """Which of some weights have a held element that moved.
 
     Args:
-        watches: at least one.
+        held: at least one.
 
     Returns:
-        A bool tensor of shape (watches,). Small variables of one shape are compared together, which
+        A bool tensor of shape (weights,). Small weights of one shape are compared together, which
         halves the time to compile it.
     """
     groups: dict[Any, list[int]] = {}
-    for number, watch in enumerate(watches):
-        variable = watch.variable
+    for number, weight in enumerate(held):
+        variable = weight.variable
         large = variable.shape.num_elements() > STACK_ELEMENTS
         key = (tuple(variable.shape.as_list()), variable.dtype, number if large else None)
         groups.setdefault(key, []).append(number)
-    found = []
+    moved = []
     for numbers in groups.values():
-        group = [watches[number] for number in numbers]
-        rows = [(one.value(), one.expected(), one.held()) for one in group]
+        group = [held[number] for number in numbers]
+        rows = [(weight.value(), weight.expected(), weight.held()) for weight in group]
         columns = [_flattened(column) for column in zip(*rows, strict=True)]
-        found.append(tf.reduce_any(_moved(*columns), 1))
+        moved.append(tf.reduce_any(_moved(*columns), 1))
     order = np.argsort([number for numbers in groups.values() for number in numbers])
-    return tf.gather(tf.concat(found, 0), order)
+    return tf.gather(tf.concat(moved, 0), order)
 
 
 def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
@@ -225,20 +208,6 @@ def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
     """
     flat = tf.reshape(tf.convert_to_tensor(tensor), [-1])
     return np.asarray(tf.gather(flat, positions).numpy())
-
-
-def channels_at(axis: ChannelAxis, positions: Ints) -> Ints:
-    """The channels of some elements.
-
-    Args:
-        axis: of the variable.
-        positions: in the flattened variable.
-    """
-    if not axis.axes:
-        return np.zeros(len(positions), np.int64)
-    places = np.unravel_index(positions, axis.view)
-    shape = [axis.view[at] for at in axis.axes]
-    return np.ravel_multi_index([places[at] for at in axis.axes], shape).astype(np.int64)
 
 
 def _flattened(values: Sequence[Any]) -> Any:

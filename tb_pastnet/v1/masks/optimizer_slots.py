@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.keras.masks.hold import Hold, Mask
+from tb_pastnet.core.selection import Mask
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.v1.graph.session import SessionVariable, Site
 from tb_pastnet.v1.graph.variables import GraphVariable
 
 
-class Slots:
+class OptimizerSlots:
     """The slots of variables, found when an update was built; puts changes of masks in force.
 
     Args:
@@ -50,6 +51,6 @@ class Slots:
         for slot, fresh in self._slots.get(variable.name, ()):
             slot.assign(np.where(where, self._site.run(fresh), slot.numpy()))
 
-    def enforce_now(self, hold: Hold, *, first: bool) -> None:
+    def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
         """Sets what is pruned to zero, before another update."""
-        hold.zero()
+        masks.zero()

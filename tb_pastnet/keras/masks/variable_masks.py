@@ -11,16 +11,15 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
-Mask = npt.NDArray[np.bool_]
+from tb_pastnet.core.selection import Mask
 
-SMALL = 1 << 16
+_SMALL = 1 << 16
 """Elements up to which a constant of zeros is worth its memory: broadcasting one is slower."""
 
 
-class Hold:
+class VariableMasks:
     """The masks of one variable, and the values that its frozen elements had when they were held.
 
     Args:
@@ -37,7 +36,7 @@ class Hold:
         self.variable = variable
         self.reference: Any = None
         shape = variable.shape
-        size = shape if shape.num_elements() <= SMALL else ()
+        size = shape if shape.num_elements() <= _SMALL else ()
         self._zeros = np.zeros(size, variable.dtype.as_numpy_dtype)
         with tf.init_scope(), scope_of(variable):
             self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
@@ -49,7 +48,7 @@ class Hold:
         return kept, self.through.numpy() | ~kept
 
     def write(self, kept: Mask, trainable: Mask) -> None:
-        """Sets both masks. What is frozen only now is held at its value of now."""
+        """Sets both masks. What is frozen only now is held at its current value."""
         if (kept & ~trainable).any():
             were_kept, were_trainable = self.read()
             self._refer(were_kept & ~were_trainable)
@@ -64,10 +63,10 @@ class Hold:
 
     def zero(self) -> None:
         """Sets what is pruned to zero."""
-        self.variable.assign(self.before())
+        self.variable.assign(self.held_now())
 
     def refer_anew(self) -> None:
-        """Takes what is frozen at its value of now, as after weights were loaded."""
+        """Takes what is frozen at its current value, as after weights were loaded."""
         if not (self.through.numpy() | ~self.kept.numpy()).all():
             self._refer(np.zeros(self.variable.shape, bool))
 
@@ -84,7 +83,7 @@ class Hold:
 
         Args:
             gradient: a tensor or tf.IndexedSlices.
-            through: what `through` says now, a tensor: reading a variable costs more than `where`.
+            through: a read of it: reading a variable costs more than `where`.
         """
         if isinstance(gradient, tf.IndexedSlices):
             zero = tf.zeros((), gradient.values.dtype)
@@ -92,20 +91,20 @@ class Hold:
             return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
         return tf.where(through, gradient, tf.cast(self._zeros, gradient.dtype))
 
-    def before(self) -> Any:
+    def held_now(self) -> Any:
         """What is held, taken before an update: a copy, as `identity` would share the storage."""
         return tf.where(self.kept, tf.convert_to_tensor(self.variable), self._zeros)
 
     @staticmethod
-    def restore(variable: Any, through: Any, before: Any) -> None:
+    def restore(variable: Any, through: Any, held: Any) -> None:
         """Puts back what is held. By `where`: a product would spread NaN.
 
         Args:
             variable: the variable, or one that follows it such as its moving average.
-            through: what `through` says now.
-            before: as from `before`.
+            through: a read of it.
+            held: as from `held_now`.
         """
-        value = tf.where(through, tf.convert_to_tensor(variable), before)
+        value = tf.where(through, tf.convert_to_tensor(variable), held)
         variable.assign(value, read_value=False)
 
 

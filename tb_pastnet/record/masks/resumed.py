@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Sums = npt.NDArray[np.uint32]
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.selection import Mask
+from tb_pastnet.record.masks.packed import Sums
 
 
 class Resumed(NamedTuple):
@@ -38,7 +41,7 @@ class Resumed(NamedTuple):
         differ = {name: np.flatnonzero(saved != now) for name, (saved, now) in sums.items()}
         return cls(
             tuple(name for name, channels in differ.items() if not channels.size),
-            {name: tuple(found.tolist()) for name, found in differ.items() if found.size},
+            {name: tuple(channels.tolist()) for name, channels in differ.items() if channels.size},
         )
 
     def __bool__(self) -> bool:
@@ -52,3 +55,15 @@ class Resumed(NamedTuple):
             shown = ", ".join(map(str, channels[:8])) + (", …" if len(channels) > 8 else "")
             text += f" Held values differ in {name!r},\nchannels {shown}."
         return text
+
+
+def check_sums(values: npt.NDArray[Any], through: Mask, axis: ChannelAxis) -> Sums:
+    """CRC-32 of the bytes of the held elements of each channel.
+
+    Args:
+        values: of a variable.
+        through: its mask, 0 = held.
+        axis: how it splits into channels.
+    """
+    rows = zip(np.ascontiguousarray(axis.split(values)), axis.split(~through), strict=True)
+    return np.array([zlib.crc32(row[held].tobytes()) for row, held in rows], np.uint32)

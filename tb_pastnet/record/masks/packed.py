@@ -1,18 +1,95 @@
-"""Masks and held values as text in a layer's config, so that `clone_model` takes them along."""
+"""Masks as bits: in a saved model, and as text in a layer's config, which `clone_model` copies."""
 
 from __future__ import annotations
 
 import base64
+import io
+import json
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.hold import Mask
+
+Bits = npt.NDArray[np.uint8]
+Sums = npt.NDArray[np.uint32]
+
+_HEAD = "head"
+
+
+class SavedMasks(NamedTuple):
+    """The masks of one variable in a saved model.
+
+    Attributes:
+        kept: bool, 0 = pruned.
+        through: bool, 0 = pruned or frozen.
+        sums: check sums of what is held, one a channel: see `resumed.check_sums`.
+    """
+
+    kept: Mask
+    through: Mask
+    sums: Sums
+
+
+def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
+    """Packs the masks of a model, one bit an element and mask, before compression.
+
+    Args:
+        origin: fingerprint of the values at the beginning.
+        masks: by variable.
+
+    Example:
+        >>> ones = np.ones(3, bool)
+        >>> saved = save("9c1e", {"w": SavedMasks(ones, ones, np.zeros(1, np.uint32))})
+        >>> origin, masks = load(saved, lambda name, shape: None)
+        >>> origin, masks["w"].kept.tolist()
+        ('9c1e', [True, True, True])
+    """
+    shapes = {name: saved.kept.shape for name, saved in masks.items()}
+    head = json.dumps({"origin": origin, "variables": shapes})
+    arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
+    for number, saved in enumerate(masks.values()):
+        arrays[f"kept_{number}"] = np.packbits(saved.kept)
+        arrays[f"through_{number}"] = np.packbits(saved.through)
+        arrays[f"held_{number}"] = saved.sums
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def load(
+    data: bytes, check: Callable[[str, tuple[int, ...]], None]
+) -> tuple[str, dict[str, SavedMasks]]:
+    """Unpacks what `save` packed.
+
+    Args:
+        data: the same.
+        check: raises where a name and shape aren't those of a variable; called before any mask is
+            unpacked.
+
+    Returns:
+        Origin, and masks by variable.
+    """
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        arrays = dict(stored)
+    head = json.loads(arrays[_HEAD].tobytes())
+    shapes = {name: tuple(shape) for name, shape in head["variables"].items()}
+    for name, shape in shapes.items():
+        check(name, shape)
+    masks = {
+        name: SavedMasks(
+            _unpacked(arrays[f"kept_{number}"], shape),
+            _unpacked(arrays[f"through_{number}"], shape),
+            arrays[f"held_{number}"],
+        )
+        for number, (name, shape) in enumerate(shapes.items())
+    }
+    return head["origin"], masks
 
 
 class Stored(NamedTuple):
@@ -88,10 +165,12 @@ def _text(data: bytes) -> str:
 
 
 def _bits(text: Any, shape: Sequence[int], name: str) -> Mask:
-    size = math.prod(shape)
-    data = _bytes(text, -(-size // 8), name)
-    bits = np.unpackbits(np.frombuffer(data, np.uint8), count=size)
-    return bits.astype(bool).reshape(tuple(shape))
+    data = _bytes(text, -(-math.prod(shape) // 8), name)
+    return _unpacked(np.frombuffer(data, np.uint8), shape)
+
+
+def _unpacked(bits: Bits, shape: Sequence[int]) -> Mask:
+    return np.unpackbits(bits, count=math.prod(shape)).astype(bool).reshape(tuple(shape))
 
 
 def _bytes(text: Any, size: int, name: str) -> bytes:

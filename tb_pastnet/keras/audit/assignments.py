@@ -31,23 +31,20 @@ class _Counted:
         return self._method(*args, **kwargs)
 
 
-def count_assignments(variable: Any) -> None:
-    """Counts from now on; once for a variable, whoever asks.
+def assignments(variable: Any) -> int:
+    """How often it was set by hand since this was asked first, whoever asked.
 
     Args:
         variable: a keras.Variable or tf.Variable; one that takes no attributes isn't counted.
     """
-    for name in _METHODS:
-        method = getattr(variable, name, None)
-        if method is None or isinstance(method, _Counted):
-            continue
-        try:
+    return sum(_counted(variable, name) for name in _METHODS)
+
+
+def _counted(variable: Any, name: str) -> int:
+    method = getattr(variable, name, None)
+    if isinstance(method, _Counted):
+        return method.count
+    if method is not None:
+        with suppress(AttributeError):
             setattr(variable, name, _Counted(method))
-        except AttributeError:
-            return
-
-
-def assignments(variable: Any) -> int:
-    """How often it was set by hand since it is counted."""
-    methods = (getattr(variable, name, None) for name in _METHODS)
-    return sum(method.count for method in methods if isinstance(method, _Counted))
+    return 0

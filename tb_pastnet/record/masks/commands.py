@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import rules, selection
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.arguments import mask_of, opened
-from tb_pastnet.keras.masks.desk import Desk, Enforcing
-from tb_pastnet.keras.masks.hold import Mask
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.record.masks.editor import EditedWeight, MaskEditor
 
 Channels = Sequence[int] | npt.ArrayLike
 
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
-
-
-def _at_once(
-    command: Callable[Concatenate[MaskCommands, Given], Result],
-) -> Callable[Concatenate[MaskCommands, Given], Result]:
-    """Reads and writes all that a command asks for at once, where that is faster."""
-
-    @wraps(command)
-    def run(self: MaskCommands, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        with self._desk.at_once():
-            return command(self, *args, **kwargs)
-
-    return run
-
-
-def _prunable(record: Recorded, kept: Mask) -> rules.Prunable:
-    return rules.Prunable(record.text.id, record.found.variable.numpy(), kept, record.axis)
-
 
 class MaskCommands:
-    """The part of `Masks` that changes masks.
+    """The part of `Masks` that changes masks: looks names up, and does a command at once.
 
     Args:
-        desk: looks up variables, reads and writes masks.
-        enforcing: puts changes in force.
+        editor: looks up weights, reads and writes masks.
     """
 
-    def __init__(self, desk: Desk, enforcing: Enforcing) -> None:
-        self._desk = desk
-        self._enforcing = enforcing
+    def __init__(self, editor: MaskEditor) -> None:
+        self._editor = editor
 
-    @_at_once
     def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Prunes weights: sets them to zero and holds them there.
 
@@ -66,12 +38,10 @@ class MaskCommands:
                 nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._desk.record(name)
-        mask = mask_of(record, kept, channels, "kept")
-        old, trainable = self._desk.read(record)
-        self._desk.prune(record, old & mask, trainable)
+        with self._editor.at_once():
+            weight = self._editor.weight(name)
+            weight.prune(_asked(weight, kept, channels, "kept"))
 
-    @_at_once
     def prune_below(self, name: str, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
@@ -83,12 +53,9 @@ class MaskCommands:
             InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._desk.record(name)
-        old, trainable = self._desk.read(record)
-        kept = rules.below([_prunable(record, old)], threshold)[0]
-        self._desk.prune(record, kept, trainable)
+        with self._editor.at_once():
+            self._editor.weight(name).prune_below(threshold)
 
-    @_at_once
     def prune_smallest(
         self,
         sparsity: float,
@@ -108,15 +75,9 @@ class MaskCommands:
             InvalidArgument: a sparsity out of range, or another scope.
             UnknownName: a name that fits no variable, or several.
         """
-        records = self._desk.prunable(variables)
-        old = [self._desk.read(record) for record in records]
-        weights = [_prunable(record, kept) for record, (kept, _) in zip(records, old, strict=True)]
-        masks = rules.smallest(weights, sparsity, scope=scope, structured=structured)
-        for record, (before, trainable), kept in zip(records, old, masks, strict=True):
-            if (before != kept).any():
-                self._desk.prune(record, kept, trainable)
+        options = {"scope": scope, "structured": structured}
+        self._prune_by(rules.smallest, variables, sparsity, **options)
 
-    @_at_once
     def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
@@ -129,12 +90,9 @@ class MaskCommands:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._desk.record(name)
-        old, trainable = self._desk.read(record)
-        kept = rules.blocks([_prunable(record, old)], nonzeros_per_block, block_size)[0]
-        self._desk.prune(record, kept, trainable)
+        with self._editor.at_once():
+            self._editor.weight(name).prune_by(rules.blocks, nonzeros_per_block, block_size)
 
-    @_at_once
     def regrow(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
@@ -147,13 +105,10 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._desk.record(name)
-        mask = opened(record, kept, channels, "kept")
-        old, trainable = self._desk.read(record)
-        self._enforcing.clear_slots(record.found.variable, mask & ~old)
-        self._desk.write(record, old | mask, trainable)
+        with self._editor.at_once():
+            weight = self._editor.weight(name)
+            weight.regrow(_through(weight, kept, channels, "kept"))
 
-    @_at_once
     def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
         """Freezes weights: holds them at their values of now.
 
@@ -168,20 +123,11 @@ class MaskCommands:
                 would be frozen is pruned.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._desk.record(name)
-        if trainable is None and channels is None:
-            mask = np.zeros(record.text.shape, bool)
-        else:
-            mask = mask_of(record, trainable, channels, "trainable")
-        kept, old = self._desk.read(record)
-        if not mask.all() and not (~mask & kept).any():
-            raise InvalidArgument(
-                f"Could not freeze {record.text.id!r}: expected weights that are kept, got "
-                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
-            )
-        self._desk.write(record, kept, old & (mask | ~kept))
+        with self._editor.at_once():
+            weight = self._editor.weight(name)
+            everything = trainable is None and channels is None
+            weight.freeze(None if everything else _asked(weight, trainable, channels, "trainable"))
 
-    @_at_once
     def thaw(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
         """Lets frozen weights train again.
 
@@ -194,26 +140,75 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        record = self._desk.record(name)
-        mask = opened(record, trainable, channels, "trainable")
-        kept, old = self._desk.read(record)
-        self._desk.write(record, kept, old | mask)
+        with self._editor.at_once():
+            weight = self._editor.weight(name)
+            weight.thaw(_through(weight, trainable, channels, "trainable"))
 
-    @_at_once
     def sparsity(self, name: str | None = None) -> float:
         """The share of pruned weights, 1 − mean(kept).
 
         Args:
             name: of one variable. None: of all kernels, and of what else has pruned weights.
         """
-        return selection.sparsity(self._desk.read(record)[0] for record in self._desk.counted(name))
+        with self._editor.at_once():
+            return selection.sparsity(weight.kept for weight in self._editor.counted(name))
 
-    @_at_once
     def zeros(self, name: str | None = None) -> float:
         """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
 
         Args:
             name: as in `sparsity`.
         """
-        counted = self._desk.counted(name)
-        return selection.sparsity(record.found.variable.numpy() != 0 for record in counted)
+        with self._editor.at_once():
+            counted = self._editor.counted(name)
+            return selection.sparsity(weight.values() != 0 for weight in counted)
+
+    def _prune_by(
+        self,
+        rule: rules.Rule,
+        variables: Iterable[str] | None,
+        *arguments: Any,
+        **options: Any,
+    ) -> None:
+        """Prunes what a rule chooses of several weights together.
+
+        Args:
+            rule: of `core.rules`.
+            variables: names. None: all kernels.
+            arguments: of the rule.
+            options: likewise.
+        """
+        with self._editor.at_once():
+            weights = self._editor.prunable(variables)
+            masks = [weight.read() for weight in weights]
+            prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
+            chosen = rule(prunable, *arguments, **options)
+            for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
+                if (old != kept).any():
+                    weight.write_kept(kept, trainable)
+
+
+def _asked(weight: EditedWeight, mask: Any, channels: Any, word: str) -> Any:
+    """The mask that is given, or that holds the channels whose numbers are.
+
+    Raises:
+        InvalidArgument: both or none are given, or a channel isn't one.
+    """
+    if (mask is None) == (channels is None):
+        verb = "prune" if word == "kept" else "freeze"
+        got = "none" if mask is None else "both"
+        raise InvalidArgument(
+            f"Could not {verb} {weight.label!r}: expected either {word}= or channels=, got {got}. "
+            f"Give an array of 0 and 1, or numbers of channels."
+        )
+    if channels is None:
+        return mask
+    return selection.channel_mask(channels, weight.axis, weight.label)
+
+
+def _through(weight: EditedWeight, mask: Any, channels: Any, word: str) -> Any:
+    """Where held elements go through again: everywhere, None, if neither is given."""
+    if mask is None and channels is None:
+        return None
+    asked = _asked(weight, mask, channels, word)
+    return asked if channels is None else ~asked

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.layers.packing import Stored, pack, unpack
+from tb_pastnet.record.masks.packed import Stored, pack, unpack
 
 RNG = np.random.default_rng(0)
 

@@ -1,0 +1,1 @@
+"""What records a training, for every framework: imports none of them."""
