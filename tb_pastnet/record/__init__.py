@@ -1,1 +1,1 @@
-"""What records a training, for every framework: imports none of them."""
+"""From measures to event files: when a record is due, what it holds, and how it is written."""

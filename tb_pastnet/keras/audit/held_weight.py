@@ -15,8 +15,8 @@ import tensorflow as tf
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.stacks import STACK_ELEMENTS
-from tb_pastnet.keras.model.variables import Recorded
-from tb_pastnet.keras.unscoped import unscoped
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.outside_strategy import outside_strategy
 from tb_pastnet.record.audit.open_violations import Channels, Ints
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
@@ -41,12 +41,12 @@ class HeldWeight:
         version: grows whenever a compiled comparison has to be made anew.
     """
 
-    def __init__(self, weight: Recorded) -> None:
+    def __init__(self, weight: TFWeight) -> None:
         self.name = weight.name
         self.axis = weight.axis
         self.variable = weight.variable
         # What users set: the keras.Variable of a layer's weight.
-        self.owner = weight.found.holders[-1]
+        self.owner = weight.holders[-1]
         self.masks: VariableMasks | None = None
         self.reference: Any = None
         self.version = 0
@@ -81,7 +81,7 @@ class HeldWeight:
         """Takes the value of now as what `trainable=False` holds."""
         with tf.init_scope():
             value = self.value()
-            self.reference = unscoped(
+            self.reference = outside_strategy(
                 lambda: tf.Variable(value, trainable=False, name="pastnet_held")
             )
 

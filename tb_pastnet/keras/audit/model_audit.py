@@ -12,9 +12,9 @@ from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
 from tb_pastnet.keras.audit.optimizer_facts import KerasOptimizerFacts
 from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.hook import innermost
-from tb_pastnet.keras.measure.place import EAGER
-from tb_pastnet.keras.model.switches import Flags, Switches
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.measure.runner import EAGER
+from tb_pastnet.keras.model.trainable_flags import Flags, TrainableFlags
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.audit import Audit, AuditSource
 from tb_pastnet.record.audit.optimizer_causes import OptimizerCauses
 from tb_pastnet.record.masks.table import MaskTable
@@ -29,16 +29,16 @@ class ModelAudit(AuditSource[HeldWeight]):
         optimizer: the one that does, where the model isn't compiled with it.
     """
 
-    def __init__(self, model: Any, weights: Sequence[Recorded], optimizer: Any = None) -> None:
+    def __init__(self, model: Any, weights: Sequence[TFWeight], optimizer: Any = None) -> None:
         self.weights = [weight for weight in weights if not weight.statistic]
         self.causes = OptimizerCauses(self)
         self._model = model
         self._given = optimizer
-        self._switches = Switches([weight.found for weight in self.weights])
+        self._flags = TrainableFlags(self.weights)
         self._key: Any = None
         self._function: Any = None
 
-    def held(self, weight: Recorded) -> HeldWeight:
+    def held(self, weight: TFWeight) -> HeldWeight:
         """See `AuditSource`."""
         return HeldWeight(weight)
 
@@ -53,11 +53,11 @@ class ModelAudit(AuditSource[HeldWeight]):
 
     def quick_key(self) -> Flags:
         """See `AuditSource`."""
-        return self._switches.glance()
+        return self._flags.quick_key()
 
     def trainable(self) -> list[bool]:
         """See `AuditSource`."""
-        return self._switches.of(self._switches.read())
+        return self._flags.of(self._flags.read())
 
     def optimizer(self, masks: MaskTable | None) -> KerasOptimizerFacts | None:
         """The innermost optimizer that trains, None where none of Keras is known."""
@@ -80,7 +80,7 @@ class ModelAudit(AuditSource[HeldWeight]):
 
 
 def audit_of(
-    model: Any, weights: Sequence[Recorded], masks: MaskTable | None = None, optimizer: Any = None
+    model: Any, weights: Sequence[TFWeight], masks: MaskTable | None = None, optimizer: Any = None
 ) -> Audit:
     """Audits a model from now on.
 
@@ -97,10 +97,10 @@ def audit_of(
 
     Example:
         >>> import numpy as np
-        >>> from tb_pastnet.keras.model.variables import network
+        >>> from tb_pastnet.keras.model.weights import network
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
         >>> model.trainable = False
-        >>> audit = audit_of(model, network(model).variables)
+        >>> audit = audit_of(model, network(model).weights)
         >>> audit.check(1)
         []
         >>> model.set_weights([model.get_weights()[0], np.array([0, 0.5])])

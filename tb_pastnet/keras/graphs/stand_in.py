@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_pastnet.keras.unscoped import unscoped
+from tb_pastnet.keras.outside_strategy import outside_strategy
 
 
 class StandIn:
@@ -31,7 +31,7 @@ class StandIn:
     def __init__(self, variable: Any, name: str = "pastnet_stand_in") -> None:
         self._nothing = tf.zeros([0], variable.dtype)
         with tf.init_scope():
-            self.variable = unscoped(lambda: self._made(variable.device, name))
+            self.variable = outside_strategy(lambda: self._made(variable.device, name))
 
     def _made(self, device: str, name: str) -> Any:
         with tf.device(device):

@@ -12,21 +12,20 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.editor import unmaskable
 
 
-def refuse_weight(weight: Recorded) -> None:
+def refuse_weight(weight: TFWeight) -> None:
     """Raises where masks beside a model would not hold what the layer of a weight computes with.
 
     Raises:
         InvalidArgument: its layer writes it in `call`, adds LoRA matrices to it, or is quantized.
     """
-    normal = "a weight that an optimizer writes"
     writes = "Mask the layers around it, or take SpectralNormalization away."
     lora = "Mask it before enable_lora, or merge the LoRA weights by saving the model."
     rounded = "Mask it before you quantize: rounding keeps zeros."
-    for holder in weight.found.holders:
+    for holder in weight.holders:
         quantized = f"one quantized to {_quantized(holder)}"
         for applies, expected, got, mend in (
             (

@@ -25,7 +25,7 @@ class Holder(Protocol):
 
     generation: int
 
-    def masks_of(self, variable: Any) -> VariableMasks | None:
+    def storage_of(self, variable: Any) -> VariableMasks | None:
         """The masks of a tf.Variable, None where it has none."""
 
 
@@ -84,7 +84,7 @@ class Hook:
         return list(getattr(self.optimizer, "_trainable_variables", ()))
 
     def _masks(self, variables: Sequence[Any]) -> list[VariableMasks | None]:
-        return [self.holder.masks_of(tf_variable(variable)) for variable in variables]
+        return [self.holder.storage_of(tf_variable(variable)) for variable in variables]
 
     def _restore(self, moved: Sequence[VariableMasks], held: Sequence[tuple[Any, Any]]) -> None:
         averages = averages_of(self.optimizer)

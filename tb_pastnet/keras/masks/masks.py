@@ -10,13 +10,13 @@ import tensorflow as tf
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
-from tb_pastnet.keras.log.lineage import origin
 from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.enforcer import MaskEnforcer, attach, attached
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.keras.masks.state import MaskState
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.describer import origin
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.editor import MaskEditor
 from tb_pastnet.record.masks.resumed import Resumed

@@ -17,7 +17,7 @@ import tensorflow as tf
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.workers import check_agreed
 from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.packed import SavedMasks, Sums
@@ -34,7 +34,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         weights: all that could have masks.
     """
 
-    def __init__(self, weights: Sequence[Recorded]) -> None:
+    def __init__(self, weights: Sequence[TFWeight]) -> None:
         MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))
         keras.losses.Loss.__init__(self, name="pastnet_masks")
         self._loaded = _Loaded()
@@ -93,7 +93,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             return
         self.origin, loaded = packed.load(string_value, self._check_fits)
         for name in {*self.masked, *loaded}:
-            masks = self.masks_for(name)
+            masks = self.storage_for(name)
             ones = np.ones(masks.variable.shape, bool)
             kept, through = loaded[name][:2] if name in loaded else (ones, ones)
             masks.kept.assign(kept)

@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
-from tb_pastnet.keras.measure.beside import Beside
 from tb_pastnet.keras.measure.copies import Copies, TensorCopies
-from tb_pastnet.keras.measure.place import EAGER, Place
+from tb_pastnet.keras.measure.learning_rate import LearningRate
+from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.measure.stacks import Stack, channel_order, stacks
-from tb_pastnet.keras.model.variables import Recorded
 
 Floats = npt.NDArray[np.floating]
 
@@ -35,8 +34,8 @@ class ChannelPass:
         variables: tf.Variables of floating dtype and fixed shape.
         axes: how each splits into channels.
         copies: past copies to hold room for. Eagerly each is taken now.
-        place: where it is computed.
-        beside: is read with what `statistics` compares.
+        runner: where it is computed.
+        rate: is read with what `statistics` compares.
 
     Example:
         >>> import tensorflow as tf
@@ -53,35 +52,21 @@ class ChannelPass:
         variables: Sequence[Any],
         axes: Sequence[ChannelAxis],
         copies: int = 1,
-        place: Place = EAGER,
-        beside: Beside | None = None,
+        runner: Runner = EAGER,
+        rate: LearningRate | None = None,
     ) -> None:
         self._starts = np.cumsum([0, *(axis.channels for axis in axes)])
-        quick, others = _parted(stacks(variables, axes), place)
+        quick, others = _parted(stacks(variables, axes), runner)
         self._stacks = [*quick, *others]
         self._order = channel_order(self._stacks, self._starts)
-        self._copies = [_copies(quick, others, place, beside or Beside()) for _ in range(copies)]
-
-    @classmethod
-    def of(
-        cls,
-        records: Sequence[Recorded],
-        copies: int = 1,
-        place: Place = EAGER,
-        beside: Beside | None = None,
-    ) -> ChannelPass:
-        """That of recorded variables."""
-        variables = [record.found.variable for record in records]
-        return cls(variables, [record.axis for record in records], copies, place, beside)
+        self._copies = [
+            _copies(quick, others, runner, rate or LearningRate()) for _ in range(copies)
+        ]
 
     @property
     def channels(self) -> int:
         """Channels of all variables."""
         return int(self._starts[-1])
-
-    def spans(self) -> list[tuple[int, int]]:
-        """First channel of each variable, and one after its last."""
-        return list(zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True))
 
     def copy(self, number: int = 0) -> None:
         """Takes the current values as a past copy.
@@ -125,9 +110,9 @@ class ChannelPass:
         return result
 
 
-def _parted(found: Sequence[Stack], place: Place) -> tuple[list[Stack], list[Stack]]:
+def _parted(found: Sequence[Stack], runner: Runner) -> tuple[list[Stack], list[Stack]]:
     """Stacks that numba measures, and those that TensorFlow does."""
-    if place is not EAGER or os.environ.get(SWITCH) == "0":
+    if runner is not EAGER or os.environ.get(SWITCH) == "0":
         return [], list(found)
     try:
         from tb_pastnet.keras.measure.fused import fitting
@@ -143,14 +128,14 @@ def _parted(found: Sequence[Stack], place: Place) -> tuple[list[Stack], list[Sta
 
 
 def _copies(
-    quick: Sequence[Stack], others: Sequence[Stack], place: Place, beside: Beside
+    quick: Sequence[Stack], others: Sequence[Stack], runner: Runner, rate: LearningRate
 ) -> list[Copies]:
     made: list[Copies] = []
     if quick:
         from tb_pastnet.keras.measure.fused import ArrayCopies
 
-        made.append(ArrayCopies(quick, beside))
-        beside = Beside()  # once is enough
+        made.append(ArrayCopies(quick, rate))
+        rate = LearningRate()  # once is enough
     if others:
-        made.append(TensorCopies(others, place, beside))
+        made.append(TensorCopies(others, runner, rate))
     return made

@@ -26,8 +26,8 @@ from tb_pastnet.core.statistics import (
     NONFINITE,
     channel_statistics,
 )
-from tb_pastnet.keras.measure.beside import Beside
-from tb_pastnet.keras.measure.place import Place
+from tb_pastnet.keras.measure.learning_rate import LearningRate
+from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.measure.stacks import Stack
 
 _TINY_NORM = 1e-14
@@ -65,26 +65,26 @@ class TensorCopies:
 
     Args:
         stacks: what is compared.
-        place: where it is computed. Eagerly the past values are those of now; in a graph they have
+        runner: where it is computed. Eagerly the past values are those of now; in a graph they have
             to be taken.
-        beside: is read where they are compared.
+        rate: is read where they are compared.
     """
 
-    def __init__(self, stacks: Sequence[Stack], place: Place, beside: Beside) -> None:
+    def __init__(self, stacks: Sequence[Stack], runner: Runner, rate: LearningRate) -> None:
         self._stacks = tuple(stacks)
-        self._place = place
-        self._beside = beside
+        self._runner = runner
+        self._rate = rate
         self._copies = [
-            place.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
+            runner.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
         ]
         # Found where they are current: of past values they are the same each time.
         self._norms = [
-            place.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
+            runner.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
         ]
         self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
-        self._take = place.function(self._assign_all)
-        self._compare = place.fetch(lambda: [*self._rows(self._read())[:2], *beside.tensors()])
-        self._replace = place.fetch(self._compare_and_assign)
+        self._take = runner.function(self._assign_all)
+        self._compare = runner.fetch(lambda: [*self._rows(self._read())[:2], *rate.tensors()])
+        self._replace = runner.fetch(self._compare_and_assign)
         self._give: Callable[[], Any] | None = None
 
     def take(self) -> None:
@@ -94,7 +94,7 @@ class TensorCopies:
     def compare(self, *, replace: bool) -> Floats:
         """See `Copies`."""
         rows, suspect, *numbers = (self._replace if replace else self._compare)()
-        self._beside.hear(numbers)
+        self._rate.hear(numbers)
         result: Floats = np.zeros((NONFINITE + 1, rows.shape[1]), np.float32)
         result[: CHANGED + 1] = rows
         suspects = np.flatnonzero(suspect)
@@ -107,7 +107,7 @@ class TensorCopies:
     def past(self) -> list[Any]:
         """See `Copies`."""
         if self._give is None:
-            self._give = self._place.function(self._apart)
+            self._give = self._runner.function(self._apart)
         return list(self._give())
 
     def _read(self) -> list[Any]:
@@ -154,7 +154,7 @@ class TensorCopies:
             lambda: self._assign(values, norms),
         )
         with tf.control_dependencies([done]):
-            return [tf.identity(rows), tf.identity(suspect), *self._beside.tensors()]
+            return [tf.identity(rows), tf.identity(suspect), *self._rate.tensors()]
 
     def _exact(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.

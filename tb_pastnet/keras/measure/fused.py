@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from tb_pastnet.core.kernels import DELTA_NORM, finish
+from tb_pastnet.core.memory_layout import MemoryLayout, Rows, Values, layout_of, united
+from tb_pastnet.core.parallel import processors, together
 from tb_pastnet.core.statistics import CHANGED
-from tb_pastnet.keras.measure.beside import Beside
-from tb_pastnet.keras.measure.forms import Form, Rows, Values, form_of, united
-from tb_pastnet.keras.measure.kernels import DELTA_NORM, finish
-from tb_pastnet.keras.measure.place import EAGER
+from tb_pastnet.keras.measure.learning_rate import LearningRate
+from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.measure.stacks import Stack
-from tb_pastnet.keras.measure.together import processors, together
 
 _PIECE = 1 << 18
 """Elements that are worth another thread."""
@@ -45,16 +45,16 @@ class ArrayCopies:
 
     Args:
         stacks: what is compared: `fitting` gives them.
-        beside: is read where they are compared.
+        rate: is read where they are compared.
     """
 
-    def __init__(self, stacks: Sequence[Stack], beside: Beside) -> None:
+    def __init__(self, stacks: Sequence[Stack], rate: LearningRate) -> None:
         self._stacks = tuple(stacks)
-        found = [form_of(stack.axis, len(stack.members)) for stack in self._stacks]
+        found = [layout_of(stack.axis, len(stack.members)) for stack in self._stacks]
         self._forms = [form for form in found if form is not None]
-        self._beside = beside
+        self._rate = rate
         self._read = EAGER.function(
-            lambda: [*(stack.read() for stack in self._stacks), *beside.tensors()]
+            lambda: [*(stack.read() for stack in self._stacks), *rate.tensors()]
         )
         # The largest first: then threads end at about the same time.
         self._cuts = sorted(
@@ -100,7 +100,7 @@ class ArrayCopies:
         # are let go, doesn't have to either.
         found = self._read()
         count = len(self._stacks)
-        self._beside.hear(found[count:])
+        self._rate.hear(found[count:])
         read = zip(found[:count], self._forms, strict=True)
         return [np.asarray(memoryview(value)).reshape(form.shape) for value, form in read]
 
@@ -111,16 +111,16 @@ class ArrayCopies:
 
 
 def _known(stack: Stack) -> bool:
-    form = form_of(stack.axis, len(stack.members))
+    form = layout_of(stack.axis, len(stack.members))
     return form is not None and stack.variables[0].dtype == tf.float32
 
 
-def _parts(form: Form) -> int:
+def _parts(form: MemoryLayout) -> int:
     rows, columns = form.shape
     return max(1, min(processors(), rows * columns // _PIECE))
 
 
-def _size(form: Form, cut: tuple[slice, slice]) -> int:
+def _size(form: MemoryLayout, cut: tuple[slice, slice]) -> int:
     lengths = zip(cut, form.shape, strict=True)
     return prod(len(range(*part.indices(length))) for part, length in lengths)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tb_pastnet.core.names import renumber
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+from tb_pastnet.record.weight import OwnMasks
 
 _SIDES = ("forward_", "backward_")
 
@@ -34,6 +35,7 @@ class Found:
         holders: whatever has a `trainable` flag that concerns it.
         owner: the Keras layer whose path this is; None of variables elsewhere.
         rule: its name in the table of channel axes, "" where that is `name`.
+        masks: of a layer that owns them; None of others.
     """
 
     layer: str
@@ -48,6 +50,7 @@ class Found:
     holders: tuple[Any, ...] = ()
     owner: Any = None
     rule: str = ""
+    masks: OwnMasks | None = None
 
     @property
     def id(self) -> str:
@@ -194,7 +197,7 @@ def _of_masked(
     masked = {id(each.weight): each for each in layer.masked_weights()}
     for found in _of_layer(layer.layer, path, (*holders, layer), local_name, parent):
         each = masked.get(id(found.holders[-1]))
-        yield found if each is None else replace(found, variable=each)
+        yield found if each is None else replace(found, variable=each, masks=each)
 
 
 def _names(parent: Any, children: Sequence[Any]) -> list[str]:

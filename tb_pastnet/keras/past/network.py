@@ -12,7 +12,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.source import source_of
 from tb_pastnet.keras.graphs.trace import Capture, Trace
-from tb_pastnet.keras.model.variables import choose
+from tb_pastnet.keras.model.weights import chosen
 from tb_pastnet.keras.past.calls import Calls
 from tb_pastnet.keras.past.deltas import PastDeltas
 from tb_pastnet.keras.past.replicas import primary, refuse_copies, replicated
@@ -165,7 +165,7 @@ class PastNetwork(tf.Module):
                 f"{found}. Pass example=, a batch or a tuple of arguments that it is called with."
             )
         if variables is not None:
-            named = {name: named[name] for name in choose(variables, named)}
+            named = {name: named[name] for name in chosen(variables, named)}
         return PastVariables({name: primary(one.holders[-1]) for name, one in named.items()})
 
     def _given(self, trace: Trace | None, past: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.keras.graphs.trace import Trace
-from tb_pastnet.keras.unscoped import unscoped
+from tb_pastnet.keras.outside_strategy import outside_strategy
 
 
 class Scratch:
@@ -38,7 +38,7 @@ class Scratch:
         """Keeps a copy of a tf.Variable from now on."""
         with tf.init_scope():
             value, shape = variable.read_value(), variable.shape
-            copy = unscoped(
+            copy = outside_strategy(
                 lambda: tf.Variable(value, trainable=False, name="scratch", shape=shape)
             )
         self._copies[id(variable.handle)] = variable, copy

@@ -203,7 +203,7 @@ class Audit:
                 self._observed = masks
         first = not self._held
         for weight, free in zip(self._source.weights, trainable, strict=True):
-            own = None if masks is None else masks.masks_of(weight.variable)
+            own = None if masks is None else masks.storage_of(weight.variable)
             if own is None and free:
                 self._held.pop(weight.name, None)
                 self._violations.close(weight.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.core.rules import Values
@@ -12,9 +12,7 @@ from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.table import MaskTable
 from tb_pastnet.record.masks.weight_masks import WeightMasks
-
-if TYPE_CHECKING:
-    from tb_pastnet.record.weight import Weight
+from tb_pastnet.record.weight import Weight
 
 
 class Enforcer(Protocol):

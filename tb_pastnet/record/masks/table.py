@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.core.selection import Mask
-
-if TYPE_CHECKING:
-    from tb_pastnet.record.weight import OwnMasks, Weight
+from tb_pastnet.record.weight import OwnMasks, Weight
 
 
 class MaskStorage(Protocol):
@@ -74,11 +72,16 @@ class MaskTable:
         """All weights, by name."""
         return self._contents.weights
 
-    def masks_of(self, variable: Any) -> Any:
+    def storage_of(self, variable: Any) -> Any:
         """The storage of a framework's variable, None where it has no masks."""
         return self._contents.by_variable.get(id(variable))
 
-    def masks_for(self, name: str) -> Any:
+    def masks_of(self, weight: Weight) -> tuple[Mask, Mask] | None:
+        """Kept and trainable of a weight by its variable, None where it has no masks."""
+        storage = self.storage_of(weight.variable)
+        return None if storage is None else storage.read()
+
+    def storage_for(self, name: str) -> Any:
         """The storage of a weight, made where there is none."""
         if name not in self.masked:
             self._contents.add(name)
@@ -99,7 +102,7 @@ class MaskTable:
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight."""
         self.settle()
-        self.masks_for(name).write(kept, trainable)
+        self.storage_for(name).write(kept, trainable)
         self.version += 1
         self._contents.changed()
 

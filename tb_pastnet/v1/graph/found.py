@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.variables import AxisOverrides, Network, network_of
 from tb_pastnet.keras.model.walk import Found
+from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
+from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.checks import one_graph
 from tb_pastnet.v1.graph.keys import MASK_VARIABLES
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.uses import UNKNOWN, Use, uses
 from tb_pastnet.v1.graph.variables import GraphVariable, graph_variable, graph_variables
 
@@ -20,12 +21,12 @@ Chosen = str | Mapping[str, Any] | Iterable[Any] | None
 
 
 def network_in(
-    site: Site,
+    site: GraphSession,
     variables: Chosen = None,
     channel_axes: AxisOverrides | None = None,
     *,
     writable: bool = False,
-) -> Network:
+) -> Network[TFWeight]:
     """Lists variables of a graph, with their layers and channels.
 
     Args:

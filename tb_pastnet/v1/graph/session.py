@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.v1.graph.checks import open_graph
 from tb_pastnet.v1.graph.variables import GraphVariable
 
@@ -19,8 +20,8 @@ So the names of masks, which a Saver goes by, depend on nothing but those of the
 """
 
 
-class Site:
-    """The `Place` of a graph: code builds ops at once, a session runs them.
+class GraphSession(Runner):
+    """The `Runner` of a graph: code builds ops at once, a session runs them.
 
     Args:
         graph: a tf.Graph; None: the default graph.
@@ -34,7 +35,7 @@ class Site:
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session().as_default():
-        ...     doubled = Site().fetch(lambda: 2 * tf.ones(2))
+        ...     doubled = GraphSession().fetch(lambda: 2 * tf.ones(2))
         ...     doubled().tolist()
         [2.0, 2.0]
     """
@@ -42,12 +43,12 @@ class Site:
     def __init__(self, graph: Any = None) -> None:
         self.graph = open_graph(graph, "add ops")
         self.session: Any = None
-        self._known: dict[str, SessionVariable] = {}
-        self._groups: dict[str, list[SessionVariable]] = {}
-        self._read: dict[SessionVariable, Any] | None = None
-        self._written: dict[SessionVariable, Any] = {}
+        self._known: dict[str, GraphWeight] = {}
+        self._groups: dict[str, list[GraphWeight]] = {}
+        self._read: dict[GraphWeight, Any] | None = None
+        self._written: dict[GraphWeight, Any] = {}
 
-    def of(self, graph: Any) -> Site:
+    def of(self, graph: Any) -> GraphSession:
         """The same.
 
         Args:
@@ -126,7 +127,7 @@ class Site:
             self._read = None
             self._written.clear()
 
-    def value_of(self, face: SessionVariable) -> Any:
+    def value_of(self, face: GraphWeight) -> Any:
         """The value of a variable, an array."""
         if self._read is None or face.group is None:
             return self.run(face.read)
@@ -136,7 +137,7 @@ class Site:
             self._read = {**dict(zip(faces, values, strict=True)), **self._read}
         return self._read[face]
 
-    def write(self, face: SessionVariable, value: Any) -> None:
+    def write(self, face: GraphWeight, value: Any) -> None:
         """Writes an array."""
         self._written[face] = value
         if self._read is None or face.group is None:
@@ -150,8 +151,8 @@ class Site:
             feeds = {face.fed: value for face, value in written.items()}
             self.run([face.written for face in written], feeds)
 
-    def variable(self, build: Callable[[], Any], name: str) -> SessionVariable:
-        """See `Place`. It is in no collection, so that no Saver and no initializer knows it."""
+    def variable(self, build: Callable[[], Any], name: str) -> GraphWeight:
+        """See `Runner`. It is in no collection, so that no Saver and no initializer knows it."""
         with self.building():
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
@@ -162,19 +163,19 @@ class Site:
         name: str,
         collection: str | None = None,
         group: str | None = None,
-    ) -> SessionVariable:
+    ) -> GraphWeight:
         """A variable of ours, which isn't trained.
 
         Args:
             initial: its initial value, a tensor.
             name: in the name scope of now.
             collection: that it is listed in.
-            group: see `SessionVariable`.
+            group: see `GraphWeight`.
         """
         kept = [] if collection is None else [collection]
         made = tf.Variable(initial, trainable=False, collections=kept, name=name, use_resource=True)
         whole = GraphVariable(made.op.name, (made,), False)
-        return SessionVariable(self, whole, writable=True, group=group)
+        return GraphWeight(self, whole, writable=True, group=group)
 
     def initialized(self, variables: Sequence[Any]) -> Any:
         """Builds an operation that initializes variables, unless all of them have values.
@@ -198,21 +199,21 @@ class Site:
         self.graph.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, done)
         return done
 
-    def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> SessionVariable:
+    def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> GraphWeight:
         """That of a variable of the user's, one object for each."""
         known = self._known.get(variable.name)
         if known is None:
-            known = SessionVariable(self, variable, writable=writable, group="weights")
+            known = GraphWeight(self, variable, writable=writable, group="weights")
             self._known[variable.name] = known
         return known
 
-    def member(self, face: SessionVariable) -> None:
+    def member(self, face: GraphWeight) -> None:
         """Takes a variable into its group."""
         if face.group is not None:
             self._groups.setdefault(face.group, []).append(face)
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
-        """See `Place`. Results are arrays."""
+        """See `Runner`. Results are arrays."""
         with self.building():
             fetches = build()
         return lambda: self.run(fetches)
@@ -220,14 +221,14 @@ class Site:
     fetch = function
 
 
-class SessionVariable:
+class GraphWeight:
     """A variable of a graph with the face of one that runs eagerly.
 
     Args:
         site: its graph, and session.
         variable: the same.
         writable: whether arrays are going to be assigned to it.
-        group: those of one group are read together, within `Site.at_once`.
+        group: those of one group are read together, within `GraphSession.at_once`.
 
     Attributes:
         variable: the same.
@@ -242,7 +243,7 @@ class SessionVariable:
 
     def __init__(
         self,
-        site: Site,
+        site: GraphSession,
         variable: GraphVariable,
         *,
         writable: bool = False,

@@ -9,13 +9,13 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.audit.held_weight import HeldWeight, compared, which_moved
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.audit import AuditSource, CauseFinder
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
 from tb_pastnet.record.audit.open_violations import Channels, Ints
 from tb_pastnet.record.masks.table import MaskTable
 from tb_pastnet.v1.graph.functions import called_functions
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.masks.holding import Holding
 from tb_pastnet.v1.masks.session_masks import GraphVariableMasks, SessionMasks
@@ -34,7 +34,11 @@ class GraphAudit(AuditSource[HeldWeight]):
     """
 
     def __init__(
-        self, weights: Sequence[Recorded], table: SessionMasks, site: Site, causes: GraphCauses
+        self,
+        weights: Sequence[TFWeight],
+        table: SessionMasks,
+        site: GraphSession,
+        causes: GraphCauses,
     ) -> None:
         self.causes = causes
         self.weights = []
@@ -52,7 +56,7 @@ class GraphAudit(AuditSource[HeldWeight]):
         held = list(self._held.values())
         self._moved = site.fetch(lambda: which_moved(held)) if held else list
 
-    def held(self, weight: Recorded) -> HeldWeight:
+    def held(self, weight: TFWeight) -> HeldWeight:
         """See `AuditSource`."""
         return self._held[weight.name]
 
@@ -66,7 +70,7 @@ class _GraphHeldWeight(HeldWeight):
     """A variable with masks, compared by ops of its graph."""
 
     def __init__(
-        self, weight: Recorded, masks: GraphVariableMasks, site: Site, reduction: _Reduction
+        self, weight: TFWeight, masks: GraphVariableMasks, site: GraphSession, reduction: _Reduction
     ) -> None:
         super().__init__(weight)
         self._reduction = reduction
@@ -95,7 +99,7 @@ class _GraphHeldWeight(HeldWeight):
 class _Reduction:
     """Compares values of one shape channel by channel; few ops, as few variables are violated."""
 
-    def __init__(self, site: Site, dtype: Any, axis: ChannelAxis) -> None:
+    def __init__(self, site: GraphSession, dtype: Any, axis: ChannelAxis) -> None:
         self._site = site
         with site.building():
             value, expected, held = (

@@ -10,14 +10,14 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.record.audit.audit import Audit
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.editor import MaskEditor
 from tb_pastnet.record.masks.table import MaskView
 from tb_pastnet.v1.graph.checks import open_graph
 from tb_pastnet.v1.graph.found import Chosen, network_in
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses
 from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.masks.optimizer_slots import OptimizerSlots
@@ -79,8 +79,8 @@ class Masks(MaskCommands):
         channel_axis: AxisOverrides | None = None,
         graph: Any = None,
     ) -> None:
-        self.site = Site(graph)
-        weights = network_in(self.site, variables, channel_axis, writable=True).variables
+        self.site = GraphSession(graph)
+        weights = network_in(self.site, variables, channel_axis, writable=True).weights
         self.state = SessionMasks(weights, self.site)
         slots = OptimizerSlots(self.site)
         super().__init__(MaskEditor(self.state, slots, at_once=self.site.at_once))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.v1.graph.session import SessionVariable, Site
+from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 from tb_pastnet.v1.graph.variables import GraphVariable
 
 
@@ -19,9 +19,9 @@ class OptimizerSlots:
         site: their graph.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: GraphSession) -> None:
         self._site = site
-        self._slots: dict[str, list[tuple[SessionVariable, Any]]] = {}
+        self._slots: dict[str, list[tuple[GraphWeight, Any]]] = {}
 
     def add(self, optimizer: Any, variable: GraphVariable) -> None:
         """Takes up those that an optimizer has of a variable.
@@ -36,7 +36,7 @@ class OptimizerSlots:
                 continue
             whole = GraphVariable(slots[0].op.name, slots, trainable=False)
             if whole.shape == variable.shape:
-                face = SessionVariable(self._site, whole, writable=True)
+                face = GraphWeight(self._site, whole, writable=True)
                 with self._site.building():
                     fresh = whole.join([slot.initial_value for slot in slots])
                 self._slots.setdefault(variable.name, []).append((face, fresh))
@@ -45,7 +45,7 @@ class OptimizerSlots:
         """Gives some elements the values that new weights begin with.
 
         Args:
-            variable: a `SessionVariable`.
+            variable: a `GraphWeight`.
             where: bool array of its shape.
         """
         for slot, fresh in self._slots.get(variable.name, ()):

@@ -12,21 +12,21 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.core.names import resolve
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.table import MaskTable
 from tb_pastnet.v1.graph.keys import MASK_VARIABLES
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 
 class GraphVariableMasks(VariableMasks):
     """Masks and reference as variables of the graph, made at once: later it may be finalized.
 
     Args:
-        variable: a `SessionVariable` that can be written.
+        variable: a `GraphWeight` that can be written.
         site: its graph.
     """
 
-    def __init__(self, variable: Any, site: Site) -> None:
+    def __init__(self, variable: Any, site: GraphSession) -> None:
         self.variable = variable
         shape = variable.shape.as_list()
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
@@ -90,7 +90,7 @@ class SessionMasks(MaskTable):
         made: the masks by name, of all variables that an optimizer trains.
     """
 
-    def __init__(self, weights: Sequence[Recorded], site: Site) -> None:
+    def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
         trained = [weight for weight in weights if not weight.statistic]
         self.made = {weight.name: GraphVariableMasks(weight.variable, site) for weight in trained}
         self._by_variable = {id(masks.variable): masks for masks in self.made.values()}
@@ -134,5 +134,5 @@ class SessionMasks(MaskTable):
         self._seen = weakref.ref(self._site.current)
         for name, held in zip(self.made, closed, strict=True):
             if held:
-                self.masks_for(name)
+                self.storage_for(name)
         self.version += 1

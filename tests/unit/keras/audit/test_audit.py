@@ -12,7 +12,7 @@ import tensorflow as tf
 from tb_pastnet.keras.audit.model_audit import audit_of as audited
 from tb_pastnet.keras.layers.masked import Masked
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 KERNEL = "dense/kernel"
 
@@ -24,7 +24,7 @@ def small(*layers):
 
 
 def audit_of(model, **settings):
-    return audited(model, network(model).variables, **settings)
+    return audited(model, network(model).weights, **settings)
 
 
 def move(model, channel=0, by=1.0, layer=0):

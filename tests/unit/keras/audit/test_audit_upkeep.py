@@ -14,7 +14,7 @@ import tensorflow as tf
 from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
 from tb_pastnet.keras.audit.model_audit import audit_of as audited
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 KERNEL = "dense/kernel"
 
@@ -26,7 +26,7 @@ def small():
 
 
 def audit_of(model, **settings):
-    return audited(model, network(model).variables, **settings)
+    return audited(model, network(model).weights, **settings)
 
 
 def move(model):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
@@ -18,7 +18,7 @@ AXES = [-1, 0, 1, (2, 0), (0, 1), (1, 0, 2)]
 def held_weight(values, dtype="float32", axis=-1, through=None):
     variable = tf.Variable(tf.cast(values, dtype))
     record = network({"w": variable}, channel_axes={"w": axis} if len(variable.shape) else {})
-    held = HeldWeight(record.variables[0])
+    held = HeldWeight(record.weights[0])
     masks = None
     if through is not None:
         masks = VariableMasks(variable)
@@ -170,7 +170,7 @@ def test_the_first_replica_of_mirrored_variables_is_read():
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     with strategy.scope():
         variable = tf.Variable([1.0, 2])
-    held = HeldWeight(network({"w": variable}).variables[0])
+    held = HeldWeight(network({"w": variable}).weights[0])
     held.follow(None, flagged=True)
     variable.assign([1.0, 3])
     assert held.channels().differ.tolist() == [0, 1]

@@ -8,7 +8,7 @@ import pytest
 
 from tb_pastnet.keras.audit.model_audit import ModelAudit
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 KERNEL = "dense/kernel"
 
@@ -21,7 +21,7 @@ def small(optimizer=None):
 
 
 def source(model, optimizer=None):
-    return ModelAudit(model, network(model).variables, optimizer)
+    return ModelAudit(model, network(model).weights, optimizer)
 
 
 def test_the_optimizer_that_is_given_goes_first():

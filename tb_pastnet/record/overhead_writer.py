@@ -1,0 +1,44 @@
+"""Tells the log what recording has cost: beside each timeline, so that any part of it knows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from tb_pastnet.core.names import TAG_OVERHEAD
+from tb_pastnet.format.overhead import encode_overhead
+from tb_pastnet.record.messages import Message, message_event
+from tb_pastnet.record.overhead_timer import OverheadTotals
+
+
+class OverheadWriter:
+    """Makes the events that tell it. To be called by the thread that writes, whose time it reads.
+
+    Args:
+        totals: what the thread that trains has spent.
+        lineage: the writer's id.
+    """
+
+    def __init__(self, totals: OverheadTotals, lineage: int) -> None:
+        self._totals = totals
+        self._lineage = lineage
+
+    def event(self, step: int, wall_time: float, written: int) -> bytes:
+        """The framed event of all so far.
+
+        Args:
+            step: of the event, larger than that of the one before.
+            wall_time: seconds since 1970.
+            written: bytes of the lineage with those of the group that the event belongs to, but
+                without those of the event.
+        """
+        cost = self._totals.overhead(writer=time.thread_time(), size=written)
+        found = b""
+        while True:
+            # It counts itself, and grows with what it counts: this ends.
+            counted = replace(cost, bytes=written + len(found))
+            sealed = encode_overhead(counted, tag=TAG_OVERHEAD, step=step, lineage=self._lineage)
+            event = message_event(Message(TAG_OVERHEAD, step, sealed), wall_time)
+            if len(event) == len(found):
+                return event
+            found = event
