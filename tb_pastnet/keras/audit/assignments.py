@@ -31,16 +31,15 @@ class _Counted:
         return self._method(*args, **kwargs)
 
 
-def assignments(variable: Any) -> int:
+def assignments(variable: tf.Variable) -> int:
     """How often it was set by hand since this was asked first, whoever asked.
 
-    Args:
-        variable: a keras.Variable or tf.Variable; one that takes no attributes isn't counted.
+    A variable that takes no attributes isn't counted.
     """
     return sum(_counted(variable, name) for name in _METHODS)
 
 
-def _counted(variable: Any, name: str) -> int:
+def _counted(variable: tf.Variable, name: str) -> int:
     method = getattr(variable, name, None)
     if isinstance(method, _Counted):
         return method.count

@@ -31,9 +31,6 @@ class HeldWeight:
     What `trainable=False` holds needs a copy of the weight, made when the flag is first seen and
     given up when it is set back; masks bring their own reference.
 
-    Args:
-        weight: where it is in the model.
-
     Attributes:
         masks: of it, None without.
         reference: tf.Variable, what it was when it was first seen not to be trainable; None while
@@ -73,9 +70,9 @@ class HeldWeight:
             self.version += 1
         held = None if masks is None else hash(masks.through.numpy().tobytes())
         followed = (held, own, flagged)
-        other = followed != self._followed
+        changed = followed != self._followed
         self._parts, self._followed = parts, followed
-        return other
+        return changed
 
     def _refer(self) -> None:
         """Takes the value of now as what `trainable=False` holds."""
@@ -111,7 +108,7 @@ class HeldWeight:
         """Which elements are held and differ in any bit, a bool tensor."""
         return _moved(self.value(), self.expected(), self.held())
 
-    def at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Some of its elements: what they should be, and what they are."""
         return values_at(self.expected(), positions), values_at(self.value(), positions)
 
@@ -122,15 +119,7 @@ class HeldWeight:
         return Channels(*(result.numpy() for result in compared(*values, self.axis)))
 
     def worst(self, channels: Ints, count: int) -> Ints:
-        """Elements that moved farthest, a share of each channel.
-
-        Args:
-            channels: those to look at, int64.
-            count: how many elements at most.
-
-        Returns:
-            Positions in the flattened variable, int64.
-        """
+        """Positions of elements that moved farthest, a share of each channel, at most `count`."""
         axis = self.axis
         channels = channels[:: -(-len(channels) // count)]
         share = min(axis.elements, max(1, count // len(channels)))
@@ -141,25 +130,17 @@ class HeldWeight:
         return _flat(axis, channels[row], top.indices.numpy()[row, column])
 
 
-def compared(value: Any, expected: Any, held: Any, axis: ChannelAxis) -> tuple[Any, ...]:
-    """Compares a variable channel by channel.
-
-    Args:
-        value: its value, a tensor.
-        expected: what held elements should be.
-        held: which are, a bool tensor.
-        axis: how it splits into channels.
-
-    Returns:
-        Tensors as in `Channels`.
-    """
+def compared(
+    value: tf.Tensor, expected: tf.Tensor, held: tf.Tensor, axis: ChannelAxis
+) -> tuple[Any, ...]:
+    """Compares a variable channel by channel: tensors as in `Channels`."""
     moved = _moved(value, expected, held)
     held, moved = _split(held, axis), _split(moved, axis)
     size = tf.where(moved, _split(_distance(value, expected), axis), tf.zeros((), tf.float64))
     factor = tf.range(axis.elements, dtype=tf.int64) * _STRIDE + _START
     zero = tf.zeros((), tf.int64)
 
-    def fingerprint(value: Any) -> Any:
+    def fingerprint(value: tf.Tensor) -> Any:
         bits = tf.cast(_split(_bits(value), axis), tf.int64)
         # One more, so that it also says which elements are held where all are zero.
         return tf.reduce_sum(tf.where(held, (bits + 1) * factor, zero), 1)
@@ -174,14 +155,9 @@ def compared(value: Any, expected: Any, held: Any, axis: ChannelAxis) -> tuple[A
 
 
 def which_moved(held: Sequence[HeldWeight]) -> Any:
-    """Which of some weights have a held element that moved.
+    """Which of some weights have a held element that moved, a bool tensor of shape (weights,).
 
-    Args:
-        held: at least one.
-
-    Returns:
-        A bool tensor of shape (weights,). Small weights of one shape are compared together, which
-        halves the time to compile it.
+    Small weights of one shape are compared together, which halves the time to compile it.
     """
     groups: dict[Any, list[int]] = {}
     for number, weight in enumerate(held):
@@ -200,12 +176,7 @@ def which_moved(held: Sequence[HeldWeight]) -> Any:
 
 
 def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
-    """Some elements of a tensor or variable.
-
-    Args:
-        tensor: of any shape.
-        positions: in the flattened tensor.
-    """
+    """Elements at some positions of the flattened tensor or variable."""
     flat = tf.reshape(tf.convert_to_tensor(tensor), [-1])
     return np.asarray(tf.gather(flat, positions).numpy())
 
@@ -216,23 +187,23 @@ def _flattened(values: Sequence[Any]) -> Any:
     return tf.reshape(stacked, (len(values), -1))
 
 
-def _moved(value: Any, expected: Any, held: Any) -> Any:
+def _moved(value: tf.Tensor, expected: tf.Tensor, held: tf.Tensor) -> Any:
     # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed. An
     # exclusive or, as a GPU compares int32 on the host.
     differ = tf.bitwise.bitwise_xor(_bits(value), _bits(expected))
     return tf.cast(differ, tf.bool) & held
 
 
-def _distance(value: Any, expected: Any) -> Any:
+def _distance(value: tf.Tensor, expected: tf.Tensor) -> Any:
     delta = tf.abs(tf.cast(value, tf.float64) - tf.cast(expected, tf.float64))
     return tf.where(tf.math.is_finite(delta), delta, tf.constant(np.inf, tf.float64))
 
 
-def _bits(value: Any) -> Any:
+def _bits(value: tf.Tensor) -> Any:
     return tf.bitcast(value, _BITS[value.dtype.size])
 
 
-def _split(value: Any, axis: ChannelAxis) -> Any:
+def _split(value: tf.Tensor, axis: ChannelAxis) -> Any:
     """As `ChannelAxis.split`: of shape (channels, elements)."""
     view = tf.transpose(tf.reshape(value, axis.view), axis.order)
     return tf.reshape(view, (axis.channels, axis.elements))
@@ -241,7 +212,7 @@ def _split(value: Any, axis: ChannelAxis) -> Any:
 def _flat(axis: ChannelAxis, channels: Ints, elements: Ints) -> Ints:
     if not axis.view:
         return np.zeros(len(channels), np.int64)
-    shape = [axis.view[at] for at in axis.order]
+    shape = [axis.view[number] for number in axis.order]
     places = np.unravel_index(channels * axis.elements + elements, shape)
-    in_order = [places[axis.order.index(at)] for at in range(len(axis.view))]
+    in_order = [places[axis.order.index(number)] for number in range(len(axis.view))]
     return np.ravel_multi_index(in_order, axis.view).astype(np.int64)

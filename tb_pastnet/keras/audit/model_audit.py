@@ -21,15 +21,14 @@ from tb_pastnet.record.masks.table import MaskTable
 
 
 class ModelAudit(AuditSource[HeldWeight]):
-    """Compares all held weights in one compiled function, made anew when others are held.
+    """Compares all held weights in one compiled function, made anew when others are held."""
 
-    Args:
-        model: whose optimizer trains.
-        weights: of it.
-        optimizer: the one that does, where the model isn't compiled with it.
-    """
-
-    def __init__(self, model: Any, weights: Sequence[TFWeight], optimizer: Any = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        weights: Sequence[TFWeight],
+        optimizer: keras.optimizers.Optimizer | None = None,
+    ) -> None:
         self.weights = [weight for weight in weights if not weight.statistic]
         self.causes = OptimizerCauses(self)
         self._model = model
@@ -67,8 +66,8 @@ class ModelAudit(AuditSource[HeldWeight]):
         elif optimizer is None:
             optimizer = getattr(self._model, "optimizer", None)
         optimizer = innermost(optimizer)
-        known = isinstance(optimizer, keras.optimizers.Optimizer)
-        return KerasOptimizerFacts(optimizer) if known else None
+        of_keras = isinstance(optimizer, keras.optimizers.Optimizer)
+        return KerasOptimizerFacts(optimizer) if of_keras else None
 
     def step(self) -> Any:
         """The function that `fit` has compiled."""
@@ -80,7 +79,10 @@ class ModelAudit(AuditSource[HeldWeight]):
 
 
 def audit_of(
-    model: Any, weights: Sequence[TFWeight], masks: MaskTable | None = None, optimizer: Any = None
+    model: Any,
+    weights: Sequence[TFWeight],
+    masks: MaskTable | None = None,
+    optimizer: keras.optimizers.Optimizer | None = None,
 ) -> Audit:
     """Audits a model from now on.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -22,20 +21,16 @@ _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
 class KerasOptimizerFacts:
-    """The `OptimizerFacts` of an optimizer, as of when each is asked for.
+    """The `OptimizerFacts` of an innermost optimizer, as of when each is asked for."""
 
-    Args:
-        optimizer: innermost, of Keras.
-    """
-
-    def __init__(self, optimizer: Any) -> None:
+    def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
         self.optimizer = optimizer
 
     @property
     def updates(self) -> int:
         """Its `iterations`."""
         with suppress(Exception):
-            return _whole(self.optimizer.iterations)
+            return _int_of(self.optimizer.iterations)
         return 0
 
     @property
@@ -60,7 +55,7 @@ class KerasOptimizerFacts:
             return None
         counter = tf_variable(self.optimizer._iterations)
         loaded = assignments(counter)
-        return Applied(_whole(counter), loaded, _whole(hook.applied), _whole(hook.generation))
+        return Applied(_int_of(counter), loaded, _int_of(hook.applied), _int_of(hook.generation))
 
     @property
     def betas(self) -> list[float]:
@@ -104,5 +99,5 @@ class KerasOptimizerFacts:
         return {}
 
 
-def _whole(variable: Any) -> int:
+def _int_of(variable: tf.Variable) -> int:
     return int(tf.convert_to_tensor(variable))

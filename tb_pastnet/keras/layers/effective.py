@@ -12,19 +12,14 @@ from tb_pastnet.errors import InvalidArgument
 
 
 class EffectiveScope(keras.StatelessScope):
-    """Lets layers read given values for some variables, and write all others.
-
-    Args:
-        values: variables and the values that are read for them.
-        name: the layer, for errors.
-    """
+    """Lets layers read given values for some variables, and write all others."""
 
     def __init__(self, values: Sequence[tuple[Any, Any]], name: str) -> None:
         super().__init__(values, collect_losses=True, initialize_variables=False)
         self._own = {id(variable) for variable, _ in values}
         self._name = name
 
-    def get_current_value(self, variable: Any) -> Any:
+    def get_current_value(self, variable: tf.Variable) -> Any:
         """The value that is read for a variable: ours, or that of a scope around."""
         value = super().get_current_value(variable)
         if value is None and self.original_scope is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
+import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.names import resolve
@@ -60,7 +61,9 @@ class Masked(keras.layers.Wrapper):
         [[[1.0, 2.0]]]
     """
 
-    def __init__(self, layer: Any, masks: Packed | None = None, **settings: Any) -> None:
+    def __init__(
+        self, layer: keras.layers.Layer, masks: Packed | None = None, **settings: Any
+    ) -> None:
         if keras.backend.backend() != "tensorflow":
             raise UnsupportedBackend(
                 f"Could not make a masked layer: expected the TensorFlow backend, got "
@@ -145,7 +148,7 @@ class Masked(keras.layers.Wrapper):
             )
         return self._masks.weights[resolve(name, self._masks.weights)]
 
-    def prune(self, name: str, kept: Any) -> None:
+    def prune(self, name: str, kept: npt.ArrayLike) -> None:
         """Prunes weights; see `MaskedWeight.prune` for what is raised.
 
         Args:
@@ -154,11 +157,11 @@ class Masked(keras.layers.Wrapper):
         """
         self.masked_weight(name).prune(kept)
 
-    def regrow(self, name: str, kept: Any = None) -> None:
+    def regrow(self, name: str, kept: npt.ArrayLike | None = None) -> None:
         """Lets pruned weights train again, from zero, where `kept` is 1; None: all."""
         self.masked_weight(name).regrow(kept)
 
-    def freeze(self, name: str, trainable: Any = None) -> None:
+    def freeze(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
         """Freezes weights at their current values; see `MaskedWeight.freeze` for what is raised.
 
         Args:
@@ -167,15 +170,15 @@ class Masked(keras.layers.Wrapper):
         """
         self.masked_weight(name).freeze(trainable)
 
-    def thaw(self, name: str, trainable: Any = None) -> None:
+    def thaw(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
         """Lets frozen weights train again, from their values, where `trainable` is 1; None: all."""
         self.masked_weight(name).thaw(trainable)
 
-    def prune_kernel(self, kept: Any) -> None:
+    def prune_kernel(self, kept: npt.ArrayLike) -> None:
         """Prunes weights of the kernel, as `prune`."""
         self.prune("kernel", kept)
 
-    def prune_bias(self, kept: Any) -> None:
+    def prune_bias(self, kept: npt.ArrayLike) -> None:
         """Prunes weights of the bias, as `prune`. All of a bias may be pruned."""
         self.prune("bias", kept)
 
@@ -187,11 +190,11 @@ class Masked(keras.layers.Wrapper):
         """Prunes what is small in the bias, by magnitude."""
         self.masked_weight("bias").prune_below(threshold)
 
-    def freeze_kernel(self, trainable: Any = None) -> None:
+    def freeze_kernel(self, trainable: npt.ArrayLike | None = None) -> None:
         """Freezes weights of the kernel, as `freeze`."""
         self.freeze("kernel", trainable)
 
-    def freeze_bias(self, trainable: Any = None) -> None:
+    def freeze_bias(self, trainable: npt.ArrayLike | None = None) -> None:
         """Freezes weights of the bias, as `freeze`."""
         self.freeze("bias", trainable)
 

@@ -21,6 +21,7 @@ from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.workers import check_agreed
 from tb_pastnet.record.masks.packed import Stored
 from tb_pastnet.record.masks.weight_masks import WeightMasks
+from tb_pastnet.record.weight import Array
 
 
 class MaskedWeight(WeightMasks):
@@ -40,7 +41,13 @@ class MaskedWeight(WeightMasks):
         version: grows with every command; loading weights changes masks without it.
     """
 
-    def __init__(self, layer: Any, name: str, weight: Any, stored: Stored | None = None) -> None:
+    def __init__(
+        self,
+        layer: keras.layers.Layer,
+        name: str,
+        weight: keras.Variable,
+        stored: Stored | None = None,
+    ) -> None:
         self.name = name
         self.weight = weight
         self.version = 0
@@ -50,7 +57,7 @@ class MaskedWeight(WeightMasks):
         self.axis = channel_axis([], name, shape)
         stored = stored or Stored(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
 
-        def add(word: str, dtype: str, value: Any) -> Any:
+        def add(word: str, dtype: str, value: Array) -> Any:
             variable = layer.add_weight(
                 name=f"{name.replace('/', '_')}_{word}",
                 shape=shape,
@@ -98,17 +105,13 @@ class MaskedWeight(WeightMasks):
         return kept, self._through.numpy() | ~kept
 
     def effective(self, trained: Any = None) -> Any:
-        """What the layer computes with: a tensor in full precision.
-
-        Args:
-            trained: in place of the trained variable.
-        """
+        """What the layer computes with, in full precision, given another trained value or not."""
         with AutocastScope(None):
             value = tf.convert_to_tensor(self.weight if trained is None else trained)
             held = tf.cast(tf.convert_to_tensor(self._held), value.dtype)
             return tf.where(tf.convert_to_tensor(self._through), value, held)
 
-    def open(self, free: Any, held: Any) -> Any:
+    def open(self, free: tf.Tensor, held: tf.Tensor) -> Any:
         """Takes `free` where the weight is free, `held` elsewhere."""
         return tf.where(tf.convert_to_tensor(self._through), free, held)
 
@@ -129,8 +132,8 @@ class MaskedWeight(WeightMasks):
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """See `WeightMasks`. What is let through goes on from the effective values."""
-        what = f"the masks of {self.label!r}"
-        check_agreed(tf_variable(self.weight), what, kept, trainable)
+        subject = f"the masks of {self.label!r}"
+        check_agreed(self.variable, subject, kept, trainable)
         value = self.numpy()
         value = np.where(kept, value, np.zeros((), value.dtype))
         # What is let through goes on from here, whatever the optimizer did to it meanwhile.
@@ -167,5 +170,5 @@ class _Constraint(keras.constraints.Constraint):
         return self._masked.open(self._constraint(self._masked.effective(value)), value)
 
 
-def _constant(value: Any) -> Any:
+def _constant(value: Array) -> Any:
     return lambda shape, dtype=None: tf.reshape(tf.constant(value, tf.as_dtype(dtype)), shape)

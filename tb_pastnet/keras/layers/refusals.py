@@ -6,7 +6,6 @@ Masks beside a model refuse a single weight; a layer that owns masks refuses the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -41,7 +40,7 @@ def refuse_weight(weight: TFWeight) -> None:
                 raise unmaskable(weight.name, expected, got, mend)
 
 
-def refuse_layer(layer: Any) -> None:
+def refuse_layer(layer: keras.layers.Layer) -> None:
     """Raises where a layer computes with something else than its weights as they are read.
 
     Raises:
@@ -61,7 +60,7 @@ def refuse_layer(layer: Any) -> None:
                 raise unmaskable(part.name, expected, got, mend)
 
 
-def _reasons(part: Any) -> Iterable[tuple[bool, str, str]]:
+def _reasons(part: keras.layers.Layer) -> Iterable[tuple[bool, str, str]]:
     around = "Mask the layers around it, or take it away."
     lora = "Merge these first, by saving and loading the model."
     stateful = isinstance(part, keras.layers.RNN) and part.stateful
@@ -80,14 +79,14 @@ def _reasons(part: Any) -> Iterable[tuple[bool, str, str]]:
     )
 
 
-def _writes(layer: Any) -> bool:
+def _writes(layer: keras.layers.Layer) -> bool:
     return isinstance(layer, keras.layers.SpectralNormalization)
 
 
-def _has_lora(layer: Any) -> bool:
+def _has_lora(layer: keras.layers.Layer) -> bool:
     return bool(getattr(layer, "lora_enabled", False) or getattr(layer, "lora_rank", None))
 
 
-def _quantized(layer: Any) -> str | None:
+def _quantized(layer: keras.layers.Layer) -> str | None:
     mode: str | None = getattr(layer, "quantization_mode", None)
     return mode

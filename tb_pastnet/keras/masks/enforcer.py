@@ -26,10 +26,6 @@ ATTRIBUTE = "_pastnet_masks"
 class MaskEnforcer:
     """Puts hooks where updates are made.
 
-    Args:
-        model: whose variables these are.
-        state: the masks.
-
     Attributes:
         enforces: whether it holds; False as long as masks are only declared.
     """
@@ -46,11 +42,8 @@ class MaskEnforcer:
         """On every optimizer that was met and is still alive, in this order."""
         return [hook for reference in self._hooks if (hook := reference()) is not None]
 
-    def enforce(self, optimizer: Any | None) -> None:
+    def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
         """Holds from now on.
-
-        Args:
-            optimizer: of Keras; None: the one that the model was compiled with.
 
         Raises:
             InvalidArgument: there is none, or it is something else.
@@ -76,7 +69,7 @@ class MaskEnforcer:
             return innermost(compiled)
         return self.hooks[-1].optimizer if self.hooks else None
 
-    def install(self, optimizer: Any) -> None:
+    def install(self, optimizer: keras.optimizers.Optimizer) -> None:
         """Puts the hook on an optimizer, once."""
         inner = innermost(optimizer)
         hook = hook_of(inner)
@@ -90,12 +83,7 @@ class MaskEnforcer:
             )
 
     def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
-        """Puts a change in force at once.
-
-        Args:
-            masks: that have changed.
-            first: they are the variable's first, which no traced step knows of.
-        """
+        """Puts a change in force at once; no traced step knows of a variable's first masks."""
         if not self.enforces:
             return
         masks.zero()
@@ -111,13 +99,8 @@ class MaskEnforcer:
         if getattr(self._model, "train_function", None) is not None:
             self._model.make_train_function(force=True)
 
-    def clear_slots(self, variable: Any, where: Mask) -> None:
-        """Sets what optimizers keep of some elements to what it is for weights that are new.
-
-        Args:
-            variable: a tf.Variable.
-            where: bool array of its shape.
-        """
+    def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
+        """Sets what optimizers keep of some elements to what it is for weights that are new."""
         for hook in self.hooks:
             for name, slot in slots_of(hook.optimizer, variable).items():
                 fresh = np.array(fresh_value(hook.optimizer, name), slot.dtype.as_numpy_dtype)
@@ -138,10 +121,6 @@ class MaskEnforcer:
 
 def attach(model: Any, state: MaskState) -> None:
     """Keeps the masks with the model, so that they are saved with it.
-
-    Args:
-        model: a keras.Model, a layer or a tf.Module; anything else can't carry them.
-        state: the masks.
 
     Raises:
         InvalidArgument: the model was restored from a checkpoint whose masks can't be read by now.
@@ -165,7 +144,7 @@ def attached(model: Any) -> MaskState | None:
     return state if state is None or isinstance(state, MaskState) else None
 
 
-def _checked(optimizer: Any, model: Any) -> Any:
+def _checked(optimizer: object, model: Any) -> Any:
     if isinstance(optimizer, keras.optimizers.Optimizer):
         return optimizer
     got = "none" if optimizer is None else type(optimizer).__name__

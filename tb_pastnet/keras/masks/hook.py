@@ -25,7 +25,7 @@ class Holder(Protocol):
 
     generation: int
 
-    def storage_of(self, variable: Any) -> VariableMasks | None:
+    def storage_of(self, variable: tf.Variable) -> VariableMasks | None:
         """The masks of a tf.Variable, None where it has none."""
 
 
@@ -37,8 +37,6 @@ class Hook:
         holder: knows the masks.
 
     Attributes:
-        optimizer: the same.
-        holder: the same.
         applied: tf.Variable, int64: updates that went through the hook.
         generation: tf.Variable, int64: that of the holder when the last step was traced.
     """
@@ -100,13 +98,7 @@ class Hook:
 
 
 def merged(action: Callable[..., None], optimizer: Any, *arguments: Any) -> None:
-    """Does what can't be done in a replica of a distribution strategy, such as making variables.
-
-    Args:
-        action: takes the strategy and `arguments`.
-        optimizer: made under the strategy.
-        arguments: values of this replica.
-    """
+    """Does what can't be done in a replica of a distribution strategy, such as making variables."""
     strategy = optimizer._distribution_strategy
     if tf.distribute.in_cross_replica_context():
         action(strategy, *arguments)

@@ -69,9 +69,9 @@ class Masks(MaskCommands):
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
         state = attached(model)
         if state is None:
-            found = network(model)
-            state = MaskState(found.everything)
-            state.origin = origin(found)
+            weights = network(model)
+            state = MaskState(weights.everything)
+            state.origin = origin(weights)
         self.state = state
         enforcer = state.keeper or MaskEnforcer(model, state)
         if enforce:
@@ -110,10 +110,10 @@ class Masks(MaskCommands):
         Raises:
             InvalidArgument: the snapshot is of another model, or `what` is another word.
         """
-        done = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
+        rewound = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
         for masks in self.state.masked.values():
             self._enforcer.enforce_now(masks, first=False)
-        return done
+        return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
         """Compares what is held bitwise with what it was when it was held, and tells what moved.

@@ -98,7 +98,7 @@ class Rewound(NamedTuple):
     step: tuple[int, int]
 
 
-def take(state: MaskState, optimizer: Any) -> Snapshot:
+def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snapshot:
     """Copies weights and optimizer to the host."""
     variables = [] if optimizer is None else optimizer.variables
     built = optimizer is not None and optimizer.built
@@ -110,7 +110,9 @@ def take(state: MaskState, optimizer: Any) -> Snapshot:
     )
 
 
-def rewind(state: MaskState, optimizer: Any, snapshot: Snapshot, what: str) -> Rewound:
+def rewind(
+    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot, what: str
+) -> Rewound:
     """Goes back to a snapshot, as `Masks.rewind` says.
 
     Raises:
@@ -135,7 +137,9 @@ def rewind(state: MaskState, optimizer: Any, snapshot: Snapshot, what: str) -> R
     return Rewound(weights, held, statistics, slots, (start, _step(optimizer)))
 
 
-def _rewind_slots(state: MaskState, optimizer: Any, snapshot: Snapshot) -> str:
+def _rewind_slots(
+    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot
+) -> str:
     if optimizer is None or not optimizer.built:
         return "zero"
     variables = [tf_variable(variable) for variable in optimizer.variables]
@@ -152,14 +156,14 @@ def _rewind_slots(state: MaskState, optimizer: Any, snapshot: Snapshot) -> str:
     return "zero"
 
 
-def _clear_pruned(state: MaskState, optimizer: Any) -> None:
+def _clear_pruned(state: MaskState, optimizer: keras.optimizers.Optimizer) -> None:
     for masks in state.masked.values():
         for slot in slots_of(optimizer, masks.variable).values():
             value = slot.numpy()
             slot.assign(np.where(masks.kept.numpy(), value, np.zeros((), value.dtype)))
 
 
-def _rewind_clock(optimizer: Any, snapshot: Snapshot) -> None:
+def _rewind_clock(optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot) -> None:
     """Sets back the steps, so that a schedule replays, and a learning rate that is a variable."""
     if optimizer is None:
         return
@@ -170,7 +174,7 @@ def _rewind_clock(optimizer: Any, snapshot: Snapshot) -> None:
         rate.assign(snapshot.optimizer[is_rate.index(True)])
 
 
-def _step(optimizer: Any) -> int:
+def _step(optimizer: keras.optimizers.Optimizer | None) -> int:
     return 0 if optimizer is None else int(tf.convert_to_tensor(optimizer.iterations))
 
 

@@ -28,11 +28,7 @@ STORED = "masks"
 
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
-    """The masks of a model's variables.
-
-    Args:
-        weights: all that could have masks.
-    """
+    """The masks of a model's variables."""
 
     def __init__(self, weights: Sequence[TFWeight]) -> None:
         MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))
@@ -94,8 +90,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         self.origin, loaded = packed.load(string_value, self._check_fits)
         for name in {*self.masked, *loaded}:
             masks = self.storage_for(name)
-            ones = np.ones(masks.variable.shape, bool)
-            kept, through = loaded[name][:2] if name in loaded else (ones, ones)
+            free = np.ones(masks.variable.shape, bool)
+            kept, through = loaded[name][:2] if name in loaded else (free, free)
             masks.kept.assign(kept)
             masks.through.assign(through)
         self._loaded.sums = {name: saved.sums for name, saved in loaded.items()}
@@ -118,11 +114,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         store[STORED] = np.frombuffer(self.serialize(), np.uint8)
 
     def load_own_variables(self, store: Any) -> None:
-        """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it.
-
-        Raises:
-            InvalidArgument: the file's masks are of other variables.
-        """
+        """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it."""
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
             # An index, as h5py's data sets are not quite arrays.
             self.deserialize(store[STORED][()].tobytes())

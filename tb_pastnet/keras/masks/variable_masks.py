@@ -22,9 +22,6 @@ _SMALL = 1 << 16
 class VariableMasks:
     """The masks of one variable, and the values that its frozen elements had when they were held.
 
-    Args:
-        variable: the tf.Variable.
-
     Attributes:
         kept: tf.Variable of bool, the variable's shape: False is pruned.
         through: likewise: True where an update goes through, False where it is pruned or frozen.
@@ -32,7 +29,7 @@ class VariableMasks:
             held; what it says elsewhere means nothing. None before anything is frozen.
     """
 
-    def __init__(self, variable: Any) -> None:
+    def __init__(self, variable: tf.Variable) -> None:
         self.variable = variable
         self.reference: Any = None
         shape = variable.shape
@@ -78,12 +75,10 @@ class VariableMasks:
         else:
             self.reference.assign(tf.where(already, self.reference, value))
 
-    def mask_gradient(self, gradient: Any, through: Any) -> Any:
+    def mask_gradient(self, gradient: tf.Tensor, through: tf.Tensor) -> Any:
         """The gradient with zeros at what is held, be it NaN or infinite there.
 
-        Args:
-            gradient: a tensor or tf.IndexedSlices.
-            through: a read of it: reading a variable costs more than `where`.
+        `through` is a read of that mask, as reading a variable costs more than `where`.
         """
         if isinstance(gradient, tf.IndexedSlices):
             zero = tf.zeros((), gradient.values.dtype)
@@ -96,19 +91,17 @@ class VariableMasks:
         return tf.where(self.kept, tf.convert_to_tensor(self.variable), self._zeros)
 
     @staticmethod
-    def restore(variable: Any, through: Any, held: Any) -> None:
-        """Puts back what is held. By `where`: a product would spread NaN.
+    def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:
+        """Puts back what is held, in the variable or in its moving average.
 
-        Args:
-            variable: the variable, or one that follows it such as its moving average.
-            through: a read of it.
-            held: as from `held_now`.
+        By `where`, as a product would spread NaN; `through` is a read of that mask, `held` as from
+        `held_now`.
         """
         value = tf.where(through, tf.convert_to_tensor(variable), held)
         variable.assign(value, read_value=False)
 
 
-def scope_of(variable: Any) -> AbstractContextManager[Any]:
+def scope_of(variable: tf.Variable) -> AbstractContextManager[Any]:
     """Where variables of the same distribution are made."""
     strategy = getattr(variable, "distribute_strategy", None)
     return nullcontext() if strategy is None else strategy.scope()

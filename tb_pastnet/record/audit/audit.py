@@ -18,12 +18,7 @@ from tb_pastnet.record.masks.table import MaskTable, version_of
 
 
 class Held(Protocol):
-    """A weight of which something is held, compared where it lies.
-
-    Attributes:
-        name: its id.
-        axis: how it splits into channels.
-    """
+    """A weight of which something is held, compared where it lies."""
 
     name: str
     axis: ChannelAxis
@@ -44,7 +39,7 @@ class Held(Protocol):
     def worst(self, channels: Ints, count: int) -> Ints:
         """Positions of elements that moved farthest, a share of each channel."""
 
-    def at(self, positions: Ints) -> tuple[Array, Array]:
+    def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """Some of its elements: what they should be, and what they are."""
 
 
@@ -77,12 +72,7 @@ class CauseFinder(ABC, Generic[H]):
 
 
 class AuditSource(ABC, Generic[H]):
-    """What an audit asks of a framework's room.
-
-    Attributes:
-        weights: that may be held.
-        causes: names why they moved.
-    """
+    """What an audit asks of a framework's room: `weights` that may be held, and causes."""
 
     weights: Sequence[Any]
     causes: CauseFinder[H]
@@ -114,10 +104,6 @@ class Audit:
     here they are watched for `trainable=False` alone.
 
     Other bits are other values: −0 isn't 0, while a NaN that stays the same hasn't moved.
-
-    Args:
-        source: reads and compares weights.
-        masks: gives the masks of now, None where there are none.
     """
 
     def __init__(self, source: AuditSource[Any], masks: Callable[[], MaskTable | None]) -> None:
@@ -147,11 +133,10 @@ class Audit:
         return list(self._notes)
 
     def observe(self, *, quick: bool = False) -> None:
-        """Sees what is held and what not, so that references are those of now.
+        """Sees what is held and what not, so that references are the current values.
 
-        Args:
-            quick: `trainable` of a variable itself isn't asked, where that of no layer has changed
-                and no mask. Quick enough for each step.
+        `quick`, for each step: `trainable` of a variable itself isn't asked, where that of no layer
+        has changed and no mask.
         """
         masks = self._masks()
         seen = self._source.quick_key(), version_of(masks, self._own_masks)
@@ -163,14 +148,9 @@ class Audit:
             self._seen, self._trainable = seen, trainable
 
     def check(self, step: int) -> list[Violation]:
-        """Compares.
+        """Compares after an update: violations that are new, or moved again since the last check.
 
-        Args:
-            step: the number of the last update.
-
-        Returns:
-            Violations that are new, or that moved again since the last check. Those of one channel
-            with one `first_step` are the same one.
+        Those of one channel with one `first_step` are the same one.
         """
         self.observe()
         if not self._held:

@@ -35,7 +35,7 @@ class Facts:
 
     Attributes:
         was: what they should be, of the variable's dtype, shape (n,).
-        now: what they are.
+        current: what they are.
         held_by: ENFORCED, DECLARED or FLAG.
         assigned: the variable was set outside of a compiled step since the last check.
         replaced: the optimizer is another one than when they were held, or has no hook.
@@ -53,7 +53,7 @@ class Facts:
     """
 
     was: Array = field(default_factory=lambda: np.zeros(0, np.float32))
-    now: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    current: Array = field(default_factory=lambda: np.zeros(0, np.float32))
     held_by: str = DECLARED
     assigned: bool = False
     replaced: bool = False
@@ -69,12 +69,9 @@ class Facts:
 
 
 class Cause(NamedTuple):
-    """A row of the table.
+    """A row of the table: its name is a key of `core.violation.CAUSES`.
 
-    Attributes:
-        name: a key of `core.violation.CAUSES`.
-        held_by: what has to hold weights that it can move.
-        applies: whether facts speak for it.
+    `held_by` says what has to hold weights that it can move, `applies` whether facts speak for it.
     """
 
     name: str
@@ -98,10 +95,10 @@ def cause_of(facts: Facts) -> str:
 
 def _overwritten(facts: Facts) -> bool:
     """The average follows what it overwrote, so that it may be off by some roundings."""
-    if facts.average is None or not facts.now.size:
+    if facts.average is None or not facts.current.size:
         return False
-    off = abs(_wide(facts.now) - _wide(facts.average))
-    return bool((off <= 4 * _spacing(facts.now)).all())
+    off = abs(_wide(facts.current) - _wide(facts.average))
+    return bool((off <= 4 * _spacing(facts.current)).all())
 
 
 def _decays(facts: Facts) -> bool:
@@ -109,8 +106,8 @@ def _decays(facts: Facts) -> bool:
         decayed = _decayed(facts, rates)
         if decayed is None:
             continue
-        moved = abs(_wide(facts.now) - _wide(facts.was)).sum()
-        off = abs(_wide(facts.now) - _wide(decayed))
+        moved = abs(_wide(facts.current) - _wide(facts.was)).sum()
+        off = abs(_wide(facts.current) - _wide(decayed))
         # A compiled step may round otherwise, once an update.
         rounding = np.minimum(len(rates), 4) * _spacing(facts.was).sum()
         if 0 < moved < np.inf and off.sum() <= _UNEXPLAINED * moved + min(rounding, moved / 2):
@@ -131,21 +128,21 @@ def _decayed(facts: Facts, rates: Array) -> Array | None:
 
 def _fades(facts: Facts) -> bool:
     """No gradient arrives: slots only decay, all by one factor."""
-    return any(_faded(begin, now, facts) for begin, now in facts.slots.values())
+    return any(_faded(begin, end, facts) for begin, end in facts.slots.values())
 
 
-def _faded(begin: Array, now: Array, facts: Facts) -> bool:
-    rounding = facts.updates * _spacing(now)
-    begin, now = _wide(begin), _wide(now)
-    large = (abs(begin) > _TINY) & (abs(now) > _TINY)
-    begin, now, rounding = begin[large], now[large], rounding[large]
-    if not len(begin) or facts.updates < 1 or not np.isfinite([begin, now]).all():
+def _faded(begin: Array, end: Array, facts: Facts) -> bool:
+    rounding = facts.updates * _spacing(end)
+    begin, end = _wide(begin), _wide(end)
+    large = (abs(begin) > _TINY) & (abs(end) > _TINY)
+    begin, end, rounding = begin[large], end[large], rounding[large]
+    if not len(begin) or facts.updates < 1 or not np.isfinite([begin, end]).all():
         return False
-    factor = float((now / begin).mean())
-    if not 0 < factor < 1 or (abs(now - factor * begin) > 1e-3 * abs(now) + rounding).any():
+    factor = float((end / begin).mean())
+    if not 0 < factor < 1 or (abs(end - factor * begin) > 1e-3 * abs(end) + rounding).any():
         return False
-    known = any(abs(beta**facts.updates - factor) <= 0.01 * factor for beta in facts.betas)
-    return known or len(begin) >= 4
+    is_beta = any(abs(beta**facts.updates - factor) <= 0.01 * factor for beta in facts.betas)
+    return is_beta or len(begin) >= 4
 
 
 def _decays_more(facts: Facts) -> bool:
@@ -155,7 +152,7 @@ def _decays_more(facts: Facts) -> bool:
     if by_decay is None or not _fades(facts):
         return False
     moved = abs(_wide(by_decay) - _wide(facts.was)).sum()
-    rest = abs(_wide(facts.now) - _wide(by_decay)).sum()
+    rest = abs(_wide(facts.current) - _wide(by_decay)).sum()
     return bool(moved > rest)
 
 

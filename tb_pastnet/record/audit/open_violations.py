@@ -22,14 +22,14 @@ class Channels(NamedTuple):
         differ: int64, held elements that aren't what they should be.
         held: int64, held elements.
         largest: float64, largest |w − expected| of those; infinite where it isn't finite.
-        now: int64, a fingerprint of the held elements.
+        fingerprint: int64 of the held elements.
         expected: int64, a fingerprint of which are held, and of what they should be.
     """
 
     differ: Ints
     held: Ints
     largest: npt.NDArray[np.float64]
-    now: Ints
+    fingerprint: Ints
     expected: Ints
 
 
@@ -37,7 +37,7 @@ class Channels(NamedTuple):
 class _Open:
     """Of one variable: fingerprints and violation of each channel."""
 
-    now: Ints
+    fingerprint: Ints
     expected: Ints
     violations: dict[int, Violation]
 
@@ -65,21 +65,14 @@ class OpenViolations:
         return np.flatnonzero((compared.differ > 0) & ~same)
 
     def enter(self, name: str, compared: Channels, step: int, cause: str) -> list[Violation]:
-        """Enters the channels of a check; gives violations that are new, or moved since the last.
-
-        Args:
-            name: the variable's id.
-            compared: as of this check.
-            step: of this check.
-            cause: of those that are new.
-        """
+        """Enters a check: gives violations that are new, or moved since the last."""
         new = set(self.new(name, compared).tolist())
-        first = _Open(compared.now, compared.expected, {})
+        first = _Open(compared.fingerprint, compared.expected, {})
         variable = self._open.setdefault(name, first)
         for channel in [*variable.violations]:
             if channel in new or not compared.differ[channel]:
                 self._past.append(variable.violations.pop(channel))
-        moved = variable.now != compared.now
+        moved = variable.fingerprint != compared.fingerprint
         entered = []
         for channel in np.flatnonzero(compared.differ).tolist():
             old = variable.violations.get(channel)
@@ -96,7 +89,7 @@ class OpenViolations:
                 cause=cause if old is None else old.cause,
             )
             entered.append(variable.violations[channel])
-        variable.now, variable.expected = compared.now, compared.expected
+        variable.fingerprint, variable.expected = compared.fingerprint, compared.expected
         return entered
 
     def close(self, name: str) -> None:

@@ -40,13 +40,13 @@ class Applied(NamedTuple):
     """Updates that an optimizer has made, and those that went through its hook.
 
     Attributes:
-        made: all of them.
+        updates: all of them.
         loaded: how often that count was set by hand.
         hooked: updates through the hook.
         generation: of the masks, that the last of them knew.
     """
 
-    made: int = 0
+    updates: int = 0
     loaded: int = 0
     hooked: int = 0
     generation: int = 0
@@ -56,13 +56,13 @@ class Average(NamedTuple):
     """An optimizer's moving average of a variable.
 
     Attributes:
-        at: gives some of its elements.
+        values_at: gives some of its elements.
         overwrites_every: updates from one overwriting of the weights to the next; None: only when
             training ends.
         momentum: of the average.
     """
 
-    at: Callable[[Ints], Array]
+    values_at: Callable[[Ints], Array]
     overwrites_every: int | None
     momentum: float
 
@@ -71,11 +71,7 @@ H_contra = TypeVar("H_contra", bound=Held, contravariant=True)
 
 
 class OptimizerFacts(Protocol[H_contra]):
-    """What can be read of an optimizer now.
-
-    Attributes:
-        optimizer: the framework's own object.
-    """
+    """What can be read of an optimizer now."""
 
     optimizer: Any
 
@@ -144,14 +140,7 @@ def _nothing() -> None:
 
 
 class _Check(NamedTuple):
-    """How it stood at the check before.
-
-    Attributes:
-        optimizer: a weak reference.
-        updates: that it had made.
-        rate: its learning rate.
-        assigned: how often each held variable was set by hand, by id.
-    """
+    """How it stood at the check before; how often each held variable was set by hand, by id."""
 
     optimizer: Any = _nothing
     updates: int = 0
@@ -160,11 +149,7 @@ class _Check(NamedTuple):
 
 
 class OptimizerCauses(CauseFinder[H]):
-    """Finds causes by what it reads now, and remembers from before.
-
-    Args:
-        training: reads it.
-    """
+    """Finds causes by what it reads now, and remembers from before."""
 
     def __init__(self, training: TrainingFacts[H]) -> None:
         self._training = training
@@ -211,24 +196,18 @@ class OptimizerCauses(CauseFinder[H]):
             if begun is None or begun.optimizer() is not facts.optimizer:
                 continue
             stale = applied.hooked > begun.applied.hooked and applied.generation < generation
-            beside = applied.made - applied.hooked > begun.applied.made - begun.applied.hooked
+            beside = applied.updates - applied.hooked > begun.applied.updates - begun.applied.hooked
             # A counter that was loaded says nothing.
             if stale or (beside and applied.loaded == begun.applied.loaded):
                 names.add(name)
         return names
 
     def facts(self, held: H, channels: Ints, masks: MaskTable | None) -> Facts:
-        """What is known of a variable that moved.
-
-        Args:
-            held: the variable.
-            channels: where it is violated, int64.
-            masks: as of now.
-        """
+        """What is known of a variable that moved."""
         positions = held.worst(channels, SAMPLE)
-        was, now = held.at(positions)
+        was, current = held.values_at(positions)
         assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
-        facts = Facts(was, now, _held_by(held, masks), assigned)
+        facts = Facts(was, current, _held_by(held, masks), assigned)
         optimizer = self._training.optimizer(masks)
         if optimizer is None:
             return facts
@@ -243,7 +222,7 @@ class OptimizerCauses(CauseFinder[H]):
             facts,
             replaced=not same and begun.optimizer is not _nothing,
             still_trained=same and step and optimizer.trains(held),
-            average=None if average is None else average.at(positions),
+            average=None if average is None else average.values_at(positions),
             decay=optimizer.decay(held),
             rates=self._rates(optimizer, begun),
             slots=_faded(optimizer, held, begun, channels) if same else {},
@@ -256,22 +235,22 @@ class OptimizerCauses(CauseFinder[H]):
         average = optimizer.average(held)
         if average is None:
             return None
-        checked, now, every = self._checked.updates, optimizer.updates, average.overwrites_every
+        checked, updates, every = self._checked.updates, optimizer.updates, average.overwrites_every
         if every:
-            return average if now // every > checked // every else None
+            return average if updates // every > checked // every else None
         # Without a frequency weights are overwritten when `fit` ends. Long after any other movement
         # the average has come to equal the weights by itself.
-        return average if average.momentum ** (now - checked) > _FORGOTTEN else None
+        return average if average.momentum ** (updates - checked) > _FORGOTTEN else None
 
     def _rates(self, optimizer: OptimizerFacts[Any], begun: _Beginning) -> list[Array]:
         """Learning rates of the updates since the last check, and since they are held."""
-        now, rates = optimizer.updates, []
-        for reference, updates in (
+        rates: list[Array] = []
+        for reference, begin in (
             (self._checked.optimizer, self._checked.updates),
             (begun.optimizer, begun.updates),
         ):
-            since = updates if reference() is optimizer.optimizer else 0
-            if 0 < now - since <= MOST_UPDATES:
+            since = begin if reference() is optimizer.optimizer else 0
+            if 0 < optimizer.updates - since <= MOST_UPDATES:
                 rates += _rates_of(optimizer, since, self._checked.rate)
         return rates
 
@@ -309,12 +288,14 @@ def _faded(
     optimizer: OptimizerFacts[Any], held: H, begun: _Beginning, channels: Ints
 ) -> dict[str, tuple[Array, Array]]:
     """Slots of the sampled elements in some channels, when they began to be held and now."""
-    now = optimizer.slots(held, begun.positions)
+    current = optimizer.slots(held, begun.positions)
     inside = np.isin(_channels_at(held.axis, begun.positions), channels)
     # None of a small channel among many may be in the sample: the others are like it.
     chosen = inside if inside.any() else np.ones_like(inside)
     return {
-        name: (slot[chosen], now[name][chosen]) for name, slot in begun.slots.items() if name in now
+        name: (slot[chosen], current[name][chosen])
+        for name, slot in begun.slots.items()
+        if name in current
     }
 
 

@@ -15,16 +15,14 @@ Channels = Sequence[int] | npt.ArrayLike
 
 
 class MaskCommands:
-    """The part of `Masks` that changes masks: looks names up, and does a command at once.
-
-    Args:
-        editor: looks up weights, reads and writes masks.
-    """
+    """The part of `Masks` that changes masks: looks names up, and does a command at once."""
 
     def __init__(self, editor: MaskEditor) -> None:
         self._editor = editor
 
-    def prune(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
+    def prune(
+        self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
+    ) -> None:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
@@ -93,7 +91,9 @@ class MaskCommands:
         with self._editor.at_once():
             self._editor.weight(name).prune_by(rules.blocks, nonzeros_per_block, block_size)
 
-    def regrow(self, name: str, kept: Any = None, channels: Channels | None = None) -> None:
+    def regrow(
+        self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
+    ) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
@@ -109,7 +109,9 @@ class MaskCommands:
             weight = self._editor.weight(name)
             weight.regrow(_through(weight, kept, channels, "kept"))
 
-    def freeze(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
+    def freeze(
+        self, name: str, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
+    ) -> None:
         """Freezes weights: holds them at their values of now.
 
         Args:
@@ -128,7 +130,9 @@ class MaskCommands:
             everything = trainable is None and channels is None
             weight.freeze(None if everything else _asked(weight, trainable, channels, "trainable"))
 
-    def thaw(self, name: str, trainable: Any = None, channels: Channels | None = None) -> None:
+    def thaw(
+        self, name: str, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
+    ) -> None:
         """Lets frozen weights train again.
 
         Args:
@@ -170,14 +174,7 @@ class MaskCommands:
         *arguments: Any,
         **options: Any,
     ) -> None:
-        """Prunes what a rule chooses of several weights together.
-
-        Args:
-            rule: of `core.rules`.
-            variables: names. None: all kernels.
-            arguments: of the rule.
-            options: likewise.
-        """
+        """Prunes what a rule chooses of several weights together; None: of all kernels."""
         with self._editor.at_once():
             weights = self._editor.prunable(variables)
             masks = [weight.read() for weight in weights]
@@ -188,7 +185,9 @@ class MaskCommands:
                     weight.write_kept(kept, trainable)
 
 
-def _asked(weight: EditedWeight, mask: Any, channels: Any, word: str) -> Any:
+def _asked(
+    weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
+) -> Any:
     """The mask that is given, or that holds the channels whose numbers are.
 
     Raises:
@@ -206,7 +205,9 @@ def _asked(weight: EditedWeight, mask: Any, channels: Any, word: str) -> Any:
     return selection.channel_mask(channels, weight.axis, weight.label)
 
 
-def _through(weight: EditedWeight, mask: Any, channels: Any, word: str) -> Any:
+def _through(
+    weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
+) -> Any:
     """Where held elements go through again: everywhere, None, if neither is given."""
     if mask is None and channels is None:
         return None

@@ -23,13 +23,7 @@ _HEAD = "head"
 
 
 class SavedMasks(NamedTuple):
-    """The masks of one variable in a saved model.
-
-    Attributes:
-        kept: bool, 0 = pruned.
-        through: bool, 0 = pruned or frozen.
-        sums: check sums of what is held, one a channel: see `resumed.check_sums`.
-    """
+    """The masks of one variable in a saved model, with check sums of what each channel holds."""
 
     kept: Mask
     through: Mask
@@ -38,10 +32,6 @@ class SavedMasks(NamedTuple):
 
 def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
     """Packs the masks of a model, one bit an element and mask, before compression.
-
-    Args:
-        origin: fingerprint of the values at the beginning.
-        masks: by variable.
 
     Example:
         >>> ones = np.ones(3, bool)
@@ -65,15 +55,9 @@ def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
 def load(
     data: bytes, check: Callable[[str, tuple[int, ...]], None]
 ) -> tuple[str, dict[str, SavedMasks]]:
-    """Unpacks what `save` packed.
+    """Unpacks what `save` packed: origin, and masks by variable.
 
-    Args:
-        data: the same.
-        check: raises where a name and shape aren't those of a variable; called before any mask is
-            unpacked.
-
-    Returns:
-        Origin, and masks by variable.
+    `check` raises where a name and shape aren't those of a variable, before any mask is unpacked.
     """
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = dict(stored)
@@ -93,13 +77,7 @@ def load(
 
 
 class Stored(NamedTuple):
-    """What a layer keeps of one weight beside the trained variable.
-
-    Attributes:
-        kept: bool, 0 = pruned.
-        through: bool, 1 where the trained variable is taken.
-        held: what is taken elsewhere; anything where `through` is 1.
-    """
+    """What a layer keeps of a weight: `held` is taken where `through` is 0."""
 
     kept: Mask
     through: Mask
@@ -107,19 +85,7 @@ class Stored(NamedTuple):
 
 
 def pack(stored: Stored) -> dict[str, str] | None:
-    """Packs the masks of a weight: bits, and the frozen values alone.
-
-    Args:
-        stored: masks and held values, all of one shape.
-
-    Returns:
-        Text by name; None where all goes through.
-
-    Example:
-        >>> ones = np.ones(3, bool)
-        >>> pack(Stored(ones, ones, np.zeros(3))) is None
-        True
-    """
+    """Packs masks as bits, and the frozen values alone; None where all goes through."""
     if stored.through.all():
         return None
     frozen = stored.held[stored.kept & ~stored.through]
@@ -131,16 +97,7 @@ def pack(stored: Stored) -> dict[str, str] | None:
 
 
 def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> Stored:
-    """Unpacks what `pack` packed.
-
-    Args:
-        packed: text by name.
-        shape: the weight's.
-        dtype: the weight's, of NumPy or of one of its extensions.
-        name: the weight, for the error.
-
-    Returns:
-        The masks, and held values that are zero except where frozen.
+    """Unpacks what `pack` packed: held values are zero except where frozen.
 
     Raises:
         InvalidArgument: it was packed for another shape or dtype, or is damaged.

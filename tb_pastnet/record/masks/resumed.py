@@ -33,12 +33,8 @@ class Resumed(NamedTuple):
 
     @classmethod
     def of(cls, sums: Mapping[str, tuple[Sums, Sums]]) -> Resumed:
-        """Compares check sums.
-
-        Args:
-            sums: saved ones and those of now, by variable, uint32 (channels,).
-        """
-        differ = {name: np.flatnonzero(saved != now) for name, (saved, now) in sums.items()}
+        """Compares saved check sums with those of the current values, by variable."""
+        differ = {name: np.flatnonzero(saved != current) for name, (saved, current) in sums.items()}
         return cls(
             tuple(name for name, channels in differ.items() if not channels.size),
             {name: tuple(channels.tolist()) for name, channels in differ.items() if channels.size},
@@ -58,12 +54,6 @@ class Resumed(NamedTuple):
 
 
 def check_sums(values: npt.NDArray[Any], through: Mask, axis: ChannelAxis) -> Sums:
-    """CRC-32 of the bytes of the held elements of each channel.
-
-    Args:
-        values: of a variable.
-        through: its mask, 0 = held.
-        axis: how it splits into channels.
-    """
+    """CRC-32 of the bytes of the held elements of each channel."""
     rows = zip(np.ascontiguousarray(axis.split(values)), axis.split(~through), strict=True)
     return np.array([zlib.crc32(row[held].tobytes()) for row, held in rows], np.uint32)

@@ -14,11 +14,7 @@ from tb_pastnet.record.weight import OwnMasks, Weight
 
 
 class MaskStorage(Protocol):
-    """Both masks of one variable, kept where the framework's updates see them.
-
-    Attributes:
-        variable: the framework's.
-    """
+    """Both masks of one variable, kept where the framework's updates see them."""
 
     variable: Any
 
@@ -31,10 +27,6 @@ class MaskStorage(Protocol):
 
 class MaskTable:
     """The masks of weights: none at first, a storage of its own for each that gets some.
-
-    Args:
-        weights: all that could have masks.
-        store: makes the storage of a weight that gets its first mask.
 
     Attributes:
         version: grows with every change that is made through it.
@@ -110,11 +102,7 @@ class MaskTable:
         """Takes up what was loaded meanwhile."""
 
     def observed_by(self, observe: Callable[[], None]) -> None:
-        """Lets an audit know of each change when it is made, before another step.
-
-        Args:
-            observe: a bound method, kept weakly.
-        """
+        """Calls a bound method, kept weakly, at each change, before another step."""
         self._contents.observers.append(weakref.WeakMethod(observe))
 
 
@@ -145,12 +133,12 @@ class _Contents:
 class MaskView(Mapping[str, Mask]):
     """One of both masks of every weight, by name or by the end of one."""
 
-    def __init__(self, table: MaskTable, which: int) -> None:
+    def __init__(self, table: MaskTable, index: int) -> None:
         self._table = table
-        self._which = which
+        self._index = index
 
     def __getitem__(self, name: str) -> Mask:
-        return self._table.read(resolve(name, self._table.weights))[self._which]
+        return self._table.read(resolve(name, self._table.weights))[self._index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table.weights)
@@ -160,11 +148,6 @@ class MaskView(Mapping[str, Mask]):
 
 
 def version_of(table: MaskTable | None, own_masks: Sequence[OwnMasks]) -> tuple[int, ...]:
-    """Another one after each change of masks; quick, as it is asked for at each step.
-
-    Args:
-        table: the masks of a model, None where it has none.
-        own_masks: of weights whose layers own them.
-    """
+    """Another one after each change of masks; quick, as it is asked for at each step."""
     version = () if table is None else (id(table), table.version)
     return (*version, *[masks.version for masks in own_masks]) if own_masks else version

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core import rules
 from tb_pastnet.core.axes import ChannelAxis
@@ -54,7 +55,7 @@ class WeightMasks(ABC):
         """The trainable mask, 0 = frozen: bool array, a copy. Pruned weights aren't frozen."""
         return self.read()[1]
 
-    def prune(self, kept: Any) -> None:
+    def prune(self, kept: npt.ArrayLike) -> None:
         """Prunes where `kept` is 0; what is pruned already stays so.
 
         Raises:
@@ -79,7 +80,7 @@ class WeightMasks(ABC):
         (kept,) = rule([self.prunable(old)], *arguments, **options)
         self.write_kept(kept, trainable)
 
-    def regrow(self, kept: Any = None) -> None:
+    def regrow(self, kept: npt.ArrayLike | None = None) -> None:
         """Lets pruned weights train again, from zero, where `kept` is 1; None: all.
 
         Raises:
@@ -90,7 +91,7 @@ class WeightMasks(ABC):
         self.renew(mask & ~old)
         self.write(old | mask, trainable)
 
-    def freeze(self, trainable: Any = None) -> None:
+    def freeze(self, trainable: npt.ArrayLike | None = None) -> None:
         """Holds the current values where `trainable` is 0; None: all.
 
         What is frozen already stays so, what is pruned stays pruned.
@@ -109,7 +110,7 @@ class WeightMasks(ABC):
             )
         self.write(kept, old & (mask | ~kept))
 
-    def thaw(self, trainable: Any = None) -> None:
+    def thaw(self, trainable: npt.ArrayLike | None = None) -> None:
         """Lets frozen weights train again, from their held values, where `trainable` is 1.
 
         Raises:
@@ -133,7 +134,7 @@ class WeightMasks(ABC):
             )
         self.write(kept, trainable | ~kept)
 
-    def _mask(self, mask: Any, word: str) -> Mask:
+    def _mask(self, mask: npt.ArrayLike | None, word: str) -> Mask:
         if mask is None:
             return np.ones(self.axis.shape, bool)
         return as_mask(mask, self.axis.shape, self.label, word)

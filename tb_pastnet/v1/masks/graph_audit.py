@@ -24,14 +24,7 @@ _SETS = frozenset({"Assign", "AssignVariableOp"})
 
 
 class GraphAudit(AuditSource[HeldWeight]):
-    """Compares the variables of a graph.
-
-    Args:
-        weights: the variables.
-        table: their masks.
-        site: the graph.
-        causes: names why they moved.
-    """
+    """Compares the variables of a graph that have masks."""
 
     def __init__(
         self,
@@ -119,13 +112,9 @@ class GraphCauses(CauseFinder[HeldWeight]):
 
     Which operations ran a session doesn't tell. But a graph says which there are: where all that
     updates a variable is held, it can only have been set, as by an initializer or a Saver.
-
-    Args:
-        graph: the tf.Graph.
-        holding: builds the updates that are held.
     """
 
-    def __init__(self, graph: Any, holding: Holding) -> None:
+    def __init__(self, graph: tf.Graph, holding: Holding) -> None:
         self._graph = graph
         self._holding = holding
         self._size = -1
@@ -153,7 +142,7 @@ class GraphCauses(CauseFinder[HeldWeight]):
         return self._updated
 
 
-def _sets(operation: Any, variable: str) -> bool:
+def _sets(operation: tf.Operation, variable: str) -> bool:
     """Whether it sets a variable to a value that isn't made of its own, as no update does."""
     if operation.type not in _SETS:
         return False

@@ -18,10 +18,6 @@ Pairs = Sequence[tuple[Any, Any]]
 class Holding:
     """Builds updates, and around them what holds weights.
 
-    Args:
-        masks: of all variables.
-        slots: takes up what optimizers keep of them.
-
     Attributes:
         built: the names of the operations of these updates.
     """
@@ -65,11 +61,7 @@ class Holding:
         return tf.group(*done, *put_back)
 
     def mask(self, pairs: Pairs) -> list[tuple[Any, Any]]:
-        """Builds gradients without those of what is held.
-
-        Args:
-            pairs: gradient, which may be None, and variable, or part of one.
-        """
+        """Builds gradients without those of what is held; a gradient may be None."""
         gradients = {variable.op.name: gradient for gradient, variable in pairs}
         masked: dict[str, Any] = {}
         for masks in self._of(gradients):
@@ -78,14 +70,8 @@ class Holding:
             masked.update(zip(names, free, strict=True))
         return [(masked.get(part.op.name, gradient), part) for gradient, part in pairs]
 
-    def apply(self, optimizer: Any, pairs: Pairs, build: Callable[[], Any]) -> Any:
-        """Builds the update of an optimizer.
-
-        Args:
-            optimizer: a tf.train.Optimizer.
-            pairs: gradients and variables, the ones that it writes.
-            build: calls its `apply_gradients`.
-        """
+    def apply(self, optimizer: tf.train.Optimizer, pairs: Pairs, build: Callable[[], Any]) -> Any:
+        """Builds the update of an optimizer by what calls its `apply_gradients`."""
         masks = self._of({variable.op.name for gradient, variable in pairs if gradient is not None})
         done = self.around(build, masks)
         for each in masks:
@@ -108,14 +94,9 @@ def _operation(built: Any) -> Any:
 
 
 class HeldOptimizer(tf.train.Optimizer):
-    """Stands for an optimizer, whose updates then leave alone what is held.
+    """Stands for an optimizer, whose updates then leave alone what is held."""
 
-    Args:
-        optimizer: a tf.train.Optimizer.
-        holding: builds its updates.
-    """
-
-    def __init__(self, optimizer: Any, holding: Holding) -> None:
+    def __init__(self, optimizer: tf.train.Optimizer, holding: Holding) -> None:
         super().__init__(use_locking=False, name=optimizer.get_name())
         self._inner = optimizer
         self._holding = holding

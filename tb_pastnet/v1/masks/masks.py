@@ -101,7 +101,7 @@ class Masks(MaskCommands):
     def session(self, session: Any) -> None:
         self.site.session = session
 
-    def wrap(self, optimizer: Any) -> Any:
+    def wrap(self, optimizer: tf.train.Optimizer) -> Any:
         """An optimizer that trains with the masks.
 
         Its `compute_gradients` gives zeros for what is held, before you clip. Its `apply_gradients`

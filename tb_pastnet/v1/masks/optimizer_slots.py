@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
@@ -13,41 +14,27 @@ from tb_pastnet.v1.graph.variables import GraphVariable
 
 
 class OptimizerSlots:
-    """The slots of variables, found when an update was built; puts changes of masks in force.
-
-    Args:
-        site: their graph.
-    """
+    """The slots of variables, found when an update was built; puts changes of masks in force."""
 
     def __init__(self, site: GraphSession) -> None:
         self._site = site
         self._slots: dict[str, list[tuple[GraphWeight, Any]]] = {}
 
-    def add(self, optimizer: Any, variable: GraphVariable) -> None:
-        """Takes up those that an optimizer has of a variable.
-
-        Args:
-            optimizer: a tf.train.Optimizer, after its `apply_gradients`.
-            variable: whole or partitioned.
-        """
+    def add(self, optimizer: tf.train.Optimizer, variable: GraphVariable) -> None:
+        """Takes up those that an optimizer has of a variable, after its `apply_gradients`."""
         for name in optimizer.get_slot_names():
             slots = tuple(optimizer.get_slot(part, name) for part in variable.parts)
             if any(slot is None for slot in slots):
                 continue
-            whole = GraphVariable(slots[0].op.name, slots, trainable=False)
-            if whole.shape == variable.shape:
-                face = GraphWeight(self._site, whole, writable=True)
+            joined = GraphVariable(slots[0].op.name, slots, trainable=False)
+            if joined.shape == variable.shape:
+                face = GraphWeight(self._site, joined, writable=True)
                 with self._site.building():
-                    fresh = whole.join([slot.initial_value for slot in slots])
+                    fresh = joined.join([slot.initial_value for slot in slots])
                 self._slots.setdefault(variable.name, []).append((face, fresh))
 
-    def clear_slots(self, variable: Any, where: Mask) -> None:
-        """Gives some elements the values that new weights begin with.
-
-        Args:
-            variable: a `GraphWeight`.
-            where: bool array of its shape.
-        """
+    def clear_slots(self, variable: GraphWeight, where: Mask) -> None:
+        """Gives some elements the values that new weights begin with."""
         for slot, fresh in self._slots.get(variable.name, ()):
             slot.assign(np.where(where, self._site.run(fresh), slot.numpy()))
 

@@ -15,18 +15,13 @@ from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.table import MaskTable
 from tb_pastnet.v1.graph.keys import MASK_VARIABLES
-from tb_pastnet.v1.graph.session import GraphSession
+from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 
 
 class GraphVariableMasks(VariableMasks):
-    """Masks and reference as variables of the graph, made at once: later it may be finalized.
+    """Masks and reference as variables of the graph, made at once: later it may be finalized."""
 
-    Args:
-        variable: a `GraphWeight` that can be written.
-        site: its graph.
-    """
-
-    def __init__(self, variable: Any, site: GraphSession) -> None:
+    def __init__(self, variable: GraphWeight, site: GraphSession) -> None:
         self.variable = variable
         shape = variable.shape.as_list()
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
@@ -51,7 +46,7 @@ class GraphVariableMasks(VariableMasks):
         """Builds whether it holds anything."""
         return ~tf.reduce_all(self.through.read_value())
 
-    def put_back(self, through: Any, held: Any) -> Any:
+    def put_back(self, through: tf.Tensor, held: tf.Tensor) -> Any:
         """Builds what sets held elements to what they were; see `VariableMasks.restore`."""
         value = tf.where_v2(through, self.variable.read_value(), held)
         return self.variable.variable.assign(value)
@@ -65,11 +60,7 @@ class GraphVariableMasks(VariableMasks):
         self.reference.assign(np.where(already, self.reference.numpy(), self.variable.numpy()))
 
     def mask_parts(self, gradients: Sequence[Any]) -> list[Any]:
-        """Builds the gradients with zeros at what is held.
-
-        Args:
-            gradients: of each part of the variable: a tensor, tf.IndexedSlices, or None.
-        """
+        """Builds the gradients of the variable's parts with zeros at what is held."""
         pieces = self.variable.variable.split(self.through.read_value())
         return [
             gradient if gradient is None else self.mask_gradient(gradient, through)
@@ -81,10 +72,6 @@ class SessionMasks(MaskTable):
     """Masks that are made at once; those of a variable count as soon as they hold something.
 
     What a Saver has restored is seen when a session is first asked, and by `refresh`.
-
-    Args:
-        weights: all that were found.
-        site: their graph.
 
     Attributes:
         made: the masks by name, of all variables that an optimizer trains.
@@ -111,7 +98,7 @@ class SessionMasks(MaskTable):
         if session is not None and session is not self._seen():
             self.refresh()
 
-    def made_of(self, variable: Any) -> GraphVariableMasks | None:
+    def made_of(self, variable: GraphWeight) -> GraphVariableMasks | None:
         """The masks of a variable, also where they hold nothing; None of statistics and others."""
         return self._by_variable.get(id(variable))
 

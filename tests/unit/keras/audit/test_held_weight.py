@@ -143,9 +143,9 @@ def test_fingerprints_tell_movement_from_holding_anew():
     variable.assign([[1.0, 5], [2, 5]])
     moved = held.channels()
     assert (moved.expected == start.expected).all()
-    assert (moved.now != start.now).tolist() == [True, False]
+    assert (moved.fingerprint != start.fingerprint).tolist() == [True, False]
     variable.assign([[2.0, 5], [1, 5]])
-    assert held.channels().now[0] != moved.now[0]
+    assert held.channels().fingerprint[0] != moved.fingerprint[0]
     held.masks.write(np.ones((2, 2), bool), np.array([[False, True], [True, True]]))
     assert (held.channels().expected != start.expected).tolist() == [True, False]
 

@@ -88,7 +88,7 @@ def test_a_moving_average_and_a_schedule():
     facts = audit.optimizer(None)
     average = facts.average(audit.held(audit.weights[0]))
     assert (average.overwrites_every, average.momentum) == (3, 0.5)
-    assert average.at(np.array([1, 2])).shape == (2,)
+    assert average.values_at(np.array([1, 2])).shape == (2,)
     assert float(facts.schedule(0)) == 0.5
     assert np.isnan(facts.rate)
 

@@ -110,7 +110,7 @@ def test_the_larger_of_two(share, cause):
     by_momentum = -by_decay * np.float32(1 / share)
     facts = momentum(decay=0.1, rates=RATES)
     moved = WAS + by_decay + by_momentum
-    facts = Facts(**{**vars(facts), "now": moved})
+    facts = Facts(**{**vars(facts), "current": moved})
     assert cause_of(facts) == cause
 
 

@@ -41,7 +41,7 @@ class Weight:
     def worst(self, channels, count):
         return np.flatnonzero(np.isin(np.arange(24) % 4, channels))[:count]
 
-    def at(self, positions):
+    def values_at(self, positions):
         return self.was[positions], self.now[positions]
 
 
@@ -132,7 +132,7 @@ def test_values_are_those_of_the_worst_elements(causes):
     begun(causes, held, masks())
     facts = causes.facts(held, VIOLATED, masks())
     assert facts.was.tolist() == [1, 5, 9, 13, 17, 21]
-    assert facts.now.tolist() == [2, 6, 10, 14, 18, 22]
+    assert facts.current.tolist() == [2, 6, 10, 14, 18, 22]
 
 
 def test_only_assignments_since_the_last_check_count(causes, training):
@@ -267,7 +267,7 @@ def test_still_trained_as_long_as_the_step_is_the_same(causes, training):
 
 
 def average(**settings):
-    settings = {"at": lambda positions: positions + 0.5, "momentum": 0.9, **settings}
+    settings = {"values_at": lambda positions: positions + 0.5, "momentum": 0.9, **settings}
     return Average(**{"overwrites_every": None, **settings})
 
 
@@ -344,22 +344,22 @@ NAMES = ("first", "dense/kernel")
 @pytest.mark.parametrize(
     ("applied", "names"),
     [
-        (Applied(made=5, hooked=5, generation=2), set()),
+        (Applied(updates=5, hooked=5, generation=2), set()),
         # Through the hook, by a step that knew only the masks of the first generation.
-        (Applied(made=6, hooked=6, generation=1), {"dense/kernel"}),
-        (Applied(made=6, hooked=6, generation=0), set(NAMES)),
+        (Applied(updates=6, hooked=6, generation=1), {"dense/kernel"}),
+        (Applied(updates=6, hooked=6, generation=0), set(NAMES)),
         # Such a step that was last run before these masks came.
-        (Applied(made=5, hooked=5, generation=1), set()),
+        (Applied(updates=5, hooked=5, generation=1), set()),
         # Beside the hook.
-        (Applied(made=7, hooked=6, generation=2), set(NAMES)),
+        (Applied(updates=7, hooked=6, generation=2), set(NAMES)),
         # A counter that was loaded says nothing.
-        (Applied(made=70, hooked=6, generation=2, loaded=1), set()),
+        (Applied(updates=70, hooked=6, generation=2, loaded=1), set()),
     ],
     ids=["none", "one-generation-late", "two", "not-since", "beside", "loaded"],
 )
 def test_masks_that_updates_were_made_without(causes, training, applied, names):
     state = masks(*NAMES, enforces=True)
-    training.now.applied = Applied(made=5, hooked=5, generation=2)
+    training.now.applied = Applied(updates=5, hooked=5, generation=2)
     for name in NAMES:
         begun(causes, Weight(name), state)
     training.now.applied = applied
@@ -370,9 +370,9 @@ def test_masks_that_updates_were_made_without(causes, training, applied, names):
 @pytest.mark.parametrize("gone", ["masks", "enforcing", "optimizer", "another"])
 def test_nothing_is_bypassed_without_masks_that_this_optimizer_holds(causes, training, gone):
     state = masks(*NAMES, enforces=gone != "enforcing")
-    training.now.applied = Applied(made=5, hooked=5, generation=2)
+    training.now.applied = Applied(updates=5, hooked=5, generation=2)
     begun(causes, Weight(), state)
-    training.now.applied = Applied(made=9, hooked=6, generation=0)
+    training.now.applied = Applied(updates=9, hooked=6, generation=0)
     if gone == "optimizer":
         training.now = None
     if gone == "another":
