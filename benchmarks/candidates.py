@@ -22,9 +22,10 @@ from benchmarks._options import pairs_of, with_pairs
 from benchmarks._pairs import Action, interleaved
 from benchmarks._recording_ways import limits
 from benchmarks._rows import Rows
-from tb_pastnet.keras.measure import fused, stacks
+from tb_pastnet.keras.measure import stacks
 from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
 from tb_pastnet.keras.model.weights import TFWeight, network
+from tb_pastnet.record import array_copies
 
 TABLE = "Statistics and past copy of all weights, as multiples of the limit"
 PLAIN, FAST = "ours: TensorFlow, small variables stacked", "ours, [fast]: numba"
@@ -46,7 +47,7 @@ def one_by_one(records: Sequence[TFWeight]) -> Action:
 
 def one_thread(records: Sequence[TFWeight]) -> Action:
     """The same by numba, without threads."""
-    with mock.patch.object(fused, "processors", return_value=1):
+    with mock.patch.object(array_copies, "processors", return_value=1):
         return ours(records, FAST)
 
 

@@ -45,17 +45,17 @@ def _compiled(signature: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 @numba.njit(inline="always")
-def _compared(now: Any, before: Any) -> Any:  # pragma: no cover  compiled
+def _compared(value: Any, past: Any) -> Any:  # pragma: no cover  compiled
     """What one element adds: current, past, delta, bits of |delta|, changed, non-finite."""
-    finite, was_finite = abs(now) <= _LARGEST, abs(before) <= _LARGEST
+    finite, was_finite = abs(value) <= _LARGEST, abs(past) <= _LARGEST
     # NaN that stays NaN has not changed.
-    changed = (now != before) & ((now == now) | (before == before))
-    delta = now - before if finite & was_finite else _ZERO
+    changed = (value != past) & ((value == value) | (past == past))
+    delta = value - past if finite & was_finite else _ZERO
     # The bits of magnitudes are in their order, and the larger of two integers is quick to find.
     bits = np.float32(abs(delta)).view(np.int32)
     counted = np.int32(changed), np.int32(not finite)
-    now, before = now if finite else _ZERO, before if was_finite else _ZERO
-    return np.float64(now), np.float64(before), np.float64(delta), bits, *counted
+    value, past = value if finite else _ZERO, past if was_finite else _ZERO
+    return np.float64(value), np.float64(past), np.float64(delta), bits, *counted
 
 
 @numba.njit(inline="always")
@@ -72,18 +72,18 @@ def _add(
 
 @numba.njit(inline="always")
 def _collect(
-    out: Any, member: Any, after: Any, squares: Any, largest: Any, changed: Any, nonfinite: Any
+    out: Any, member: Any, inner: Any, squares: Any, largest: Any, changed: Any, nonfinite: Any
 ) -> None:  # pragma: no cover  compiled
     """Adds what was summed place by place to the channels, which come in turn."""
-    at = 0
-    while at < largest.shape[0]:  # counted: to divide for each place is slow
+    place = 0
+    while place < largest.shape[0]:  # counted: to divide for each place is slow
         for channel in range(out.shape[2]):
-            for _ in range(after):
-                first, second, third = squares[0, at], squares[1, at], squares[2, at]
-                _add(out, member, channel, first, second, third, largest[at])
-                out[CHANGED, member, channel] += changed[at]
-                out[NONFINITE, member, channel] += nonfinite[at]
-                at += 1
+            for _ in range(inner):
+                first, second, third = squares[0, place], squares[1, place], squares[2, place]
+                _add(out, member, channel, first, second, third, largest[place])
+                out[CHANGED, member, channel] += changed[place]
+                out[NONFINITE, member, channel] += nonfinite[place]
+                place += 1
 
 
 _SIGNATURE = (
@@ -93,7 +93,7 @@ _SIGNATURE = (
 
 @_compiled(_SIGNATURE)
 def columns(
-    current: Any, past: Any, width: Any, after: Any, out: Any, replace: Any
+    current: Any, past: Any, width: Any, inner: Any, out: Any, replace: Any
 ) -> None:  # pragma: no cover
     """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
 
@@ -101,7 +101,7 @@ def columns(
         current: float32 (members, elements), from the first element of the first channel on.
         past: likewise.
         width: elements that are summed side by side: whole turns of all channels.
-        after: elements of a channel that lie side by side.
+        inner: elements of a channel that lie side by side.
         out: float64 (ROWS, members, channels), which is overwritten.
         replace: whether `past` becomes `current`.
     """
@@ -111,27 +111,27 @@ def columns(
     changed = np.empty(width, np.int32)
     nonfinite = np.empty(width, np.int32)
     for member in range(current.shape[0]):
-        for at in range(width):
-            first[at] = second[at] = third[at] = 0
-            largest[at] = changed[at] = nonfinite[at] = 0
+        for place in range(width):
+            first[place] = second[place] = third[place] = 0
+            largest[place] = changed[place] = nonfinite[place] = 0
         for start in range(0, current.shape[1], width):
-            now = current[member, start : start + width]
-            before = past[member, start : start + width]
-            for at in range(now.shape[0]):
-                a, b, d, bits, differs, wrong = _compared(now[at], before[at])
-                first[at] += a * a
-                second[at] += b * b
-                third[at] += d * d
-                largest[at] = max(largest[at], bits)
-                changed[at] += differs
-                nonfinite[at] += wrong
+            piece = current[member, start : start + width]
+            old = past[member, start : start + width]
+            for place in range(piece.shape[0]):
+                a, b, d, bits, differs, wrong = _compared(piece[place], old[place])
+                first[place] += a * a
+                second[place] += b * b
+                third[place] += d * d
+                largest[place] = max(largest[place], bits)
+                changed[place] += differs
+                nonfinite[place] += wrong
             if replace:  # a loop: numba's own copy of a slice takes several times as long
-                for at in range(now.shape[0]):
-                    before[at] = now[at]
+                for place in range(piece.shape[0]):
+                    old[place] = piece[place]
         for row in range(ROWS):
             for channel in range(out.shape[2]):
                 out[row, member, channel] = 0
-        _collect(out, member, after, squares, largest, changed, nonfinite)
+        _collect(out, member, inner, squares, largest, changed, nonfinite)
 
 
 @_compiled(_SIGNATURE)
@@ -149,11 +149,11 @@ def rows(
         replace: whether `past` becomes `current`.
     """
     for row in range(current.shape[0]):
-        now, before = current[row], past[row]
+        piece, old = current[row], past[row]
         first = second = third = 0.0
         largest = changed = nonfinite = np.int32(0)
-        for at in range(now.shape[0]):
-            a, b, d, bits, differs, wrong = _compared(now[at], before[at])
+        for place in range(piece.shape[0]):
+            a, b, d, bits, differs, wrong = _compared(piece[place], old[place])
             first += a * a
             second += b * b
             third += d * d
@@ -161,8 +161,8 @@ def rows(
             changed += differs
             nonfinite += wrong
         if replace:
-            for at in range(now.shape[0]):
-                before[at] = now[at]
+            for place in range(piece.shape[0]):
+                old[place] = piece[place]
         turn, channel = divmod(first_row + row, out.shape[2])
         member = turn // turns
         _add(out, member, channel, first, second, third, largest)

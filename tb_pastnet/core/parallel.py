@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -17,21 +18,12 @@ Result = TypeVar("Result")
 
 def processors() -> int:
     """Processors that this process may use, up to as many as share the way to memory well."""
-    known = getattr(os, "sched_getaffinity", None)
-    return min(_MOST, len(known(0)) if known else os.cpu_count() or 1)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return min(_MOST, len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
 def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
     """Does things that hold no lock of the interpreter, on this thread and on others.
-
-    Args:
-        actions: in any order. If some raise, the others are done nevertheless.
-
-    Returns:
-        What each gives.
-
-    Raises:
-        Exception: one of those that they raised.
 
     Example:
         >>> together([lambda: 1, lambda: 2])
@@ -54,11 +46,11 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
     _helpers().ask(work, min(processors(), len(actions)) - 1)
     work()
     # Not until each helper has been here: one that isn't awake yet will find nothing to do.
-    found = sorted((done.get() for _ in actions), key=lambda one: one[0])
-    for _, _, error in found:
+    results = sorted((done.get() for _ in actions), key=itemgetter(0))
+    for _, _, error in results:
         if error is not None:
             raise error
-    return [result for _, result, _ in found]
+    return [result for _, result, _ in results]
 
 
 class _Helpers:
@@ -72,12 +64,7 @@ class _Helpers:
         self._count = 0
 
     def ask(self, work: Callable[[], None], times: int) -> None:
-        """Lets some threads do the same.
-
-        Args:
-            work: mustn't raise.
-            times: how many threads.
-        """
+        """Lets some threads do the same."""
         while self._count < times:
             self._count += 1
             Thread(target=self._serve, name="pastnet-measure", daemon=True).start()
@@ -94,10 +81,10 @@ _HELPERS: dict[int, _Helpers] = {}
 
 def _helpers() -> _Helpers:
     # By process: threads don't live on in a fork.
-    here = fork_aware_pid()
-    if here not in _HELPERS:
-        _HELPERS[here] = _Helpers()
-    return _HELPERS[here]
+    process = fork_aware_pid()
+    if process not in _HELPERS:
+        _HELPERS[process] = _Helpers()
+    return _HELPERS[process]
 
 
 def yield_gil() -> None:

@@ -16,14 +16,7 @@ from tb_pastnet.record.weight import Network
 
 
 class KerasSource(Source):
-    """A network of TensorFlow; past copies lie beside its variables.
-
-    Args:
-        network: what is recorded.
-        rate: gives the learning rate of a step; a `LearningRate` is read with the weights.
-        copies: past copies to hold room for.
-        runner: where it is computed.
-    """
+    """A network of TensorFlow; past copies lie beside its variables."""
 
     def __init__(
         self,

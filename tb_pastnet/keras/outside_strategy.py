@@ -14,9 +14,6 @@ Made = TypeVar("Made")
 def outside_strategy(make: Callable[[], Made]) -> Made:
     """Makes variables as outside of `strategy.scope()`: one each, and no other worker waits for it.
 
-    Args:
-        make: makes them, from values and not from tensors of a graph.
-
     Example:
         >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"])
         >>> with strategy.scope():

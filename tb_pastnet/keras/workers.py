@@ -24,9 +24,6 @@ def writes(variables: Iterable[Any]) -> bool:
     Of the workers of one strategy that is the one whose task is "chief", or worker 0 where there is
     none, as TensorFlow itself has it. A process without other workers always writes.
 
-    Args:
-        variables: tf.Variables, of which those of a strategy know their place in its cluster.
-
     Example:
         >>> writes([tf.Variable(1.0)])
         True
@@ -38,11 +35,6 @@ def writes(variables: Iterable[Any]) -> bool:
 
 def check_agreed(variable: Any, what: str, *masks: Any) -> None:
     """Waits for the other workers of a variable, and compares what they are about to set.
-
-    Args:
-        variable: a tf.Variable.
-        what: is set, for the error.
-        masks: bool arrays.
 
     Raises:
         InvalidArgument: another worker sets something else, or nothing in `PATIENCE`.

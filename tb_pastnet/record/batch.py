@@ -35,14 +35,7 @@ _PIECE = 4096
 
 
 class Span(NamedTuple):
-    """Where a variable's channels lie among those of all variables.
-
-    Attributes:
-        variable: its id.
-        start: its first channel.
-        stop: one after its last.
-        kernel: whether a channel of zeros means that it is pruned.
-    """
+    """Where a weight's channels lie among those of all; zeros mean that a kernel is pruned."""
 
     variable: str
     start: int
@@ -85,13 +78,7 @@ class Record(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Messages that are stored together or not at all.
-
-    Attributes:
-        messages: a block a variable, what the probe says, changes, and the timeline of the same
-            records.
-        records: how many they are.
-    """
+    """Messages that are stored together or not at all, and how many records they hold."""
 
     messages: tuple[Message, ...]
     records: int
@@ -104,12 +91,6 @@ class _Quantized(NamedTuple):
 
 class Batch:
     """Collects records and packs them.
-
-    Args:
-        spans: the variables, in the order of the channels.
-        lineage: the writer's id.
-        thinning: decides which records are kept; None for the default.
-        packer: packs what the probe says; None where there is none.
 
     Attributes:
         changes: what is no record; they are written with the records, or alone.
@@ -157,11 +138,7 @@ class Batch:
         return not self._pending and self.changes.empty
 
     def add(self, record: Record) -> None:
-        """Takes the next record, and keeps it or leaves it out by the thinning rule.
-
-        Args:
-            record: its step and sequence number are larger than those before.
-        """
+        """Takes the next record; keeps it or leaves it out by the thinning rule."""
         quantized = _Quantized(record, _quantize(record.values))
         self.reach(record.sequence + 1, record.thinned)
         changed = self._mask_changed(quantized.codes)
@@ -174,12 +151,7 @@ class Batch:
             self._by_rule += 1
 
     def reach(self, offered: int, thinned: int) -> None:
-        """Takes note of how many records were offered so far.
-
-        Args:
-            offered: in all, also those that it hasn't seen.
-            thinned: of these, left out by a budget.
-        """
+        """Takes note of how many records were offered so far, and how many a budget left out."""
         self._seen = max(self._seen, offered)
         self._by_budget = max(self._by_budget, thinned)
 
@@ -192,10 +164,6 @@ class Batch:
 
     def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
         """Packs what waits, which it goes on doing until `done`.
-
-        Args:
-            closed: whether the log ends here.
-            notes: what went wrong so far, and how often.
 
         Returns:
             A message a variable, the probe's, the changes, and the timeline, which comes last: it
@@ -211,11 +179,7 @@ class Batch:
         return Group(tuple(messages), len(records))
 
     def done(self, group: Group) -> None:
-        """Begins anew: what was packed is written.
-
-        Args:
-            group: all that waits.
-        """
+        """Begins anew: what was packed, which is all that waits, is written."""
         self.changes.done()
         if group.messages[-1].tag == TAG_TIMELINE:
             self._timeline_step = group.messages[-1].step

@@ -41,20 +41,16 @@ class Budget:
         self._paid = _of_records(self._timer.so_far())
 
     def affords(self, waiting: int = 0) -> bool:
-        """Whether one more record can be paid.
-
-        Args:
-            waiting: those that were granted and aren't made yet.
-        """
+        """Whether one more record can be paid, beside those granted that aren't made yet."""
         if self._made < 2 and (waiting or not self._made):
             # Nobody knows yet what one costs: one at a time, and the first in any case.
             return not waiting
         cost = self._timer.so_far()
-        then = cost.seconds + (1 + waiting) * self._expected
+        total = cost.seconds + (1 + waiting) * self._expected
         allowed = self._share * cost.training
-        return then <= allowed or then - self._first <= allowed / 2
+        return total <= allowed or total - self._first <= allowed / 2
 
-    def made(self) -> None:
+    def finished(self) -> None:
         """A record was made, or has failed: what it took is what the next is expected to."""
         cost = self._timer.so_far()
         paid = _of_records(cost)
@@ -67,14 +63,7 @@ class Budget:
 
 
 def check(share: object) -> None:
-    """Checks what a user gives.
-
-    Args:
-        share: None, or of the training's time.
-
-    Raises:
-        InvalidArgument: it can't be used.
-    """
+    """Raises InvalidArgument for a budget that can't be used."""
     is_number = isinstance(share, Real) and not isinstance(share, bool)
     if share is not None and not (is_number and 0 < share < 1):  # type: ignore[operator]
         raise InvalidArgument(

@@ -69,11 +69,7 @@ class Change(NamedTuple):
 
 
 class Changes:
-    """Collects changes of masks and violations, and packs them.
-
-    Args:
-        lineage: the writer's id.
-    """
+    """Collects changes of masks and violations, and packs them."""
 
     def __init__(self, lineage: int) -> None:
         self._lineage = lineage
@@ -101,9 +97,6 @@ class Changes:
 
         A mask replaces an earlier one of the same step, and a violation an earlier one of the same
         channel and beginning, where that waits still.
-
-        Args:
-            change: its step is not smaller than that before.
         """
         step, lost = max(change.step, 0), self._lost + change.lost
         for update in change.masks:

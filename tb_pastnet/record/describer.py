@@ -19,9 +19,6 @@ from tb_pastnet.record.weight import Network, Weight
 def origin(network: Network[Weight]) -> str:
     """A fingerprint of a model's values: runs that start from the same ones share it.
 
-    Args:
-        network: its variables, also those that aren't recorded.
-
     Returns:
         32 hexadecimal digits, blake2b over ids and bytes.
     """
@@ -97,17 +94,10 @@ class Describer:
 
 
 def inherited_origin(run: RunName) -> str | None:
-    """The origin of the newest lineage before another one that says its origin.
-
-    Args:
-        run: the later lineage.
-
-    Returns:
-        None where there is none, or none that can be read.
-    """
-    earlier = [other for other in lineages(run.run) if other.ordinal < run.ordinal]
-    for other in reversed(earlier):
-        inherited = _read_origin(run.run, other)
+    """The origin of the newest lineage before another one that has a readable one; None without."""
+    earlier = [lineage for lineage in lineages(run.run) if lineage.ordinal < run.ordinal]
+    for lineage in reversed(earlier):
+        inherited = _read_origin(run.run, lineage)
         if inherited is not None:
             return inherited
     return None

@@ -35,12 +35,7 @@ class Failures:
         self._counts: dict[str, int] = {}
 
     def add(self, text: str, error: BaseException | None = None) -> None:
-        """Counts a failure, and logs the first of its kind. It never raises.
-
-        Args:
-            text: what could not be done.
-            error: what was raised; its class and text make the cause.
-        """
+        """Counts a failure by text and error, and logs the first of its kind. It never raises."""
         if error is not None:
             text = f"{text}: {type(error).__name__}: {_reason(error)}"
         count = self._counts.get(text, 0)
@@ -56,14 +51,7 @@ class Failures:
 
 
 def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:
-    """Decorates a method that only observes, and so never raises: a failure is counted.
-
-    Args:
-        text: what could not be done then.
-        otherwise: what the method returns then.
-
-    Returns:
-        A decorator of methods of objects whose `_failures` are their `Failures`.
+    """Decorates a method that only observes, and so never raises: it counts in `self._failures`.
 
     Example:
         >>> class Observer:

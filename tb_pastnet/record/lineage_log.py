@@ -23,12 +23,6 @@ from tb_pastnet.record.weight import Network, Weight
 class LineageLog:
     """Opens the files of a lineage, and makes its sink once it is known what it begins with.
 
-    Args:
-        logdir: the run's directory.
-        network: what is recorded.
-        packer: packs what a probe says; None without one.
-        failures: are counted here.
-
     Raises:
         UnwritableLog: the log directory can't be made or written.
     """
@@ -58,14 +52,7 @@ class LineageLog:
     def sink(
         self, schedule: Schedule, tracker: MaskTracker, totals: OverheadTotals, *, resumed: bool
     ) -> Sink:
-        """Makes the sink of the lineage.
-
-        Args:
-            schedule: of the records.
-            tracker: of the masks.
-            totals: what the lineage costs.
-            resumed: training goes on from a checkpoint.
-        """
+        """Makes the sink of the lineage."""
         describe = Describer(
             self._run,
             self._network,

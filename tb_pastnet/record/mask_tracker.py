@@ -80,11 +80,7 @@ class MaskTracker:
             self._earlier = {_key(violation) for violation in self._audit.violations}
 
     def observe(self, *, quick: bool = False) -> None:
-        """Sees what is held before the next update moves it, where `violations` hasn't just.
-
-        Args:
-            quick: as `Audit.observe` has it.
-        """
+        """Sees what is held before the next update moves it, where `violations` hasn't just."""
         looked, self._looked = self._looked, False
         try:
             if self._audit is not None and not looked:
@@ -93,11 +89,7 @@ class MaskTracker:
             self._failures.add("Could not see what is held", error)
 
     def violations(self, step: int) -> list[Violation]:
-        """Held weights that moved, as far as that is new; `handed_on` is to be called for them.
-
-        Args:
-            step: of the record.
-        """
+        """Held weights that moved, as far as that is new; `handed_on` is to be called for them."""
         if self._audit is None:
             return []
         try:
@@ -123,24 +115,14 @@ class MaskTracker:
     def handed_on(
         self, masks: Sequence[MaskUpdate] = (), violations: Sequence[Violation] = ()
     ) -> None:
-        """Takes note of what was handed on; anything else is given again.
-
-        Args:
-            masks: all that `changes` gave.
-            violations: of those that `violations` or `late_violations` gave.
-        """
+        """Takes note of what was handed on; anything else is given again."""
         self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in masks})
         self._handed_violations.update({_key(violation): violation for violation in violations})
         if masks:
             self._version = self._seen
 
     def changes(self, *, due: bool = False) -> list[MaskUpdate]:
-        """The masks that changed since they were handed on; quick where none did.
-
-        Args:
-            due: whether to look also for those that came by loading weights into layers that own
-                their masks.
-        """
+        """The masks that changed since they were handed on; `due` also looks at owned masks."""
         store = self._store()
         version = version_of(store, self._owned)
         if version == self._version and not (due and self._owned):

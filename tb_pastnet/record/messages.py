@@ -27,11 +27,7 @@ class Message(NamedTuple):
 
 
 def version_event(wall_time: float) -> bytes:
-    """The framed event that opens every event file.
-
-    Args:
-        wall_time: seconds since 1970.
-    """
+    """The framed event that opens every event file."""
     from tensorboard.compat.proto import event_pb2
 
     event = event_pb2.Event(wall_time=wall_time, file_version=_FILE_VERSION)
@@ -40,10 +36,6 @@ def version_event(wall_time: float) -> bytes:
 
 def message_event(message: Message, wall_time: float) -> bytes:
     """The framed event that carries one sealed message.
-
-    Args:
-        message: what to store, and under which tag and step.
-        wall_time: seconds since 1970.
 
     Example:
         >>> import io
@@ -64,14 +56,7 @@ def message_event(message: Message, wall_time: float) -> bytes:
 
 
 def read_messages(stream: BinaryIO) -> Iterator[Message]:
-    """Reads the messages of tb_pastnet in an event file, up to its end or its first damage.
-
-    Args:
-        stream: opened for reading; its bytes are untrusted.
-
-    Yields:
-        Each message in order. Events of others are passed over.
-    """
+    """The messages of tb_pastnet in an event file, up to its end or its first damage."""
     for event in read_events(stream):
         if isinstance(event, Rest) or not event.intact:
             return

@@ -22,28 +22,18 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class OverheadTotals:
-    """Totals of one lineage. The thread that trains adds to them, the one that writes reads them.
-
-    Attributes:
-        seconds: by part.
-        steps: of the training that were seen.
-    """
+    """Totals of a lineage. The training thread adds to them, the writer's reads them."""
 
     def __init__(self) -> None:
         self.seconds = [0.0] * 6
         self.steps = 0
 
     def overhead(self, *, writer: float = 0.0, size: int = 0) -> Overhead:
-        """These totals, with what the thread that writes knows.
-
-        Args:
-            writer: its processor time, in seconds.
-            size: bytes that it wrote.
-        """
+        """These totals, with the writer thread's processor time and the bytes that it wrote."""
         # A copy: the sum has to be that of its parts, also while these grow.
-        outside, other, records, copies, masks, probe = tuple(self.seconds)
-        training = outside + other + records + copies + masks + probe
-        return Overhead(self.steps, training, records, copies, masks, probe, other, writer, size)
+        outside, rest, records, copies, masks, probe = tuple(self.seconds)
+        training = outside + rest + records + copies + masks + probe
+        return Overhead(self.steps, training, records, copies, masks, probe, rest, writer, size)
 
 
 class OverheadTimer:
@@ -51,12 +41,6 @@ class OverheadTimer:
 
     Where another thread calls us meanwhile, such as for a flush, that takes none of the training's
     time, and isn't counted.
-
-    Args:
-        clock: gives seconds.
-
-    Attributes:
-        totals: those of the lineage of now.
 
     Example:
         >>> times = iter([0.0, 1.0, 1.5, 2.0, 5.0, 6.0])
@@ -82,11 +66,7 @@ class OverheadTimer:
         self._parts = [_Part(self, number) for number in range(6)]
 
     def enter(self) -> bool:
-        """Training calls us.
-
-        Returns:
-            Whether `leave` is to be called: not within another call.
-        """
+        """Training calls us. Returns whether `leave` is to be called: not within another call."""
         entered = self._inside.acquire(False)
         if entered:
             if self._resting:
@@ -104,15 +84,11 @@ class OverheadTimer:
         return self._parts[number]
 
     def turn(self, part: int) -> int:
-        """Goes to another part.
-
-        Returns:
-            The one of before.
-        """
-        now, previous = self._clock(), self._part
+        """Goes to another part, and returns the one until then."""
+        clock, previous = self._clock(), self._part
         if self._since is not None:
-            self.totals.seconds[previous] += now - self._since
-        self._since, self._part = now, part
+            self.totals.seconds[previous] += clock - self._since
+        self._since, self._part = clock, part
         return previous
 
     def so_far(self) -> Overhead:

@@ -12,33 +12,21 @@ from tb_pastnet.record.overhead_timer import OverheadTotals
 
 
 class OverheadWriter:
-    """Makes the events that tell it. To be called by the thread that writes, whose time it reads.
-
-    Args:
-        totals: what the thread that trains has spent.
-        lineage: the writer's id.
-    """
+    """Makes the events that say it, on the thread that writes, whose time it reads."""
 
     def __init__(self, totals: OverheadTotals, lineage: int) -> None:
         self._totals = totals
         self._lineage = lineage
 
     def event(self, step: int, wall_time: float, written: int) -> bytes:
-        """The framed event of all so far.
-
-        Args:
-            step: of the event, larger than that of the one before.
-            wall_time: seconds since 1970.
-            written: bytes of the lineage with those of the group that the event belongs to, but
-                without those of the event.
-        """
+        """The framed event of all so far; `written` are bytes with its group, but without it."""
         cost = self._totals.overhead(writer=time.thread_time(), size=written)
-        found = b""
+        event = b""
         while True:
             # It counts itself, and grows with what it counts: this ends.
-            counted = replace(cost, bytes=written + len(found))
+            counted = replace(cost, bytes=written + len(event))
             sealed = encode_overhead(counted, tag=TAG_OVERHEAD, step=step, lineage=self._lineage)
-            event = message_event(Message(TAG_OVERHEAD, step, sealed), wall_time)
-            if len(event) == len(found):
-                return event
-            found = event
+            grown = message_event(Message(TAG_OVERHEAD, step, sealed), wall_time)
+            if len(grown) == len(event):
+                return grown
+            event = grown

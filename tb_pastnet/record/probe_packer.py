@@ -21,27 +21,14 @@ if TYPE_CHECKING:
 
 
 class ProbePacker:
-    """Packs how far outputs moved.
-
-    Args:
-        inputs: the probe batch.
-        places: what is compared.
-    """
+    """Packs how far outputs moved."""
 
     def __init__(self, inputs: Sequence[Input], places: Sequence[Place]) -> None:
         self._inputs = tuple(inputs)
         self._places = tuple(places)
 
     def pack(self, records: Sequence[Record], lineage: int) -> list[Message]:
-        """Packs those of some records.
-
-        Args:
-            records: in order.
-            lineage: the writer's id.
-
-        Returns:
-            One message; none where no record has values.
-        """
+        """Packs those of some records in one message; none where no record has values."""
         probed = [(each, each.function) for each in records if each.function is not None]
         if not probed:
             return []

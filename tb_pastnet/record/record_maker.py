@@ -26,23 +26,11 @@ class Probing(Protocol):
     places: tuple[Place, ...]
 
     def values(self, past: Sequence[Any]) -> npt.NDArray[np.float32]:
-        """float32 (4, places), rows as in `core.function_change.MEASURES`.
-
-        Args:
-            past: what `Source.past` gives.
-        """
+        """float32 (4, places), rows as in `core.function_change.MEASURES`."""
 
 
 class RecordMaker:
-    """Measures a network against its past copies.
-
-    Args:
-        source: what is recorded.
-        tracker: follows the masks.
-        probe: how far the outputs moved; None for none.
-        failures: are counted here.
-        timer: times it.
-    """
+    """Measures a network against its past copies."""
 
     def __init__(
         self,
@@ -63,22 +51,12 @@ class RecordMaker:
         self._timer = timer
 
     def copy(self, number: int) -> None:
-        """Takes the current values as a past copy.
-
-        Args:
-            number: which of the copies.
-        """
+        """Takes the current values as a past copy."""
         with self._timer.part(COPIES):
             self._source.copy(number)
 
     def make(self, sequence: int, step: int, action: Action) -> Record:
-        """Measures one record, and makes the current values the past where the same copy is due.
-
-        Args:
-            sequence: its number.
-            step: the step that it shows.
-            action: what the schedule says of it; its past step is known.
-        """
+        """Measures a record, and makes the current values the past where the same copy is due."""
         # Before the past values are replaced.
         with self._timer.part(PROBE):
             function = self._function(action.compare)

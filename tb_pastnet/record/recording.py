@@ -54,6 +54,7 @@ class Recording:
         timer: OverheadTimer,
         probe: Probing | None = None,
     ) -> None:
+        self._source = source
         self._schedule = schedule
         self._maker = RecordMaker(source, tracker, probe, failures, timer)
         self._tracker = tracker
@@ -108,10 +109,11 @@ class Recording:
         """
         if self._idle:
             return
-        try:
-            self._advance(int(step))
-        finally:
-            self._observe(quick=True)
+        with self._source.bound():
+            try:
+                self._advance(int(step))
+            finally:
+                self._observe(quick=True)
 
     @metered("Could not see what is held")
     def observe(self) -> None:
@@ -138,7 +140,8 @@ class Recording:
             initial_step: the step of the values now.
         """
         if not self._idle:
-            self._restart(initial_step)
+            with self._source.bound():
+                self._restart(initial_step)
 
     @metered("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
@@ -230,7 +233,7 @@ class Recording:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
             self._tell_violations(sink, step)
-            self._schedule.made()
+            self._schedule.finished()
 
     def _thin(self, sink: Sink, step: int) -> None:
         """Leaves out a record that the budget can't pay, but neither masks nor violations."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tb_pastnet.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from tb_pastnet.record.budget import Budget
+from tb_pastnet.record.budget import Budget
 
 NAMED = ("previous", "record", "epoch", "initial")
 MOST_COPIES = 16
@@ -99,22 +97,11 @@ class Schedule:
         return self._steps[copy] is not None
 
     def copied(self, copy: int) -> None:
-        """Takes note that a copy was taken at the last step seen.
-
-        Args:
-            copy: which.
-        """
+        """Takes note that a copy was taken at the last step seen."""
         self._steps[copy] = self._last
 
     def restart(self, step: int | None) -> int | None:
-        """Begins anew at a step, after training went back.
-
-        Args:
-            step: the step that the values have now.
-
-        Returns:
-            The copy to take now; None with "initial", whose copy stays.
-        """
+        """Begins anew at a step. Returns the copy to take, if any: with "initial" it stays."""
         self._last = step
         self._unknown = step is None
         self._quiet_until = 0
@@ -127,37 +114,19 @@ class Schedule:
         return 0
 
     def sync(self) -> int:
-        """The current values, at the last step seen, become the past.
-
-        Returns:
-            The copy to take now.
-        """
+        """The current values become the past. Returns the copy to take now."""
         self._steps[0] = None
         return 0
 
     def passes(self, step: int) -> bool:
-        """Goes on to a step where it is the next one, and `advance` has said that nothing is due.
-
-        Args:
-            step: any.
-
-        Returns:
-            Whether it went on; quick, as that is so at most steps.
-        """
+        """Goes on to the next step, where `advance` has said that nothing is due: quick."""
         if step >= self._quiet_until or step - 1 != self._last:
             return False
         self._last = step
         return True
 
     def advance(self, step: int) -> Action:
-        """Goes on to a step.
-
-        Args:
-            step: larger than the last one.
-
-        Returns:
-            What is due.
-        """
+        """Goes on to a later step: what is due."""
         if self._unknown:
             self._last, self._unknown = step - 1, False
             self._steps[0] = step - 1
@@ -167,7 +136,7 @@ class Schedule:
         due = number > previous // self.every
         if due:
             # What was passed over waits no more.
-            self._decided = {n: made for n, made in self._decided.items() if n >= number}
+            self._decided = {n: yes for n, yes in self._decided.items() if n >= number}
         record = due and self._affords(number)
         compare = self._compare(step) if due else 0
         past_step = self._steps[compare]
@@ -176,15 +145,15 @@ class Schedule:
             self._steps[copy] = None
         # The next record, and the next step that is `_lag` before one.
         self._quiet_until = step + min(
-            self.every - after % self.every for after in (step, step + (self._lag or 0))
+            self.every - start % self.every for start in (step, step + (self._lag or 0))
         )
         return Action(record, compare, past_step, copy, due and not record)
 
-    def made(self) -> None:
+    def finished(self) -> None:
         """Takes note that a record was made at the last step seen, or has failed."""
         if self.budget is not None and self._last is not None:
             self._decided.pop(self._last // self.every, None)
-            self.budget.made()
+            self.budget.finished()
 
     def _affords(self, number: int) -> bool:
         """Whether the record that is due as the n-th is made. Asked again it doesn't change."""
@@ -195,7 +164,7 @@ class Schedule:
         return self._decided[number]
 
     def _compare(self, step: int) -> int:
-        taken = [(at, copy) for copy, at in enumerate(self._steps) if at is not None]
+        taken = [(step_of, copy) for copy, step_of in enumerate(self._steps) if step_of is not None]
         if self._lag is None or not taken:
             return 0
         # The youngest that is old enough; before there is one, the oldest.
@@ -210,21 +179,13 @@ class Schedule:
         number = due // self.every
         if number == (due - stride) // self.every or not self._affords(number):
             return None
-        free = [copy for copy, at in enumerate(self._steps) if at is None]
+        free = [copy for copy, taken in enumerate(self._steps) if taken is None]
         oldest = min(range(self.copies), key=lambda copy: self._steps[copy] or 0)
         return free[0] if free else oldest
 
 
 def check(every: object, past: object) -> None:
-    """Checks what a user gives.
-
-    Args:
-        every: steps from record to record.
-        past: what records are compared with.
-
-    Raises:
-        InvalidArgument: one can't be used.
-    """
+    """Raises InvalidArgument for settings that can't be used."""
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise InvalidArgument(
             f"Could not schedule records: expected every= a whole number of at least 1, got "

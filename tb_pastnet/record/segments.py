@@ -105,9 +105,6 @@ class Segments:
 def create_lineage(logdir: str) -> RunName:
     """Reserves the directory of a new lineage.
 
-    Args:
-        logdir: the user's log directory; made where it is missing.
-
     Returns:
         Its ordinal, one above the largest there, and a random id that isn't 0.
 

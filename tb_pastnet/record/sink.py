@@ -41,15 +41,6 @@ class Sink:
 
     Its methods are for one thread, the one that trains. In a process forked from it they do
     nothing: the parent's files stay the parent's.
-
-    Args:
-        segments: where to write.
-        batch: packs the records.
-        describe: makes the description for a new segment, from the first step and the event's.
-        failures: are counted here.
-        queue_bytes: bound of the records in the queue.
-        change_bytes: bound of the changes in the queue.
-        overhead: writes what recording costs; None: the log doesn't say.
     """
 
     def __init__(
@@ -88,14 +79,7 @@ class Sink:
         return sequence
 
     def offer(self, record: Record) -> bool:
-        """Hands over a record without waiting.
-
-        Args:
-            record: with the number that was reserved last.
-
-        Returns:
-            Whether it was taken; False where the queue is full, or the sink closed.
-        """
+        """Hands over the record that was reserved last, without waiting. False: it is dropped."""
         size = record.values.nbytes
         waiting = self._records_in - self._writer.records_out
         if self._idle or (waiting > 0 and waiting + size > self._limit):
@@ -125,21 +109,11 @@ class Sink:
             self._lost_masks = 0
 
     def violations(self, step: int, violations: Sequence[Violation]) -> None:
-        """Hands over held weights that moved, without waiting.
-
-        Args:
-            step: of the record that shows them, not smaller than before.
-            violations: those that are new or go on; each replaces the one of the same channel and
-                beginning.
-        """
+        """Hands over held weights that moved, without waiting; newer entries replace older."""
         self._put(Change(step, violations=tuple(violations)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
         """Waits until everything handed over so far is written.
-
-        Args:
-            timeout: seconds to wait at most.
-            closed: whether the training ends here, as far as it is known.
 
         Returns:
             True where it is: it survives the end of the process, however it ends. False also where
@@ -212,10 +186,10 @@ class Sink:
 
 def _close_all() -> None:
     until = time.monotonic() + CLOSE_SECONDS
-    mine = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
-    for sink in mine:
+    own = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
+    for sink in own:
         sink._end(CLOSE_SECONDS)
-    for sink in mine:
+    for sink in own:
         sink.close(max(0.001, until - time.monotonic()))
 
 

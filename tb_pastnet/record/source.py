@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -13,23 +14,20 @@ from tb_pastnet.core.statistics import channel_statistics
 from tb_pastnet.record.weight import Network, Weight
 
 Floats = npt.NDArray[np.floating]
+_UNBOUND = nullcontext()
 
 
-class Source:
+class Source(ABC):
     """A network as it is trained: its weights, their past copies, and what else a record needs.
 
-    What isn't overridden works by `Weight.effective` and NumPy.
+    Copy 0 holds the values that the weights have when a source is made.
 
     Args:
         network: what is recorded.
-
-    Attributes:
-        network: the same.
     """
 
     def __init__(self, network: Network[Weight]) -> None:
         self.network = network
-        self._past: dict[int, list[npt.NDArray[Any]]] = {}
 
     @property
     def writes(self) -> bool:
@@ -38,7 +36,7 @@ class Source:
 
     def bound(self) -> AbstractContextManager[object]:
         """Where values are read: a session, the scope of a distribution, or nothing."""
-        return nullcontext()
+        return _UNBOUND
 
     def trainable(self) -> Sequence[bool]:
         """Of each weight, whether the framework's own flags let updates change it."""
@@ -48,18 +46,15 @@ class Source:
         """That of a step; NaN where it isn't known."""
         return float("nan")
 
+    @abstractmethod
     def copy(self, number: int) -> None:
-        """Takes the current values as a past copy.
+        """Takes the current values as a past copy, of as many as the schedule holds."""
 
-        Args:
-            number: which of the copies: from 0, as many as the schedule holds.
-        """
-        self._past[number] = [np.array(weight.effective()) for weight in self.network.weights]
-
+    @abstractmethod
     def past(self, number: int) -> Sequence[Any]:
         """The values of a past copy, as the framework's probe takes them."""
-        return self._past[number]
 
+    @abstractmethod
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """Compares the current values with a past copy.
 
@@ -71,8 +66,30 @@ class Source:
             Floats (8, channels of all weights), rows as in `core.statistics.STATISTICS`; kept and
             trainable are 1, as no masks are known here.
         """
-        pairs = zip(self.network.weights, self._past[number], strict=True)
-        statistics = [channel_statistics(one.effective(), past, one.axis) for one, past in pairs]
+
+
+class ArraySource(Source):
+    """Past copies and statistics by NumPy, for weights whose `effective` is at hand."""
+
+    def __init__(self, network: Network[Weight]) -> None:
+        super().__init__(network)
+        self._past: dict[int, list[npt.NDArray[Any]]] = {}
+        self.copy(0)
+
+    def copy(self, number: int) -> None:
+        """See `Source`."""
+        self._past[number] = [np.array(weight.effective()) for weight in self.network.weights]
+
+    def past(self, number: int) -> Sequence[Any]:
+        """See `Source`."""
+        return self._past[number]
+
+    def compare(self, number: int, *, replace: bool = False) -> Floats:
+        """See `Source`."""
+        statistics = [
+            channel_statistics(weight.effective(), past, weight.axis)
+            for weight, past in zip(self.network.weights, self._past[number], strict=True)
+        ]
         if replace:
             self.copy(number)
         return np.concatenate(statistics, axis=1)

@@ -30,18 +30,7 @@ _RETRY_SECONDS = (0.25, 30.0)
 
 
 class Mark:
-    """A place in the queue: everything before it is to be written now.
-
-    Args:
-        offered: records offered so far.
-        thinned: of these, left out by a budget.
-        closed: whether the training ends here, as far as it is known.
-        last: whether the thread ends here.
-
-    Attributes:
-        written: whether it was.
-        done: set once that is known.
-    """
+    """A place in the queue: everything before it is to be written now; `done` is set afterwards."""
 
     def __init__(self, offered: int, thinned: int, *, closed: bool, last: bool) -> None:
         self.offered = offered
@@ -60,13 +49,6 @@ class Mark:
 
 class Writer:
     """Writes the records of one lineage, on a thread of its own.
-
-    Args:
-        segments: where to write.
-        batch: packs the records.
-        describe: makes the description for a new segment, from the first step and the event's.
-        failures: are counted here.
-        overhead: writes what recording costs; None: the log doesn't say.
 
     Attributes:
         queue: what is to be written.
@@ -220,27 +202,28 @@ class Writer:
 
     def _try_write(self, group: Group) -> bool:
         try:
-            now = time.time()
+            wall_time = time.time()
             first = self._first_step or 0
             # The description has a tag of its own, whose steps must not decrease either.
             self._described_step = step = max(self._described_step, group.messages[0].step)
-            events = [message_event(message, now) for message in group.messages]
+            events = [message_event(message, wall_time) for message in group.messages]
             self._segments.write(
-                lambda: message_event(self._describe(first, step), now),
-                lambda written: self._body(group, events, now, written),
+                lambda: message_event(self._describe(first, step), wall_time),
+                lambda written: self._body(group, events, wall_time, written),
             )
         except Exception as error:
             self._failures.add("Could not write records", error)
             return False
         return True
 
-    def _body(self, group: Group, events: list[bytes], now: float, written: int) -> bytes:
+    def _body(self, group: Group, events: list[bytes], wall_time: float, written: int) -> bytes:
         """All events of a group, and before its timeline what recording has cost so far."""
         last = group.messages[-1]
         if self._overhead is not None and last.tag == TAG_TIMELINE:
             try:
                 size = written + sum(map(len, events))
-                events = [*events[:-1], self._overhead.event(last.step, now, size), events[-1]]
+                cost = self._overhead.event(last.step, wall_time, size)
+                events = [*events[:-1], cost, events[-1]]
             except Exception as error:
                 self._failures.add("Could not tell what recording costs", error)
         return b"".join(events)

@@ -29,14 +29,7 @@ from tb_pastnet.v1.masks.masks import Masks
 
 
 class GraphSource(KerasSource):
-    """A network in a graph, whose variables have their values in a session.
-
-    Args:
-        network: what is recorded.
-        rate: gives the learning rate of a step.
-        copies: past copies to hold room for.
-        session: of the graph.
-    """
+    """A network in a graph, whose variables have their values in a session."""
 
     def __init__(
         self,
@@ -140,7 +133,7 @@ class Recorder(Recording):
             step: the number of the update.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session), self._site.at_once():
+        with self._site.using(session):
             if self._site.current is self._session():
                 super().record(step)
             else:
@@ -154,7 +147,7 @@ class Recorder(Recording):
             initial_step: the step of the values now.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session), self._site.at_once():
+        with self._site.using(session):
             super().restart(initial_step)
 
     @metered()

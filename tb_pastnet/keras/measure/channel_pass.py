@@ -56,12 +56,10 @@ class ChannelPass:
         rate: LearningRate | None = None,
     ) -> None:
         self._starts = np.cumsum([0, *(axis.channels for axis in axes)])
-        quick, others = _parted(stacks(variables, axes), runner)
-        self._stacks = [*quick, *others]
+        quick, rest = _parted(stacks(variables, axes), runner)
+        self._stacks = [*quick, *rest]
         self._order = channel_order(self._stacks, self._starts)
-        self._copies = [
-            _copies(quick, others, runner, rate or LearningRate()) for _ in range(copies)
-        ]
+        self._copies = [_copies(quick, rest, runner, rate or LearningRate()) for _ in range(copies)]
 
     @property
     def channels(self) -> int:
@@ -69,73 +67,53 @@ class ChannelPass:
         return int(self._starts[-1])
 
     def copy(self, number: int = 0) -> None:
-        """Takes the current values as a past copy.
-
-        Args:
-            number: which of the copies.
-        """
+        """Takes the current values as a past copy."""
         for part in self._copies[number]:
             part.take()
 
     def past(self, number: int = 0) -> list[Any]:
-        """The values of a past copy.
-
-        Args:
-            number: which of the copies.
-
-        Returns:
-            A tensor a variable, in their shapes and dtypes. Later copies leave it as it is.
-        """
+        """The values of a past copy: a tensor a variable. Later copies leave them as they are."""
         values = [value for part in self._copies[number] for value in part.past()]
         members = [member for stack in self._stacks for member in stack.members]
         return [value for _, value in sorted(zip(members, values, strict=True), key=itemgetter(0))]
 
     def statistics(self, number: int = 0, *, replace: bool = False) -> Floats:
-        """Compares the current values with a past copy.
-
-        Args:
-            number: which of the copies.
-            replace: whether the current values take its place, cheaper than by `copy`.
-
-        Returns:
-            Floats (8, channels), rows as in `core.statistics.STATISTICS`; kept and trainable are 1,
-            as no masks are known here.
-        """
+        """Compares the current values with a past copy: see `record.source.Source.compare`."""
         parts = [part.compare(replace=replace) for part in self._copies[number]]
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        result = np.empty((len(STATISTICS), self.channels), found.dtype)
+        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        result = np.empty((len(STATISTICS), self.channels), stacked.dtype)
         # Told to clip, NumPy writes in place.
-        np.take(found, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
+        np.take(stacked, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
         result[[KEPT, TRAINABLE]] = 1
         return result
 
 
-def _parted(found: Sequence[Stack], runner: Runner) -> tuple[list[Stack], list[Stack]]:
+def _parted(stacked: Sequence[Stack], runner: Runner) -> tuple[list[Stack], list[Stack]]:
     """Stacks that numba measures, and those that TensorFlow does."""
     if runner is not EAGER or os.environ.get(SWITCH) == "0":
-        return [], list(found)
+        return [], list(stacked)
     try:
         from tb_pastnet.keras.measure.fused import fitting
     except ModuleNotFoundError:  # the extra `fast` isn't installed
-        return [], list(found)
+        return [], list(stacked)
     except Exception as error:
         text = "Could not use numba, so that TensorFlow measures: %s. Mend or remove it."
         logging.getLogger("tb_pastnet").warning(text, error)
-        return [], list(found)
-    quick = fitting(found)
+        return [], list(stacked)
+    quick = fitting(stacked)
     taken = {stack.members for stack in quick}
-    return quick, [stack for stack in found if stack.members not in taken]
+    return quick, [stack for stack in stacked if stack.members not in taken]
 
 
 def _copies(
-    quick: Sequence[Stack], others: Sequence[Stack], runner: Runner, rate: LearningRate
+    quick: Sequence[Stack], rest: Sequence[Stack], runner: Runner, rate: LearningRate
 ) -> list[Copies]:
-    made: list[Copies] = []
+    copies: list[Copies] = []
     if quick:
-        from tb_pastnet.keras.measure.fused import ArrayCopies
+        from tb_pastnet.keras.measure.fused import FusedCopies
 
-        made.append(ArrayCopies(quick, rate))
+        copies.append(FusedCopies(quick, rate))
         rate = LearningRate()  # once is enough
-    if others:
-        made.append(TensorCopies(others, runner, rate))
-    return made
+    if rest:
+        copies.append(TensorCopies(rest, runner, rate))
+    return copies

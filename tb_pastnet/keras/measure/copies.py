@@ -61,14 +61,7 @@ class Copies(Protocol):
 
 
 class TensorCopies:
-    """Past copies where the variables are; see `Copies`.
-
-    Args:
-        stacks: what is compared.
-        runner: where it is computed. Eagerly the past values are those of now; in a graph they have
-            to be taken.
-        rate: is read where they are compared.
-    """
+    """Past copies where the variables are; see `Copies`."""
 
     def __init__(self, stacks: Sequence[Stack], runner: Runner, rate: LearningRate) -> None:
         self._stacks = tuple(stacks)
@@ -172,17 +165,7 @@ class TensorCopies:
 
 
 class _Sides:
-    """Current and past values of a stack, (members, *view).
-
-    Args:
-        current: in a dtype that has all operations.
-        past: likewise.
-        past_norm: of each channel.
-        axis: how each splits into channels.
-
-    Attributes:
-        norm: of each channel of the current ones.
-    """
+    """Current and past values of a stack, (members, *view)."""
 
     def __init__(self, current: Any, past: Any, past_norm: Any, axis: ChannelAxis) -> None:
         self._current = current

@@ -49,11 +49,7 @@ class LearningRate:
         return [tf.reshape(tf.cast(tf.convert_to_tensor(self._variable), tf.float32), ())]
 
     def hear(self, values: Iterable[Any]) -> None:
-        """Takes note of what was read; it is used once, as the next time it may be another.
-
-        Args:
-            values: of `tensors`.
-        """
+        """Takes note of what was read; it is used once, as the next time it may be another."""
         for value in values:
             self._heard = float(value)
 

@@ -58,9 +58,6 @@ class _Compiled:
 
     `tf.function` looks at each call which of its traces fits, which costs much where hundreds of
     variables are captured, and warns of tracing too often where there are several recorders.
-
-    Args:
-        build: the code.
     """
 
     def __init__(self, build: Callable[[], Any]) -> None:
@@ -78,9 +75,6 @@ def _quick(function: Any) -> Callable[[], Any]:
 
     What else a call does, for gradients and arguments that there aren't here, takes longer than to
     read a dozen variables.
-
-    Args:
-        function: a ConcreteFunction without arguments, of a tensor or a list of them.
     """
     captured = function.captured_inputs
     if len({source.device for source in captured}) != 1 or "CPU" not in captured[0].device:

@@ -17,9 +17,6 @@ _TRAINABLE = attrgetter("trainable")
 class TrainableFlags:
     """The `trainable` flags that concern some variables.
 
-    Args:
-        weights: those.
-
     Example:
         >>> from types import SimpleNamespace
         >>> layer = SimpleNamespace(trainable=True)
@@ -52,11 +49,7 @@ class TrainableFlags:
         return tuple(map(_TRAINABLE, self._holders))
 
     def of(self, flags: Flags) -> list[bool]:
-        """Of each variable, whether updates may change it.
-
-        Args:
-            flags: what `read` gave.
-        """
+        """Of each variable, whether updates may change it, by what `read` gave."""
         if all(flags):
             return [True] * len(self._heard)
         return [all(flags[number] for number in numbers) for numbers in self._heard]

@@ -15,18 +15,7 @@ AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
 
 class TFWeight(Weight):
-    """A weight that a variable of TensorFlow holds, or a `GraphWeight`.
-
-    Args:
-        name: its identity.
-        found: where it is in the model.
-        axis: how it splits into channels.
-
-    Attributes:
-        found: the same.
-        variable: as of `Found`.
-        holders: as of `Found`.
-    """
+    """A weight that a variable of TensorFlow holds, or a `GraphWeight`."""
 
     def __init__(self, name: str, found: Found, axis: ChannelAxis) -> None:
         super().__init__(
@@ -94,18 +83,7 @@ def network_of(
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
 ) -> Network[TFWeight]:
-    """Lists what is recorded of variables that were found.
-
-    Args:
-        found: where they are, in forward order.
-        shown: what they are of, for errors.
-        variables: as of `network`.
-        channel_axes: as of `network`.
-
-    Raises:
-        InvalidArgument: nothing is left to record, or an axis is out of range.
-        UnknownName: a name fits no variable, or several.
-    """
+    """Lists what is recorded of variables that were found."""
     usable: dict[str, Found] = {}
     skipped = []
     for name, entry in _named(found):
@@ -128,16 +106,7 @@ def network_of(
 
 
 def chosen(wanted: Iterable[Any], usable: Mapping[str, Found]) -> set[str]:
-    """The names of chosen variables, as by `variables=`.
-
-    Args:
-        wanted: names, ends of names, patterns such as `"*/kernel"`, or variables.
-        usable: what there is to choose from, by name.
-
-    Raises:
-        InvalidArgument: a variable is none of these.
-        UnknownName: a name fits none, or several.
-    """
+    """The names of chosen variables, as by `variables=` of `network`."""
     return choose(wanted, {name: name for name in usable}, _names_in(usable))
 
 

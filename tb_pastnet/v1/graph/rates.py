@@ -14,14 +14,6 @@ from tb_pastnet.v1.graph.session import GraphSession
 def rate_in(site: GraphSession, source: Any) -> Callable[[int], float]:
     """Makes a function of the step that gives the learning rate.
 
-    Args:
-        site: the graph, and its session.
-        source: a number, a scalar tensor or variable of the graph, a function without arguments;
-            None: it isn't known.
-
-    Returns:
-        A function that gives NaN where no rate is known.
-
     Raises:
         InvalidArgument: it is something else.
 

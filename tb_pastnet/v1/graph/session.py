@@ -23,13 +23,6 @@ So the names of masks, which a Saver goes by, depend on nothing but those of the
 class GraphSession(Runner):
     """The `Runner` of a graph: code builds ops at once, a session runs them.
 
-    Args:
-        graph: a tf.Graph; None: the default graph.
-
-    Attributes:
-        graph: the same.
-        session: that runs the ops. None: the default session of the moment.
-
     Raises:
         InvalidArgument: the graph is finalized.
 
@@ -49,14 +42,7 @@ class GraphSession(Runner):
         self._written: dict[GraphWeight, Any] = {}
 
     def of(self, graph: Any) -> GraphSession:
-        """The same.
-
-        Args:
-            graph: that it is expected to be of; None: whichever.
-
-        Raises:
-            InvalidArgument: it is of another one, or its graph was finalized since.
-        """
+        """Itself, for a command whose `graph=` has to be this one or None: else it raises."""
         open_graph(self.graph, "add ops")
         if graph is not None and graph is not self.graph:
             raise InvalidArgument(
@@ -164,14 +150,7 @@ class GraphSession(Runner):
         collection: str | None = None,
         group: str | None = None,
     ) -> GraphWeight:
-        """A variable of ours, which isn't trained.
-
-        Args:
-            initial: its initial value, a tensor.
-            name: in the name scope of now.
-            collection: that it is listed in.
-            group: see `GraphWeight`.
-        """
+        """A variable of ours, which isn't trained, listed in a collection if any."""
         kept = [] if collection is None else [collection]
         made = tf.Variable(initial, trainable=False, collections=kept, name=name, use_resource=True)
         whole = GraphVariable(made.op.name, (made,), False)
@@ -182,9 +161,6 @@ class GraphSession(Runner):
 
         A MonitoredTrainingSession runs it, after a checkpoint is restored: it belongs to what
         `tf.tables_initializer` runs. Local variables would be set back there.
-
-        Args:
-            variables: tf.Variables of ours.
         """
         with self.building():
             known = tf.reduce_all([tf.is_variable_initialized(one) for one in variables])

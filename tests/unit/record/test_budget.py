@@ -47,7 +47,7 @@ class Training:
     def _record(self, number, action, takes):
         with self.meter.part(RECORDS):
             self.now += takes
-        self.schedule.made()
+        self.schedule.finished()
         cost = self.meter.so_far()
         if not self.made:
             self.first = cost.seconds

@@ -15,7 +15,7 @@ from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, cha
 from tb_pastnet.keras.measure import stacks
 from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
 from tb_pastnet.keras.measure.copies import TensorCopies
-from tb_pastnet.keras.measure.fused import ArrayCopies
+from tb_pastnet.keras.measure.fused import FusedCopies
 
 SHAPES = [
     ((3, 4), -1),
@@ -89,7 +89,7 @@ def two(_with):
 def test_numba_measures_what_it_can_and_tensorflow_the_rest(monkeypatch):
     variables = [tf.Variable(tf.zeros((2, 3), dtype)) for dtype in (tf.float16, tf.float32)]
     axes = [explicit_axis(-1, (2, 3), "w")] * 2
-    for switch, classes in (("1", [ArrayCopies, TensorCopies]), ("0", [TensorCopies])):
+    for switch, classes in (("1", [FusedCopies, TensorCopies]), ("0", [TensorCopies])):
         monkeypatch.setenv(SWITCH, switch)
         reducer = ChannelPass(variables, axes)
         assert [type(part) for part in reducer._copies[0]] == classes
@@ -105,7 +105,12 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
 
     real = builtins.__import__
     monkeypatch.setenv(SWITCH, "1")
-    for module in ("keras.measure.fused", "core.memory_layout", "core.kernels"):
+    for module in (
+        "keras.measure.fused",
+        "record.array_copies",
+        "core.memory_layout",
+        "core.kernels",
+    ):
         monkeypatch.delitem(sys.modules, f"tb_pastnet.{module}")
     monkeypatch.setattr(builtins, "__import__", imported)
     reducer = ChannelPass([tf.Variable(tf.zeros((3, 4)))], [AXIS])
