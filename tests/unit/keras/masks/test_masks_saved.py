@@ -206,6 +206,16 @@ def test_masks_of_another_architecture(tmp_path):
     assert not other.masked
 
 
+def test_nothing_stored_leaves_the_masks_that_are():
+    masks = pastnet.Masks(unnamed())
+    masks.prune("dense_1/kernel", channels=[1])
+    version = masks.state.version
+    masks.state.deserialize(b"")
+    assert masks.sparsity("dense_1/kernel") == 1 / 3
+    assert masks.state.version == version
+    assert masks.resumed is None
+
+
 def attached_of(model):
     pastnet.Masks(model)
     return attached(model)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.masks.packed import Stored, pack, unpack
+from tb_pastnet.record.masks.packed import SavedMasks, Stored, load, pack, save, unpack
 
 RNG = np.random.default_rng(0)
 
@@ -26,6 +26,32 @@ def test_masks_and_frozen_values_come_back(shape, dtype):
     expected = np.where(stored.kept & ~stored.through, stored.held, np.zeros((), dtype))
     assert back.held.dtype == dtype
     assert back.held.tobytes() == expected.astype(dtype).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (4, 5), (3, 0), (0,)])
+def test_saved_masks_come_back_also_those_of_nothing(shape):
+    kept = RNG.random(shape) > 0.5
+    saved = SavedMasks(kept, kept & (RNG.random(shape) > 0.5), np.arange(3, dtype=np.uint32))
+    seen = []
+    origin, masks = load(save("9c1e", {"w": saved}), lambda *checked: seen.append(checked))
+    assert (origin, list(masks), seen) == ("9c1e", ["w"], [("w", shape)])
+    for back, expected in zip(masks["w"], saved, strict=True):
+        assert back.dtype == expected.dtype
+        np.testing.assert_array_equal(back, expected)
+
+
+def test_masks_of_no_variable_are_saved_too():
+    assert load(save("", {}), lambda name, shape: None) == ("", {})
+
+
+def test_masks_that_do_not_fit_are_not_unpacked():
+    def refuse(name, shape):
+        raise InvalidArgument(f"{name} {shape}")
+
+    huge = np.broadcast_to(np.ones(1, bool), (1 << 10,))
+    stored = save("", {"w": SavedMasks(huge, huge, np.zeros(1, np.uint32))})
+    with pytest.raises(InvalidArgument, match=r"w \(1024,\)"):
+        load(stored, refuse)
 
 
 def test_frozen_values_that_are_not_finite():
