@@ -11,8 +11,7 @@ from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.describer import Describer
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.overhead_writer import OverheadWriter
+from tb_pastnet.record.overhead_timer import OverheadTotals, OverheadWriter
 from tb_pastnet.record.probe_packer import ProbePacker
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import Segments, create_lineage, join, unwritable

@@ -19,7 +19,7 @@ from tb_pastnet.record.batch import Batch, Record
 from tb_pastnet.record.changes import Change, MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
-from tb_pastnet.record.overhead_writer import OverheadWriter
+from tb_pastnet.record.overhead_timer import OverheadWriter
 from tb_pastnet.record.segments import Segments
 from tb_pastnet.record.writer import Mark, Writer
 

@@ -176,8 +176,8 @@ class Recorder(Recording):
             self._masks.refresh()
         super()._restart(step)
         if self._site.current is not self._session():
-            before = self._schedule
-            self._schedule = Schedule(before.every, before.past, step, before.budget)
+            old = self._schedule
+            self._schedule = Schedule(old.every, old.past, step, old.budget)
             self._copy(0)
             self._session = weakref.ref(self._site.current)
         self._origin()

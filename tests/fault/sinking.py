@@ -21,8 +21,7 @@ from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
-from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.overhead_writer import OverheadWriter
+from tb_pastnet.record.overhead_timer import OverheadTotals, OverheadWriter
 from tb_pastnet.record.probe_packer import ProbePacker
 from tb_pastnet.record.segments import Segments, create_lineage, join
 from tb_pastnet.record.sink import Sink

@@ -6,17 +6,20 @@ import logging
 import os
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
-from tb_pastnet.keras.measure.copies import Copies, TensorCopies
+from tb_pastnet.keras.measure.copies import TensorCopies
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.measure.stacks import Stack, channel_order, stacks
+
+if TYPE_CHECKING:
+    from tb_pastnet.record.array_copies import ArrayCopies
 
 Floats = npt.NDArray[np.floating]
 
@@ -107,8 +110,8 @@ def _parted(stacked: Sequence[Stack], runner: Runner) -> tuple[list[Stack], list
 
 def _copies(
     quick: Sequence[Stack], rest: Sequence[Stack], runner: Runner, rate: LearningRate
-) -> list[Copies]:
-    copies: list[Copies] = []
+) -> list[TensorCopies | ArrayCopies]:
+    copies: list[TensorCopies | ArrayCopies] = []
     if quick:
         from tb_pastnet.keras.measure.fused import FusedCopies
 

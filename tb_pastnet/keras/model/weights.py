@@ -17,20 +17,20 @@ AxisOverrides = Mapping[str, int | tuple[int, ...]]
 class TFWeight(Weight):
     """A weight that a variable of TensorFlow holds, or a `GraphWeight`."""
 
-    def __init__(self, name: str, found: Found, axis: ChannelAxis) -> None:
+    def __init__(self, name: str, entry: Found, axis: ChannelAxis) -> None:
         super().__init__(
             name,
-            [int(size) for size in found.variable.shape],
-            found.variable.dtype.name,
+            [int(size) for size in entry.variable.shape],
+            entry.variable.dtype.name,
             axis,
-            layer=found.layer,
-            own_name=found.name,
-            kind=found.type,
-            statistic=found.statistic,
+            layer=entry.layer,
+            own_name=entry.name,
+            kind=entry.type,
+            statistic=entry.statistic,
         )
-        self.found = found
-        self.variable = found.variable
-        self.holders = found.holders
+        self.found = entry
+        self.variable = entry.variable
+        self.holders = entry.holders
 
     def read(self) -> Array:
         """See `Weight`. Of a layer that owns its masks, the effective value."""
@@ -78,7 +78,7 @@ def network(
 
 
 def network_of(
-    found: Sequence[Found],
+    entries: Sequence[Found],
     shown: str,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
@@ -86,7 +86,7 @@ def network_of(
     """Lists what is recorded of variables that were found."""
     usable: dict[str, Found] = {}
     skipped = []
-    for name, entry in _named(found):
+    for name, entry in _named(entries):
         reason = _unusable(entry.variable)
         if reason is None:
             usable[name] = entry
@@ -122,9 +122,9 @@ def _names_in(usable: Mapping[str, Found]) -> Callable[[object], str | None]:
     return lambda given: by_object.get(id(tf_variable(given))) or by_object.get(id(given))
 
 
-def _named(found: Sequence[Found]) -> Iterable[tuple[str, Found]]:
+def _named(entries: Sequence[Found]) -> Iterable[tuple[str, Found]]:
     names: set[str] = set()
-    for entry in found:
+    for entry in entries:
         name, number = entry.id, 1
         while name in names:
             name, number = f"{entry.id}_{number}", number + 1
@@ -144,17 +144,17 @@ def _unusable(variable: Any) -> str | None:
     return None
 
 
-def _axis(name: str, found: Found, override: int | tuple[int, ...] | None) -> ChannelAxis:
-    shape = tuple(int(size) for size in found.variable.shape)
+def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> ChannelAxis:
+    shape = tuple(int(size) for size in entry.variable.shape)
     if override is not None:
         return explicit_axis(override, shape, name)
     return channel_axis(
-        found.types,
-        found.rule or found.name,
+        entry.types,
+        entry.rule or entry.name,
         shape,
-        parent_types=found.parent_types,
-        layer_name=found.local_name,
-        equation=found.equation,
+        parent_types=entry.parent_types,
+        layer_name=entry.local_name,
+        equation=entry.equation,
     )
 
 

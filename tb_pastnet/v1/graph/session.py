@@ -36,7 +36,7 @@ class GraphSession(Runner):
     def __init__(self, graph: Any = None) -> None:
         self.graph = open_graph(graph, "add ops")
         self.session: Any = None
-        self._known: dict[str, GraphWeight] = {}
+        self._weights: dict[str, GraphWeight] = {}
         self._groups: dict[str, list[GraphWeight]] = {}
         self._read: dict[GraphWeight, Any] | None = None
         self._written: dict[GraphWeight, Any] = {}
@@ -60,12 +60,12 @@ class GraphSession(Runner):
     @contextmanager
     def using(self, session: Any) -> Iterator[None]:
         """Where another session runs the ops; None: the one of before."""
-        before = self.session
-        self.session = before if session is None else session
+        previous = self.session
+        self.session = previous if session is None else session
         try:
             yield
         finally:
-            self.session = before
+            self.session = previous
 
     @property
     def current(self) -> Any:
@@ -119,7 +119,7 @@ class GraphSession(Runner):
             return self.run(face.read)
         if face not in self._read:
             faces = self._groups[face.group]
-            values = self.run([one.read for one in faces])
+            values = self.run([member.read for member in faces])
             self._read = {**dict(zip(faces, values, strict=True)), **self._read}
         return self._read[face]
 
@@ -151,10 +151,12 @@ class GraphSession(Runner):
         group: str | None = None,
     ) -> GraphWeight:
         """A variable of ours, which isn't trained, listed in a collection if any."""
-        kept = [] if collection is None else [collection]
-        made = tf.Variable(initial, trainable=False, collections=kept, name=name, use_resource=True)
-        whole = GraphVariable(made.op.name, (made,), False)
-        return GraphWeight(self, whole, writable=True, group=group)
+        collections = [] if collection is None else [collection]
+        variable = tf.Variable(
+            initial, trainable=False, collections=collections, name=name, use_resource=True
+        )
+        owned = GraphVariable(variable.op.name, (variable,), False)
+        return GraphWeight(self, owned, writable=True, group=group)
 
     def initialized(self, variables: Sequence[Any]) -> Any:
         """Builds an operation that initializes variables, unless all of them have values.
@@ -163,25 +165,25 @@ class GraphSession(Runner):
         `tf.tables_initializer` runs. Local variables would be set back there.
         """
         with self.building():
-            known = tf.reduce_all([tf.is_variable_initialized(one) for one in variables])
+            complete = tf.reduce_all([tf.is_variable_initialized(each) for each in variables])
 
             def begin() -> Any:
                 with tf.control_dependencies(
-                    [one.assign(one.initial_value, read_value=False) for one in variables]
+                    [each.assign(each.initial_value, read_value=False) for each in variables]
                 ):
                     return tf.constant(True)
 
-            done = tf.cond(known, lambda: tf.constant(False), begin).op
+            done = tf.cond(complete, lambda: tf.constant(False), begin).op
         self.graph.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, done)
         return done
 
     def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> GraphWeight:
         """That of a variable of the user's, one object for each."""
-        known = self._known.get(variable.name)
-        if known is None:
-            known = GraphWeight(self, variable, writable=writable, group="weights")
-            self._known[variable.name] = known
-        return known
+        weight = self._weights.get(variable.name)
+        if weight is None:
+            weight = GraphWeight(self, variable, writable=writable, group="weights")
+            self._weights[variable.name] = weight
+        return weight
 
     def member(self, face: GraphWeight) -> None:
         """Takes a variable into its group."""

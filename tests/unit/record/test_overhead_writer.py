@@ -11,12 +11,11 @@ import pytest
 from tb_pastnet.core.names import TAG_OVERHEAD, TAG_TIMELINE
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.overhead import decode_overhead
-from tb_pastnet.record import overhead_writer as module
+from tb_pastnet.record import overhead_timer as module
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message, read_messages
-from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals
-from tb_pastnet.record.overhead_writer import OverheadWriter
+from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals, OverheadWriter
 from tb_pastnet.record.segments import Segments
 from tb_pastnet.record.sink import Sink
 from tests.fault.sinking import mask
