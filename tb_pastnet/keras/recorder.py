@@ -13,7 +13,7 @@ from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate, optimizer_of
 from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.budget import Budget
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core.names import MASKS
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.masks.table import MaskTable, version_of
+from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 from tb_pastnet.record.weight import Mask, Weight
 
 Floats = npt.NDArray[np.float32]

@@ -11,7 +11,7 @@ from typing import Any
 
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.budget import Budget
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
@@ -25,7 +25,7 @@ from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
-from tb_pastnet.v1.masks.masks import Masks
+from tb_pastnet.v1.masks.graph_masks import Masks
 
 
 class GraphSource(KerasSource):
