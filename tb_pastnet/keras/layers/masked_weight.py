@@ -150,7 +150,7 @@ class MaskedWeight(WeightMasks):
 class _Regularizer(keras.regularizers.Regularizer):
     """Penalises the effective weight."""
 
-    def __init__(self, regularizer: Any, masked: MaskedWeight) -> None:
+    def __init__(self, regularizer: keras.regularizers.Regularizer, masked: MaskedWeight) -> None:
         self._regularizer = regularizer
         self._masked = masked
 
@@ -161,7 +161,7 @@ class _Regularizer(keras.regularizers.Regularizer):
 class _Constraint(keras.constraints.Constraint):
     """Constrains the effective weight."""
 
-    def __init__(self, constraint: Any, masked: MaskedWeight) -> None:
+    def __init__(self, constraint: keras.constraints.Constraint, masked: MaskedWeight) -> None:
         self._constraint = constraint
         self._masked = masked
 

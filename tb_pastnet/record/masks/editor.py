@@ -96,7 +96,7 @@ class MaskEditor:
 class EditedWeight(WeightMasks):
     """A weight of a model, with the masks that stand beside it."""
 
-    def __init__(self, editor: MaskEditor, weight: Any) -> None:
+    def __init__(self, editor: MaskEditor, weight: Weight) -> None:
         self.weight = weight
         self.label = weight.name
         self.role = weight.role
