@@ -15,7 +15,7 @@ from tb_pastnet.keras.masks.slots import averages_of, slots_of
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.open_violations import Ints
-from tb_pastnet.record.audit.optimizer_causes import Applied, Average
+from tb_pastnet.record.audit.training_facts import Applied, Average
 
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
