@@ -90,8 +90,8 @@ def masked(make, name):
 
 def held(masks, model, name):
     through = masks.kept[name] & masks.trainable[name]
-    record = next(r for n, r in attached(model).variables.items() if n.endswith(name))
-    return record.found.variable.numpy()[~through].tobytes()
+    weight = next(w for n, w in attached(model).weights.items() if n.endswith(name))
+    return weight.variable.numpy()[~through].tobytes()
 
 
 @pytest.mark.parametrize("kind", MODELS)
