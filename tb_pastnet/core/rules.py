@@ -67,16 +67,10 @@ def magnitude(rows: Values, kept: Mask) -> Values:
 
 
 def below(weights: Sequence[Prunable], threshold: float, *, score: Score = magnitude) -> list[Mask]:
-    """Prunes small weights, of either sign.
+    """Prunes weights, of either sign, whose size is below a threshold; NaN and infinity stay.
 
-    Args:
-        weights: of each variable.
-        threshold: the least magnitude that stays, rounded to the weights' dtype first, so that a
-            float32 weight of 0.7 is not below 0.7.
-        score: what is compared with it.
-
-    Returns:
-        New kept masks. NaN and infinity stay.
+    The threshold is rounded to the weights' dtype first, so that a float32 weight of 0.7 is not
+    below 0.7.
 
     Raises:
         InvalidArgument: the threshold isn't a finite number, or is negative.
@@ -102,20 +96,17 @@ def smallest(
     """Prunes the smallest weights, or channels, until a fraction of all is pruned.
 
     That are `round(sparsity * all)`, halves to even, those that are pruned already included. Of
-    equal ones the first goes first. The largest one of each variable always stays, as pruning a
-    whole layer would cut the network (Tanaka et al. 2020, arXiv:2006.05467, "layer collapse"), so
-    that near 1 fewer may be pruned.
+    equal ones the first goes first; NaN and infinity count as largest. The largest one of each
+    variable always stays, as pruning a whole layer would cut the network (Tanaka et al. 2020,
+    arXiv:2006.05467, "layer collapse"), so that near 1 fewer may be pruned.
 
     Args:
-        weights: of each variable; NaN and infinity count as largest.
+        weights: of each variable.
         sparsity: the fraction of all that shall be pruned, from 0 up to below 1. Where more is
             pruned already, nothing changes.
         scope: "global", smallest of all variables together, or "layer", that of each alone.
         structured: whether whole channels go; `sparsity` is then the fraction of channels.
         score: what is small.
-
-    Returns:
-        New kept masks.
 
     Raises:
         InvalidArgument: the sparsity isn't a number in range, or the scope is another word.
@@ -153,19 +144,11 @@ def blocks(
 
     After Zhou et al. 2021, arXiv:2102.04010, where 2:4 has two that are not zero; the pattern
     `sparsity_m_by_n` of tfmot counts the zeros instead. Blocks lie along the inputs that an output
-    sums over, see `selection.reduction_axes`; those that are sparser already stay as they are.
-
-    Args:
-        weights: of each variable; NaN and infinity count as largest.
-        nonzeros_per_block: N, from 1 to M.
-        block_size: M.
-        score: what is large.
-
-    Returns:
-        New kept masks. Of equal weights the first of a block goes first.
+    sums over, see `selection.reduction_axes`; those that are sparser already stay as they are. Of
+    equal weights the first of a block goes first; NaN and infinity count as largest.
 
     Raises:
-        InvalidArgument: N or M is out of range, or M doesn't divide the number of inputs.
+        InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
 
     Example:
         >>> from tb_pastnet.core.axes import channel_axis
@@ -175,10 +158,6 @@ def blocks(
         [True, True, False, False]
     """
     return [_in_blocks(weight, nonzeros_per_block, block_size, score) for weight in weights]
-
-
-RULES: dict[str, Rule] = {"below": below, "smallest": smallest, "blocks": blocks}
-"""The rules by name."""
 
 
 def _sizes(weight: Prunable, score: Score) -> Values:
@@ -257,14 +236,9 @@ def _finite(sizes: Values) -> Values:
 
 
 def _without_smallest(group: Sequence[_Ranked], share: float) -> list[Mask]:
-    """Prunes the smallest of a group together, but never the largest of one variable.
+    """Of each variable what stays, flat, when a share of a group is pruned, pruned ones included.
 
-    Args:
-        group: the variables.
-        share: fraction of all that is pruned afterwards, what is pruned already included.
-
-    Returns:
-        Of each variable what stays, flat. Of equal ones the first goes first.
+    Never the largest of a variable goes. Of equal ones the first goes first.
     """
     total = sum(variable.candidates.size for variable in group)
     live = sum(variable.sizes.size for variable in group)

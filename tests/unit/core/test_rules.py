@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.axes import channel_axis, explicit_axis
-from tb_pastnet.core.rules import RULES, Prunable, below, blocks, smallest
+from tb_pastnet.core.rules import Prunable, below, blocks, smallest
 from tb_pastnet.core.selection import reduction_axes
 from tb_pastnet.errors import InvalidArgument
 
@@ -273,10 +273,9 @@ def test_thresholds_that_are_none(threshold):
 def test_pruned_weights_stay_pruned_under_every_rule():
     values = RNG.normal(size=(4, 6))
     kept = RNG.random(values.shape) > 0.3
-    for name, argument in {"below": 0.1, "smallest": 0.5, "blocks": 1}.items():
-        mask = RULES[name]([prunable(values, kept)], argument)[0]
+    for rule, argument in ((below, 0.1), (smallest, 0.5), (blocks, 1)):
+        mask = rule([prunable(values, kept)], argument)[0]
         assert not (mask & ~kept).any()
-    assert len(RULES) == 3
 
 
 @pytest.mark.parametrize("structured", [False, True])
