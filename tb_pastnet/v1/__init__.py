@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tb_pastnet.v1.clones.clone import clone_network as clone_network
     from tb_pastnet.v1.graph.keys import MASK_VARIABLES as MASK_VARIABLES
     from tb_pastnet.v1.graph.keys import PAST_VARIABLES as PAST_VARIABLES
-    from tb_pastnet.v1.masks.masks import Masks as Masks
+    from tb_pastnet.v1.masks.graph_masks import Masks as Masks
     from tb_pastnet.v1.past.hook import SyncHook as SyncHook
     from tb_pastnet.v1.past.network import PastGraph as PastGraph
     from tb_pastnet.v1.past.network import past_network as past_network
@@ -33,7 +33,7 @@ _HOMES = {
     "MASK_VARIABLES": "tb_pastnet.v1.graph.keys",
     "PAST_VARIABLES": "tb_pastnet.v1.graph.keys",
     "ClonedGraph": "tb_pastnet.v1.clones.clone",
-    "Masks": "tb_pastnet.v1.masks.masks",
+    "Masks": "tb_pastnet.v1.masks.graph_masks",
     "PastGraph": "tb_pastnet.v1.past.network",
     "Recorder": "tb_pastnet.v1.recorder",
     "RecorderHook": "tb_pastnet.v1.record_hook",

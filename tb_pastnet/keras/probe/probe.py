@@ -15,7 +15,7 @@ from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.keras.graphs.stand_in import StandIn
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace
 from tb_pastnet.keras.graphs.uses import READS
-from tb_pastnet.keras.layers.weight import MaskedWeight
+from tb_pastnet.keras.layers.masked_weight import MaskedWeight
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.past.replicas import primary
 from tb_pastnet.keras.probe.measures import Pair, changes
