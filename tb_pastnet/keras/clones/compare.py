@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.clones.graph import Part
 from tb_pastnet.keras.clones.proof import Pair, traced, variables_of
+from tb_pastnet.keras.clones.symbolic import Part
+from tb_pastnet.keras.graphs.callable_network import Arguments
 from tb_pastnet.keras.graphs.losses import own_losses
-from tb_pastnet.keras.graphs.source import Arguments
 
 _MODES = (None, True)
 """The values of `training` that a network is called with."""

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.pairing import Differs, operations, pair_captures
 from tb_pastnet.keras.graphs.reason import reason
-from tb_pastnet.keras.graphs.same import Differs, operations, pair_captures
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace
 
 Pair = tuple[Any, Any]

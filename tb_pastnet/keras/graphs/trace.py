@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument, PastNetError
+from tb_pastnet.keras.graphs.nodes import READS, uses
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.signature import Signature, take_apart
-from tb_pastnet.keras.graphs.uses import READS, uses
 
 STATE = (tf.resource,)
 """The dtype of variables, lookup tables and iterators."""

@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.format.function_change import LAYER, OUTPUT
-from tb_pastnet.keras.graphs.source import free_name, source_of
+from tb_pastnet.keras.graphs.callable_network import free_name, source_of
 from tb_pastnet.keras.graphs.trace import Trace, Tracer
 from tb_pastnet.keras.model.walk import named_children
 from tb_pastnet.keras.probe.classes import classes_of, loss_of

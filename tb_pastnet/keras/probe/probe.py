@@ -12,10 +12,10 @@ import tensorflow as tf
 from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input, Place
+from tb_pastnet.keras.graphs.nodes import READS
 from tb_pastnet.keras.graphs.reason import said
-from tb_pastnet.keras.graphs.stand_in import StandIn
+from tb_pastnet.keras.graphs.temporary import StandIn
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace
-from tb_pastnet.keras.graphs.uses import READS
 from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.model.variables import Network
 from tb_pastnet.keras.past.replicas import primary

@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.copy import Copied, Pair, copy_part, storage
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.graph_copy import Copied, Pair, copy_part, storage
+from tb_pastnet.v1.clones.graph_part import Part
 from tb_pastnet.v1.clones.seeds import other_seeds, reseed
 
 

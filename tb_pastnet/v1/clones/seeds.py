@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.graph_part import Part
 
 
 def reseed(node: Any, scope: str) -> None:

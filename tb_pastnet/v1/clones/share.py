@@ -9,8 +9,8 @@ import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
-from tb_pastnet.v1.graph.checks import one_graph
-from tb_pastnet.v1.graph.variables import GraphVariable, graph_variable
+from tb_pastnet.v1.graph.graph_checks import one_graph
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable
 
 _HINT = (
     "Pass variables, tensors, operations, tables, or names of operations such as an error shows."

@@ -10,11 +10,11 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.variables import AxisOverrides, Network, network_of
 from tb_pastnet.keras.model.walk import Found
-from tb_pastnet.v1.graph.checks import one_graph
+from tb_pastnet.v1.graph.graph_checks import one_graph
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable, graph_variables
 from tb_pastnet.v1.graph.keys import MASK_VARIABLES
+from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Use, uses
 from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.graph.uses import UNKNOWN, Use, uses
-from tb_pastnet.v1.graph.variables import GraphVariable, graph_variable, graph_variables
 
 Chosen = str | Mapping[str, Any] | Iterable[Any] | None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.keras.graphs.uses import READS, uses_of
+from tb_pastnet.keras.graphs.nodes import READS, uses_of
 from tb_pastnet.v1.graph.functions import called_functions
 
 _PASSES_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})

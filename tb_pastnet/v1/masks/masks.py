@@ -14,8 +14,8 @@ from tb_pastnet.keras.audit.audit import Audit
 from tb_pastnet.keras.masks.commands import MaskCommands
 from tb_pastnet.keras.masks.view import MaskView
 from tb_pastnet.keras.model.variables import AxisOverrides
-from tb_pastnet.v1.graph.checks import open_graph
 from tb_pastnet.v1.graph.found import Chosen, network_in
+from tb_pastnet.v1.graph.graph_checks import open_graph
 from tb_pastnet.v1.graph.session import Site
 from tb_pastnet.v1.masks.audit import Comparison
 from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding

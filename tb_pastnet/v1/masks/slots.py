@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.keras.masks.hold import Hold, Mask
+from tb_pastnet.v1.graph.graph_variables import GraphVariable
 from tb_pastnet.v1.graph.session import SessionVariable, Site
-from tb_pastnet.v1.graph.variables import GraphVariable
 
 
 class Slots:

@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.clones.state import VARIABLES, can_be_copied
+from tb_pastnet.v1.graph.graph_variables import GraphVariable
 from tb_pastnet.v1.graph.keys import PAST_VARIABLES
-from tb_pastnet.v1.graph.variables import GraphVariable
 from tb_pastnet.v1.graph.writes import needed
 
 _FILES = frozenset({"ReadFile", "Restore", "RestoreSlice", "RestoreV2"})

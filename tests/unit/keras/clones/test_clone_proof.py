@@ -13,7 +13,7 @@ from keras import layers
 from tb_pastnet import clone_network
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs
-from tb_pastnet.keras.graphs.same import Differs, operations, pair_captures
+from tb_pastnet.keras.graphs.pairing import Differs, operations, pair_captures
 
 X = tf.TensorSpec([2])
 A, B, C, D = (tf.Variable([value, value]) for value in (1.0, 2.0, 3.0, 4.0))

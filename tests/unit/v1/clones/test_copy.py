@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.clones.copy import copy_part, storage
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.graph_copy import copy_part, storage
+from tb_pastnet.v1.clones.graph_part import Part
 from tests.v1_networks import NETWORKS, function_in_loop
 
 

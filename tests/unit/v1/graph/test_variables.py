@@ -7,7 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
-from tb_pastnet.v1.graph.variables import choose, graph_variable, graph_variables
+from tb_pastnet.v1.graph.graph_variables import choose, graph_variable, graph_variables
 
 pytestmark = pytest.mark.usefixtures("graph")
 ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.flow import contexts, copy_contexts
-from tb_pastnet.v1.clones.functions import own_functions
+from tb_pastnet.v1.clones.control_flow import contexts, copy_contexts
+from tb_pastnet.v1.clones.copied_functions import own_functions
 from tb_pastnet.v1.clones.gradients import closes_over, own_gradient
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.graph_part import Part
 
 Pair = tuple[Any, Any]
 

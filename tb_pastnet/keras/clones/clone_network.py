@@ -8,10 +8,10 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.function import clone_function
-from tb_pastnet.keras.clones.models import Values, clone_model, clone_tensors
-from tb_pastnet.keras.clones.state import Initializer
-from tb_pastnet.keras.graphs.source import functions_of
+from tb_pastnet.keras.clones.clone_function import clone_function
+from tb_pastnet.keras.clones.clone_model import Values, clone_model, clone_tensors
+from tb_pastnet.keras.clones.layer_state import Initializer
+from tb_pastnet.keras.graphs.callable_network import functions_of
 
 
 def clone_network(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tb_pastnet.keras.graphs.uses import READS
+from tb_pastnet.keras.graphs.nodes import READS
 
 _BESIDES = frozenset({"config_proto", "container", "executor_type", "seed", "seed2", "shared_name"})
 """Attributes that say how and where, or that TensorFlow numbers anew for each graph."""

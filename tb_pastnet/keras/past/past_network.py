@@ -10,14 +10,14 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.source import source_of
+from tb_pastnet.keras.graphs.callable_network import source_of
 from tb_pastnet.keras.graphs.trace import Capture, Trace
 from tb_pastnet.keras.model.variables import choose
-from tb_pastnet.keras.past.calls import Calls
-from tb_pastnet.keras.past.deltas import PastDeltas
+from tb_pastnet.keras.past.network_calls import Calls
+from tb_pastnet.keras.past.past_deltas import PastDeltas
+from tb_pastnet.keras.past.past_variables import PastVariables
 from tb_pastnet.keras.past.replicas import primary, refuse_copies, replicated
 from tb_pastnet.keras.past.scratch import Scratch
-from tb_pastnet.keras.past.variables import PastVariables
 
 
 class PastNetwork(tf.Module):

@@ -7,9 +7,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.graph.found import network_in
+from tb_pastnet.v1.graph.graph_variables import graph_variables
+from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Use, uses
 from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.graph.uses import UNKNOWN, Use, uses
-from tb_pastnet.v1.graph.variables import graph_variables
 
 TWO = tf.fixed_size_partitioner(2)
 

@@ -10,10 +10,8 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.compare import Between, used_variables
 from tb_pastnet.keras.clones.config import of_keras
-from tb_pastnet.keras.clones.graph import part_between
-from tb_pastnet.keras.clones.layers import Copier
-from tb_pastnet.keras.clones.proof import check_pairs
-from tb_pastnet.keras.clones.state import (
+from tb_pastnet.keras.clones.layer_copies import Copier
+from tb_pastnet.keras.clones.layer_state import (
     Initializer,
     assign,
     copy_flags,
@@ -22,8 +20,10 @@ from tb_pastnet.keras.clones.state import (
     listed,
     take_over,
 )
+from tb_pastnet.keras.clones.proof import check_pairs
+from tb_pastnet.keras.clones.symbolic import part_between
+from tb_pastnet.keras.graphs.callable_network import Arguments, source_of
 from tb_pastnet.keras.graphs.reason import reason
-from tb_pastnet.keras.graphs.source import Arguments, source_of
 from tb_pastnet.keras.model.walk import tf_variable
 
 

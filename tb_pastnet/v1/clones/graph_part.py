@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.clones.flow import Context, contexts
+from tb_pastnet.v1.clones.control_flow import Context, contexts
 from tb_pastnet.v1.clones.state import VARIABLES, can_be_copied, check_functions, refusal
 from tb_pastnet.v1.graph.functions import called_functions
 

@@ -11,8 +11,8 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.clones.layer_state import Initializer, draw
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs, refuse_python
-from tb_pastnet.keras.clones.state import Initializer, draw
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.trace import STATE, Trace
 

@@ -10,10 +10,10 @@ import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.copy import Pair
-from tb_pastnet.v1.clones.part import Part
-from tb_pastnet.v1.graph.checks import one_graph, open_graph
-from tb_pastnet.v1.graph.variables import within
+from tb_pastnet.v1.clones.graph_copy import Pair
+from tb_pastnet.v1.clones.graph_part import Part
+from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
+from tb_pastnet.v1.graph.graph_variables import within
 
 DOING = "clone a network"
 

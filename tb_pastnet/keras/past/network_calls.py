@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.source import Source, found_of, free_name
+from tb_pastnet.keras.graphs.callable_network import Source, found_of, free_name
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace, Tracer
 from tb_pastnet.keras.model.walk import Found, tf_variable
 from tb_pastnet.keras.past.replicas import copies, primary

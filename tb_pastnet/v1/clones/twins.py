@@ -9,10 +9,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
-from tb_pastnet.v1.clones.copy import Pair
 from tb_pastnet.v1.clones.draw import Draw
-from tb_pastnet.v1.clones.part import Part
-from tb_pastnet.v1.graph.variables import graph_variables
+from tb_pastnet.v1.clones.graph_copy import Pair
+from tb_pastnet.v1.clones.graph_part import Part
+from tb_pastnet.v1.graph.graph_variables import graph_variables
 
 _ASSIGNS = ("Assign", "AssignVariableOp")
 

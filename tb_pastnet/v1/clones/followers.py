@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.graph_part import Part
 
 KEYS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
 """The collections that list them."""

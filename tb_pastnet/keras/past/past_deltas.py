@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.stand_in import StandIn
+from tb_pastnet.keras.graphs.temporary import StandIn
 from tb_pastnet.keras.past.mark import mark_of
-from tb_pastnet.keras.past.variables import Current, Followed, difference
+from tb_pastnet.keras.past.past_variables import Current, Followed, difference
 
 WHOLE = 4096
 """Variables of up to this many elements are kept whole: a half of them is worth little."""

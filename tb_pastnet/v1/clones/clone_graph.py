@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.arguments import (
+from tb_pastnet.v1.clones.clone_arguments import (
     DOING,
     flat,
     free_scope,
@@ -17,11 +17,11 @@ from tb_pastnet.v1.clones.arguments import (
     refuse_unneeded,
     replacements,
 )
-from tb_pastnet.v1.clones.copy import copy_part, storage
-from tb_pastnet.v1.clones.follow import take_followers
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.followers import take_followers
+from tb_pastnet.v1.clones.graph_copy import copy_part, storage
+from tb_pastnet.v1.clones.graph_part import Part
 from tb_pastnet.v1.clones.share import shared_names
-from tb_pastnet.v1.clones.variables import initialize_twins, sync_twins, twin_variables
+from tb_pastnet.v1.clones.twins import initialize_twins, sync_twins, twin_variables
 
 
 @dataclass(frozen=True, eq=False)

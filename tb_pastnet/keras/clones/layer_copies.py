@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.keras.clones.config import again, of_keras
-from tb_pastnet.keras.clones.graph import Part, origin, part_between
+from tb_pastnet.keras.clones.symbolic import Part, origin, part_between
 from tb_pastnet.keras.model.walk import tf_variable
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.arguments import flat, free_scope, graph_of, refuse_unneeded
-from tb_pastnet.v1.clones.copy import copy_part, storage
-from tb_pastnet.v1.clones.part import Part
+from tb_pastnet.v1.clones.clone_arguments import flat, free_scope, graph_of, refuse_unneeded
+from tb_pastnet.v1.clones.graph_copy import copy_part, storage
+from tb_pastnet.v1.clones.graph_part import Part
 from tb_pastnet.v1.clones.share import shared_names
-from tb_pastnet.v1.graph.checks import inside, open_graph
-from tb_pastnet.v1.graph.variables import GraphVariable, choose, graph_variables
+from tb_pastnet.v1.graph.graph_checks import inside, open_graph
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, choose, graph_variables
 from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.past.shadows import shadow
 from tb_pastnet.v1.past.sync import Pair, build_sync

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tb_pastnet.v1.graph.variables import GraphVariable
+from tb_pastnet.v1.graph.graph_variables import GraphVariable
 
 
 class Use(NamedTuple):
@@ -80,7 +80,7 @@ def uses(variables: Sequence[GraphVariable]) -> dict[str, Use]:
 
     Example:
         >>> import tensorflow.compat.v1 as tf
-        >>> from tb_pastnet.v1.graph.variables import graph_variables
+        >>> from tb_pastnet.v1.graph.graph_variables import graph_variables
         >>> with tf.Graph().as_default():
         ...     kernel = tf.get_variable("dense/w", (3, 2))
         ...     _ = tf.matmul(tf.ones((1, 3)), kernel)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.graphs.uses import READS, uses
+from tb_pastnet.keras.graphs.nodes import READS, uses
 
 X = tf.constant([1.0, 2.0])
 
