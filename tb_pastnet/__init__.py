@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
     from tb_pastnet.keras import summary as summary
     from tb_pastnet.keras.callback import PastNetCallback as PastNetCallback
-    from tb_pastnet.keras.clones.clone_network import clone_network as clone_network
+    from tb_pastnet.keras.clones.clone import clone_network as clone_network
     from tb_pastnet.keras.layers.masked import Masked as Masked
     from tb_pastnet.keras.layers.masked import MaskedDense as MaskedDense
     from tb_pastnet.keras.masks.load import load_model as load_model
@@ -50,7 +50,7 @@ _HOMES = {
     "PruningCallback": "tb_pastnet.keras.masks.pruning",
     "Recorder": "tb_pastnet.keras.recorder",
     "Snapshot": "tb_pastnet.keras.masks.rewind",
-    "clone_network": "tb_pastnet.keras.clones.clone_network",
+    "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
     "load_model": "tb_pastnet.keras.masks.load",
     "read": "tb_pastnet.reader.log.log",

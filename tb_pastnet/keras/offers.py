@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.keras.cost.meter import COPIES, PROBE, RECORDS, Meter
 from tb_pastnet.keras.feed import Feed
-from tb_pastnet.keras.graphs.reason import said
+from tb_pastnet.keras.graphs.reason import class_and_reason
 from tb_pastnet.keras.log.batch import Offer, Span
 from tb_pastnet.keras.log.notes import Notes
 from tb_pastnet.keras.measure.channel_pass import ChannelPass
@@ -112,7 +112,7 @@ class Offers:
             return self._probe.values(self._pass.past(number))
         except Exception as error:
             # By class: the reason may show values, which are others each time.
-            text = self._failures.setdefault(type(error), said(error))
+            text = self._failures.setdefault(type(error), class_and_reason(error))
             self._notes.add(f"Could not evaluate the probe: {text}")
             return None
 

@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tensorflow as tf
 
@@ -15,6 +15,11 @@ from tb_pastnet.keras.clones.layer_state import Initializer, draw
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs, refuse_python
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.trace import STATE, Trace
+
+if TYPE_CHECKING:
+    from tensorflow.types.experimental import ConcreteFunction, PolymorphicFunction
+
+    Traceable: TypeAlias = ConcreteFunction | PolymorphicFunction
 
 _CONCRETE = tf.types.experimental.ConcreteFunction
 
@@ -35,7 +40,7 @@ class ClonedFunction(tf.Module):
         state: its tf.Variables, in the order in which the function uses them first.
     """
 
-    def __init__(self, function: Any, state: Sequence[Any]) -> None:
+    def __init__(self, function: Traceable, state: Sequence[tf.Variable]) -> None:
         super().__init__()
         self.function = function
         self.state = list(state)
@@ -52,85 +57,77 @@ class ClonedFunction(tf.Module):
 
 
 def clone_function(
-    function: Any, initializer: Initializer | None, example: Any, name: str | None
+    network: object, initializer: Initializer | None, example: Any, name: str | None
 ) -> ClonedFunction:
-    """Clones a function.
-
-    Args:
-        function: a ConcreteFunction, a tf.function, or what calls one.
-        initializer: draws trainable values; None: they are copied.
-        example: a batch, or a tuple of arguments.
-        name: in errors; None: that of the function.
-
-    Raises:
-        InvalidArgument: see `clone_network`.
-    """
-    function = _traceable(function)
+    """Clones a ConcreteFunction, a tf.function, or what calls one, see `clone_network`."""
+    function = _traceable(network)
     shown = f"function {name or getattr(function, '__name__', None) or 'network'!r}"
     concretes = _concretes(function, example, shown)
     state = _state(concretes, shown)
     copy = _saved_and_loaded(function, state, shown)
     pairs = list(zip(state, copy.state, strict=True))
-    for one, two in zip(concretes, _all_of(copy.function), strict=True):
-        pairs += captured_pairs(one, two, shown)
+    for original, copied in zip(concretes, _traces_of(copy.function), strict=True):
+        pairs += captured_pairs(original, copied, shown)
     check_pairs(pairs, shown)
     if initializer is not None:
         draw(copy.state, initializer, shown)
     return copy
 
 
-def _traceable(function: Any) -> Any:
+def _traceable(network: object) -> Traceable:
     """The tf.function or ConcreteFunction in what was given."""
-    for one in (function, getattr(function, "__call__", None)):  # noqa: B004 - its value
-        if isinstance(one, tf.types.experimental.PolymorphicFunction | _CONCRETE):
-            return one
-    return tf.function(function)
+    for function in (network, getattr(network, "__call__", None)):  # noqa: B004 - its value
+        if isinstance(function, tf.types.experimental.PolymorphicFunction | _CONCRETE):
+            return function
+    return tf.function(network)
 
 
-def _concretes(function: Any, example: Any, name: str) -> list[Any]:
+def _concretes(function: Traceable, example: Any, name: str) -> list[ConcreteFunction]:
     try:
         if example is not None and not isinstance(function, _CONCRETE):
             function.get_concrete_function(*(example if isinstance(example, tuple) else (example,)))
-        found = _all_of(function)
+        concretes = _traces_of(function)
     except Exception as error:
         got = "none" if example is None else f"{example!r:.80}"
         raise InvalidArgument(
             f"Could not trace {name}: expected that it can be called with its example, got {got}: "
             f"{reason(error).rstrip('.')}. Pass example=, a batch, and keep what owns the function."
         ) from error
-    if not found:
+    if not concretes:
         raise InvalidArgument(
             f"Could not clone {name}: expected a traced function, got one that was never called. "
             f"Pass example=, a batch as it is called with."
         )
-    for concrete in found:
+    for concrete in concretes:
         refuse_python(concrete, name)
-    return found
+    return concretes
 
 
-def _all_of(function: Any) -> list[Any]:
+def _traces_of(function: Traceable) -> list[ConcreteFunction]:
     if isinstance(function, _CONCRETE):
         return [function]
     # No public name lists the traces of a tf.function. It is what saving it takes.
     return list(function._list_all_concrete_functions_for_serialization())
 
 
-def _state(concretes: Sequence[Any], name: str) -> list[Any]:
+def _state(concretes: Sequence[ConcreteFunction], name: str) -> list[tf.Variable]:
     """The variables of functions, each once."""
-    found: dict[int, Any] = {}
+    variables: dict[int, tf.Variable] = {}
     for concrete in concretes:
         for capture in Trace(concrete).captures:
             if capture.variable is not None:
-                found.setdefault(id(capture.variable), capture.variable)
+                variables.setdefault(id(capture.variable), capture.variable)
             elif capture.tensor.dtype in STATE:
                 raise InvalidArgument(
                     f"Could not clone {name}: expected variables as its state, got {capture.name}, "
                     f"which can't be copied. Call it before the function, and pass what it gives."
                 )
-    return list(found.values())
+    return list(variables.values())
 
 
-def _saved_and_loaded(function: Any, state: Sequence[Any], name: str) -> ClonedFunction:
+def _saved_and_loaded(
+    function: Traceable, state: Sequence[tf.Variable], name: str
+) -> ClonedFunction:
     """Through a SavedModel in memory: the public way to a graph with gradients and own state."""
     path = f"ram://pastnet-{uuid.uuid4().hex}"
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
@@ -152,7 +149,7 @@ def _saved_and_loaded(function: Any, state: Sequence[Any], name: str) -> ClonedF
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Saving tells of each folder that it writes."""
+    """Without the line that saving prints for each folder."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel(max(level, logging.WARNING))

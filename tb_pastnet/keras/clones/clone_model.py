@@ -8,21 +8,19 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.compare import Between, used_variables
-from tb_pastnet.keras.clones.config import of_keras
-from tb_pastnet.keras.clones.layer_copies import Copier
+from tb_pastnet.keras.clones.layer_copies import LayerCopies, of_keras
 from tb_pastnet.keras.clones.layer_state import (
     Initializer,
     assign,
     copy_flags,
     draw,
     layer_pairs,
-    listed,
+    listed_variables,
     take_over,
 )
-from tb_pastnet.keras.clones.proof import check_pairs
-from tb_pastnet.keras.clones.symbolic import part_between
-from tb_pastnet.keras.graphs.callable_network import Arguments, source_of
+from tb_pastnet.keras.clones.proof import check_pairs, used_variables
+from tb_pastnet.keras.clones.symbolic import PartLayer, part_between
+from tb_pastnet.keras.graphs.callable_network import Arguments, callable_network
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.model.walk import tf_variable
 
@@ -39,83 +37,60 @@ class Values(NamedTuple):
     initializer: Initializer | None
 
 
-def clone_tensors(inputs: Any, outputs: Any, values: Values, name: str | None) -> Any:
-    """Clones the network between symbolic tensors.
-
-    Args:
-        inputs: one KerasTensor, or a nest of them.
-        outputs: likewise.
-        values: to begin with.
-        name: of the new model.
-
-    Returns:
-        A keras.Model.
-
-    Raises:
-        InvalidArgument: see `clone_network`.
-    """
+def clone_tensors(inputs: Any, outputs: Any, values: Values, name: str | None) -> keras.Model:
+    """Clones the network between symbolic tensors, see `clone_network`."""
     part = part_between(inputs, outputs)
-    copier = Copier()
-    copy = copier.model(part, name)
-    _finish(_Clone("the network", Between(part), copy, _specs(part.inputs)), copier, values)
+    copies = LayerCopies()
+    copy = copies.model(part, name)
+    _finish(_Clone("the network", PartLayer(part), copy, _specs(part.inputs)), copies, values)
     return copy
 
 
-def clone_model(model: Any, values: Values, example: Any, name: str | None) -> Any:
-    """Clones a built model or layer.
-
-    Args:
-        model: of Keras.
-        values: to begin with.
-        example: a batch, or a tuple of arguments.
-        name: of the new model; None: that of the old one.
-
-    Returns:
-        A model or layer of the same class.
-
-    Raises:
-        InvalidArgument: see `clone_network`.
-    """
-    source = source_of(model)
+def clone_model(
+    model: keras.layers.Layer, values: Values, example: Any, name: str | None
+) -> keras.layers.Layer:
+    """Clones a built model or layer, see `clone_network`."""
+    network = callable_network(model)
     arguments = _arguments(model, example)
-    copier = Copier()
-    copy = copier.operation(model)
+    copies = LayerCopies()
+    copy = copies.operation(model)
     if name is not None:
         copy.name = name
     if not copy.built or len(copy.variables) < len(model.variables):
-        _build(copy, model, arguments, source.name)
-    _finish(_Clone(source.name, model, copy, arguments), copier, values)
+        _build(copy, model, arguments, network.name)
+    _finish(_Clone(network.name, model, copy, arguments), copies, values)
     return copy
 
 
 class _Clone(NamedTuple):
     name: str
-    original: Any
-    copy: Any
+    original: keras.layers.Layer
+    copy: keras.layers.Layer
     arguments: Arguments
 
 
-def _finish(clone: _Clone, copier: Copier, values: Values) -> None:
+def _finish(clone: _Clone, copies: LayerCopies, values: Values) -> None:
     """Proves that a copy is one, and gives it its values."""
-    layers = layer_pairs(copier.pairs, clone.name)
-    lists = listed(layers, clone.name)
-    take_over(layers, all_of_it=values.copied)
+    layers = layer_pairs(copies.pairs, clone.name)
+    listed = listed_variables(layers, clone.name)
+    take_over(layers, saved=values.copied)
     copy_flags(layers)
     networks = (clone.original, clone.copy)
-    used = used_variables(networks, copier.pairs, clone.arguments, clone.name)
+    used = used_variables(networks, copies.pairs, clone.arguments, clone.name)
     # What is used tells its own place; what isn't goes by the order in which layers list it.
-    known = {id(one) for one, _ in used}
-    pairs = check_pairs([*used, *(one for one in lists if id(one[0]) not in known)], clone.name)
+    paired = {id(original) for original, _ in used}
+    unused = [pair for pair in listed if id(pair[0]) not in paired]
+    pairs = check_pairs([*used, *unused], clone.name)
     if values.copied:
         assign(pairs)
         return
-    assign((tf_variable(one), tf_variable(two)) for one, two in copier.loose)
+    assign((tf_variable(original), tf_variable(copy)) for original, copy in copies.loose)
     if values.initializer is not None:
-        trained = [tf_variable(one) for one in clone.copy.trainable_variables]
+        trained = [tf_variable(variable) for variable in clone.copy.trainable_variables]
         draw(trained, values.initializer, clone.name)
 
 
-def _arguments(model: Any, example: Any) -> Arguments:
+def _arguments(model: keras.layers.Layer, example: Any) -> Arguments:
     """What a model can be traced with."""
     if example is not None:
         return (example if isinstance(example, tuple) else (example,)), {}
@@ -126,8 +101,8 @@ def _arguments(model: Any, example: Any) -> Arguments:
     # It was built with shapes; their dtype is the one that it computes with.
     config = model.get_build_config() or {}
     if "shapes_dict" in config:
-        shapes = {key.removesuffix("_shape"): one for key, one in config["shapes_dict"].items()}
-        return (), {key: _shaped(one, model.input_dtype) for key, one in shapes.items()}
+        shapes = {key.removesuffix("_shape"): each for key, each in config["shapes_dict"].items()}
+        return (), {key: _shaped(each, model.input_dtype) for key, each in shapes.items()}
     if "input_shape" not in config:
         raise InvalidArgument(
             f"Could not clone model {model.name!r}: expected to know what it is called with, got a "
@@ -139,17 +114,17 @@ def _arguments(model: Any, example: Any) -> Arguments:
 def _shaped(shape: Any, dtype: str) -> Any:
     """TensorSpecs of a nest of shapes."""
     if isinstance(shape, dict):
-        return {key: _shaped(one, dtype) for key, one in shape.items()}
-    if all(one is None or isinstance(one, int) for one in shape):
+        return {key: _shaped(each, dtype) for key, each in shape.items()}
+    if all(each is None or isinstance(each, int) for each in shape):
         return tf.TensorSpec((None, *shape[1:]) if shape else (), dtype)
-    return [_shaped(one, dtype) for one in shape]
+    return [_shaped(each, dtype) for each in shape]
 
 
 def _specs(tensors: Any) -> Arguments:
     return (keras.tree.map_structure(_spec, tensors),), {}
 
 
-def _spec(tensor: Any) -> Any:
+def _spec(tensor: keras.KerasTensor) -> tf.TypeSpec:
     if tensor.sparse:
         return tf.SparseTensorSpec(tensor.shape, tensor.dtype)
     if getattr(tensor, "ragged", False):
@@ -157,7 +132,9 @@ def _spec(tensor: Any) -> Any:
     return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
-def _build(copy: Any, model: Any, arguments: Arguments, name: str) -> None:
+def _build(
+    copy: keras.layers.Layer, model: keras.layers.Layer, arguments: Arguments, name: str
+) -> None:
     """Builds a copy as its original was."""
     if not of_keras(type(model), "build_from_config"):
         copy.build_from_config(model.get_build_config())
@@ -172,7 +149,7 @@ def _build(copy: Any, model: Any, arguments: Arguments, name: str) -> None:
         ) from error
 
 
-def _symbolic(leaf: Any) -> Any:
+def _symbolic(leaf: object) -> Any:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return leaf
     return keras.KerasTensor(leaf.shape, keras.backend.standardize_dtype(leaf.dtype))

@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.config import inside, of_keras
+from tb_pastnet.keras.clones.layer_copies import inside, of_keras
 from tb_pastnet.keras.clones.proof import Pair
 from tb_pastnet.keras.model.walk import tf_variable
 
@@ -17,37 +18,33 @@ Initializer = Callable[..., Any]
 
 
 def layer_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
-    """Layers and their copies, with all layers in them.
-
-    Args:
-        pairs: those that were copied.
-        name: of the network in errors.
+    """Layers that were copied, and their copies, with all layers in them.
 
     Raises:
         InvalidArgument: a copy has other layers inside.
     """
-    found: dict[int, Pair] = {}
+    unique: dict[int, Pair] = {}
     for layer, copy in pairs:
         originals, copies = inside(layer), inside(copy)
-        kinds = [[type(one).__name__ for one in each] for each in (originals, copies)]
+        kinds = [[type(inner).__name__ for inner in each] for each in (originals, copies)]
         if kinds[0] != kinds[1]:
             raise InvalidArgument(
                 f"Could not clone {name}: expected {layer.name!r} to be made of "
                 f"{_listed(kinds[0])}, got {_listed(kinds[1])}. Make all layers inside of it in "
                 f"its __init__ or build."
             )
-        for one, other in zip(originals, copies, strict=True):
-            found.setdefault(id(one), (one, other))
-    return list(found.values())
+        for pair in zip(originals, copies, strict=True):
+            unique.setdefault(id(pair[0]), pair)
+    return list(unique.values())
 
 
-def take_over(pairs: Iterable[Pair], *, all_of_it: bool) -> None:
+def take_over(pairs: Iterable[Pair], *, saved: bool) -> None:
     """Takes over what layers hold other than in variables, by their own ways of being saved.
 
     Args:
         pairs: layers and their copies.
-        all_of_it: whether also what classes of the user save in their own way; else only what
-            `adapt` learned, such as vocabularies: no initializer draws that.
+        saved: whether also what classes of the user save in their own way; else only what `adapt`
+            learned, such as vocabularies: no initializer draws that.
     """
     for layer, copy in pairs:
         if callable(getattr(layer, "get_vocabulary", None)):
@@ -55,30 +52,26 @@ def take_over(pairs: Iterable[Pair], *, all_of_it: bool) -> None:
             if len(inside(layer)) == 1:
                 _take_vocabulary(layer, copy)
             continue
-        own = all_of_it and not of_keras(type(layer), "load_own_variables")
+        own = saved and not of_keras(type(layer), "load_own_variables")
         if layer.built and (own or callable(getattr(layer, "adapt", None))):
             store: dict[str, Any] = {}
             layer.save_own_variables(store)
             copy.load_own_variables(
                 {key: tf.convert_to_tensor(value).numpy() for key, value in store.items()}
             )
-        if all_of_it and hasattr(layer, "load_assets"):
+        if saved and hasattr(layer, "load_assets"):
             with tempfile.TemporaryDirectory() as folder:
                 layer.save_assets(folder)
                 copy.load_assets(folder)
 
 
-def listed(pairs: Iterable[Pair], name: str) -> list[Pair]:
+def listed_variables(pairs: Iterable[Pair], name: str) -> list[Pair]:
     """The tf.Variables that layers list, each with that of the copy.
-
-    Args:
-        pairs: layers and their copies.
-        name: of the network in errors.
 
     Raises:
         InvalidArgument: a copy lists more or less, or was made under another strategy.
     """
-    found: list[Pair] = []
+    variables: list[Pair] = []
     for layer, copy in pairs:
         own, others = layer.variables, copy.variables
         if len(own) != len(others):
@@ -86,55 +79,42 @@ def listed(pairs: Iterable[Pair], name: str) -> list[Pair]:
                 f"Could not clone {name}: expected {layer.name!r} to have {len(own)} variables, "
                 f"got {len(others)} in its copy. Make all of them in its __init__ or build."
             )
-        found += [(tf_variable(a), tf_variable(b)) for a, b in zip(own, others, strict=True)]
-    for one, two in found:
+        variables += [(tf_variable(a), tf_variable(b)) for a, b in zip(own, others, strict=True)]
+    for pair in variables:
         places = ["on one device", "in replicas of a tf.distribute.Strategy"]
-        here, there = (isinstance(v, tf.distribute.DistributedValues) for v in (one, two))
-        if here != there:
+        own, got = (isinstance(variable, tf.distribute.DistributedValues) for variable in pair)
+        if own != got:
             raise InvalidArgument(
-                f"Could not clone {name}: expected {one.name!r} to be {places[here]} in the copy "
-                f"too, got it {places[there]}. Clone it in the scope that it was made in."
+                f"Could not clone {name}: expected {pair[0].name!r} to be {places[own]} in the "
+                f"copy too, got it {places[got]}. Clone it in the scope that it was made in."
             )
-    return found
+    return variables
 
 
 def copy_flags(pairs: Sequence[Pair]) -> None:
-    """Sets `trainable` as in the originals: of layers and of single variables.
-
-    Args:
-        pairs: layers and their copies.
-    """
+    """Sets `trainable` as in the originals: of layers and of single variables."""
     # Setting it on a layer sets it on all inside: from the outside to the inside, that is until
     # nothing changes any more.
     for _ in range(len(pairs) + 1):
-        changed = [(one, two) for one, two in pairs if one.trainable != two.trainable]
-        for one, two in changed:
-            two.trainable = one.trainable
+        changed = [(layer, copy) for layer, copy in pairs if layer.trainable != copy.trainable]
+        for layer, copy in changed:
+            copy.trainable = layer.trainable
         if not changed:
             break
     for layer, copy in pairs:
-        for one, two in zip(layer.variables, copy.variables, strict=True):
-            if one.trainable != two.trainable:
-                two.trainable = one.trainable
+        for variable, twin in zip(layer.variables, copy.variables, strict=True):
+            if variable.trainable != twin.trainable:
+                twin.trainable = variable.trainable
 
 
 def assign(pairs: Iterable[Pair]) -> None:
-    """Gives variables the values of their originals.
-
-    Args:
-        pairs: tf.Variables.
-    """
-    for one, two in pairs:
-        two.assign(one.read_value())
+    """Gives tf.Variables the values of their originals."""
+    for original, copy in pairs:
+        copy.assign(original.read_value())
 
 
-def draw(variables: Iterable[Any], initializer: Initializer, name: str) -> None:
-    """Gives variables values of an initializer.
-
-    Args:
-        variables: tf.Variables; only those that are trainable and floating get new values.
-        initializer: called with `shape=` and `dtype=`.
-        name: of the network in errors.
+def draw(variables: Iterable[tf.Variable], initializer: Initializer, name: str) -> None:
+    """Gives those variables that are trainable and floating values of an initializer.
 
     Raises:
         InvalidArgument: it returns another shape.
@@ -153,7 +133,7 @@ def draw(variables: Iterable[Any], initializer: Initializer, name: str) -> None:
             variable.assign(tf.cast(value, variable.dtype))
 
 
-def _take_vocabulary(layer: Any, copy: Any) -> None:
+def _take_vocabulary(layer: keras.layers.Layer, copy: keras.layers.Layer) -> None:
     weights = getattr(layer, "idf_weights_const", None)
     if weights is not None:
         copy.set_vocabulary(layer.get_vocabulary(), idf_weights=weights.numpy())

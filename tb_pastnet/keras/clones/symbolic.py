@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -15,7 +16,7 @@ class Part(NamedTuple):
 
     Attributes:
         inputs: one KerasTensor, or a nest of them.
-        outputs: likewise.
+        outputs: one KerasTensor, or a nest of them.
         calls: of layers and operations, in an order in which they can be made.
     """
 
@@ -24,28 +25,41 @@ class Part(NamedTuple):
     calls: tuple[Any, ...]
 
     def run(self, inputs: Any, call: Callable[[Any, Any, Any], Any]) -> Any:
-        """Computes the outputs from other inputs.
+        """Computes the outputs from other inputs, in nests like those of the part's own.
 
-        Args:
-            inputs: a nest like that of the part's own inputs.
-            call: gets an operation, and args and kwargs in which each symbolic tensor is replaced.
-
-        Returns:
-            A nest like that of the part's own outputs.
+        `call` gets an operation, and args and kwargs in which each symbolic tensor is replaced.
         """
-        made = dict(
-            zip(map(id, keras.tree.flatten(self.inputs)), keras.tree.flatten(inputs), strict=True)
-        )
+        flat = (keras.tree.flatten(self.inputs), keras.tree.flatten(inputs))
+        values = dict(zip(map(id, flat[0]), flat[1], strict=True))
 
-        def replaced(leaf: Any) -> Any:
-            return made.get(id(leaf), leaf)
+        def replaced(leaf: object) -> Any:
+            return values.get(id(leaf), leaf)
 
-        for one in self.calls:
-            args = keras.tree.map_structure(replaced, one.arguments.args)
-            kwargs = keras.tree.map_structure(replaced, one.arguments.kwargs)
-            results = keras.tree.flatten(call(one.operation, args, kwargs))
-            made.update(zip(map(id, one.outputs), results, strict=True))
+        for node in self.calls:
+            args = keras.tree.map_structure(replaced, node.arguments.args)
+            kwargs = keras.tree.map_structure(replaced, node.arguments.kwargs)
+            results = keras.tree.flatten(call(node.operation, args, kwargs))
+            values.update(zip(map(id, node.outputs), results, strict=True))
         return keras.tree.map_structure(replaced, self.outputs)
+
+
+class PartLayer(keras.layers.Layer):
+    """A part of a network, called as a model of it would be. Making one would change its layers."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(name="network", autocast=False, dtype="float32")
+        self._part = (part,)
+        self.built = True
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        """Computes the outputs of the part."""
+
+        def call(operation: keras.Operation, args: Any, kwargs: Any) -> Any:
+            if training is not None and _takes_training(operation):
+                kwargs = {**kwargs, "training": training}
+            return operation(*args, **kwargs)
+
+        return self._part[0].run(inputs, call)
 
 
 def part_between(inputs: Any, outputs: Any, *, unused: bool = False) -> Part:
@@ -53,19 +67,19 @@ def part_between(inputs: Any, outputs: Any, *, unused: bool = False) -> Part:
 
     Args:
         inputs: one KerasTensor, or a nest of them.
-        outputs: likewise.
+        outputs: one KerasTensor, or a nest of them.
         unused: whether an input may be one that no output needs.
 
     Raises:
         InvalidArgument: one isn't a KerasTensor, the outputs need more than these inputs, or less.
     """
-    given = _checked(inputs, "inputs")
-    wanted = _checked(outputs, "outputs")
-    _refuse_twice(given)
-    calls, reached, lacking = _walk(given, wanted)
+    starts = _checked(inputs, "inputs")
+    ends = _checked(outputs, "outputs")
+    _refuse_twice(starts)
+    calls, reached, lacking = _walk(starts, ends)
     if lacking:
-        raise _cut(given, wanted, lacking)
-    left = [_shown(tensor) for tensor in given if id(tensor) not in reached]
+        raise _cut(starts, ends, lacking)
+    left = [_shown(tensor) for tensor in starts if id(tensor) not in reached]
     if left and not unused:
         raise InvalidArgument(
             f"Could not clone a network: expected inputs that its outputs need, got "
@@ -75,7 +89,7 @@ def part_between(inputs: Any, outputs: Any, *, unused: bool = False) -> Part:
     return Part(inputs, outputs, calls)
 
 
-def origin(tensor: Any) -> Any:
+def origin(tensor: keras.KerasTensor) -> Any:
     """The call that made a KerasTensor; None of one that is made by hand."""
     # No public name tells how Keras's symbolic tensors hang together.
     history = getattr(tensor, "_keras_history", None)
@@ -85,36 +99,47 @@ def origin(tensor: Any) -> Any:
 
 
 def _walk(
-    given: Sequence[Any], wanted: Sequence[Any]
+    starts: Sequence[keras.KerasTensor], ends: Sequence[keras.KerasTensor]
 ) -> tuple[tuple[Any, ...], set[int], dict[int, Any]]:
     """The calls in order, which inputs they take, and the inputs that are lacking."""
-    known = {id(tensor) for tensor in given}
+    inputs = {id(tensor) for tensor in starts}
     reached: set[int] = set()
     lacking: dict[int, Any] = {}
     calls: dict[int, Any] = {}
-    stack = list(reversed(wanted))
+    stack = list(reversed(ends))
     # Not by recursion: networks may be deeper than Python's stack.
     while stack:
         tensor = stack[-1]
         call = origin(tensor)
-        if id(tensor) in known:
+        if id(tensor) in inputs:
             reached.add(id(tensor))
         elif call is None or call.is_input:
             lacking[id(tensor)] = tensor
         elif id(call) not in calls:
-            before = [one for one in call.input_tensors if not _done(one, known, lacking, calls)]
-            if before:
-                stack.extend(reversed(before))
+            seen = (inputs, lacking, calls)
+            missing = [each for each in call.input_tensors if not _done(each, *seen)]
+            if missing:
+                stack.extend(reversed(missing))
                 continue
-            reached.update(id(one) for one in call.input_tensors if id(one) in known)
+            reached.update(id(each) for each in call.input_tensors if id(each) in inputs)
             calls[id(call)] = call
         stack.pop()
     return tuple(calls.values()), reached, lacking
 
 
-def _done(tensor: Any, *known: Iterable[int]) -> bool:
-    inputs, lacking, calls = known
+def _done(
+    tensor: keras.KerasTensor,
+    inputs: Collection[int],
+    lacking: Collection[int],
+    calls: Collection[int],
+) -> bool:
     return id(tensor) in inputs or id(tensor) in lacking or id(origin(tensor)) in calls
+
+
+def _takes_training(operation: keras.Operation) -> bool:
+    return isinstance(operation, keras.layers.Layer) and (
+        "training" in inspect.signature(operation.call).parameters
+    )
 
 
 def _checked(tensors: Any, word: str) -> list[Any]:
@@ -134,9 +159,9 @@ def _checked(tensors: Any, word: str) -> list[Any]:
     return flat
 
 
-def _refuse_twice(given: Sequence[Any]) -> None:
+def _refuse_twice(tensors: Sequence[keras.KerasTensor]) -> None:
     seen: set[int] = set()
-    for tensor in given:
+    for tensor in tensors:
         if id(tensor) in seen:
             raise InvalidArgument(
                 f"Could not clone a network: expected each input once, got {_shown(tensor)} twice. "
@@ -145,13 +170,17 @@ def _refuse_twice(given: Sequence[Any]) -> None:
         seen.add(id(tensor))
 
 
-def _cut(given: Sequence[Any], wanted: Sequence[Any], lacking: dict[int, Any]) -> InvalidArgument:
-    for output in wanted:
-        _, reached, needed = _walk(given, [output])
+def _cut(
+    starts: Sequence[keras.KerasTensor],
+    ends: Sequence[keras.KerasTensor],
+    lacking: dict[int, keras.KerasTensor],
+) -> InvalidArgument:
+    for output in ends:
+        _, reached, needed = _walk(starts, [output])
         if needed and not reached:
             return InvalidArgument(
                 f"Could not clone a network: expected outputs that are computed from the inputs "
-                f"{', '.join(map(_shown, given))}, got {_shown(output)}, which needs only "
+                f"{', '.join(map(_shown, starts))}, got {_shown(output)}, which needs only "
                 f"{', '.join(map(_shown, needed.values()))}. Pass tensors of one network."
             )
     return InvalidArgument(
@@ -160,7 +189,7 @@ def _cut(given: Sequence[Any], wanted: Sequence[Any], lacking: dict[int, Any]) -
     )
 
 
-def _shown(tensor: Any) -> str:
+def _shown(tensor: keras.KerasTensor) -> str:
     call = origin(tensor)
     name = tensor.name if call is None else call.operation.name
     return f"{name!r} of shape {tuple(tensor.shape)}"

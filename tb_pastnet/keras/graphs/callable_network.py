@@ -6,7 +6,8 @@ it is traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,13 +16,12 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.losses import own_losses
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-class Source(NamedTuple):
+class CallableNetwork(NamedTuple):
     """A network that can be called.
 
     Attributes:
@@ -39,25 +39,23 @@ class Source(NamedTuple):
     defaults: Mapping[str, Any] = MappingProxyType({})
 
 
-def source_of(network: Any) -> Source:
-    """Says how a network is called.
-
-    Args:
-        network: a built keras.Model or layer, a tf.Module, or a function.
+def callable_network(network: object) -> CallableNetwork:
+    """Says how a network is called: a built keras.Model or layer, a tf.Module, or a function.
 
     Raises:
         InvalidArgument: the model isn't built, or it can't be called.
     """
     if isinstance(network, keras.layers.Layer):
         return _of_keras(network)
-    if isinstance(network, tf.Module) and callable(network):
-        return Source(f"module {type(network).__name__!r}", _converted(network), _listed(network))
     if not callable(network):
         raise _uncallable(network)
-    return Source(_name_of(network), _converted(network), {}, _signature(network))
+    if isinstance(network, tf.Module):
+        name = f"module {type(network).__name__!r}"
+        return CallableNetwork(name, _converted(network), _listed(network))
+    return CallableNetwork(_name_of(network), _converted(network), {}, _signature(network))
 
 
-def _of_keras(model: Any) -> Source:
+def _of_keras(model: keras.layers.Layer) -> CallableNetwork:
     if not model.built:
         raise InvalidArgument(
             f"Could not take model {model.name!r} as a network: expected a built model, got one "
@@ -70,22 +68,40 @@ def _of_keras(model: Any) -> Source:
 
     shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
     # Never None: Keras would take what the layer around a call is called with.
-    return Source(shown, call, _listed(model), _specs(model), {"training": False})
+    return CallableNetwork(shown, call, _listed(model), _specs(model), {"training": False})
 
 
-def _listed(network: Any) -> dict[str, Found]:
+@contextmanager
+def own_losses(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
+    """Keeps what `add_loss` collected in layers, and those inside, apart from a trace's losses."""
+    every = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
+    # No public names: `losses` is made anew from these.
+    parts = [getattr(layer, part) for layer in every.values() for part in ("_losses", "_loss_ids")]
+    contents = [type(part)(part) for part in parts]
+    for part in parts:
+        part.clear()
+    try:
+        yield
+    finally:
+        for part, content in zip(parts, contents, strict=True):
+            part.clear()
+            (part.update if isinstance(part, set) else part.extend)(content)
+
+
+def _listed(network: tf.Module) -> dict[str, Found]:
     """All variables that a network lists, by name: also states, seeds and masks."""
-    found: dict[str, Found] = {}
+    named: dict[str, Found] = {}
     seen: set[int] = set()
-    for entry in (*find_variables(network), *_others(network)):
+    others = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
+    for entry in (*find_variables(network), *others):
         # Of a layer that owns its masks the trained weight lies inside.
         variable = entry.variable
         if not isinstance(variable, tf.Variable):
             variable = getattr(variable, "variable", None)
         if variable is not None and id(variable) not in seen:
             seen.add(id(variable))
-            found[free_name(entry.id, found)] = replace(entry, variable=variable)
-    return found
+            named[free_name(entry.id, named)] = replace(entry, variable=variable)
+    return named
 
 
 def free_name(name: str, taken: Container[str]) -> str:
@@ -102,12 +118,7 @@ def free_name(name: str, taken: Container[str]) -> str:
     return free
 
 
-def _others(network: Any) -> Iterator[Found]:
-    for holder in network.variables:
-        yield found_of(tf_variable(holder), holder)
-
-
-def found_of(variable: Any, holder: Any = None) -> Found:
+def variable_entry(variable: tf.Variable, holder: keras.Variable | tf.Variable = None) -> Found:
     """A variable of which only its own name is known."""
     holder = variable if holder is None else holder
     path = str(getattr(holder, "path", None) or holder.name).partition(":")[0]
@@ -115,7 +126,7 @@ def found_of(variable: Any, holder: Any = None) -> Found:
     return Found(layer or name, name, variable, type(holder).__name__, holders=(holder,))
 
 
-def _specs(model: Any) -> Arguments | None:
+def _specs(model: keras.layers.Layer) -> Arguments | None:
     inputs = getattr(model, "inputs", None)
     if not inputs:
         return None
@@ -124,16 +135,15 @@ def _specs(model: Any) -> Arguments | None:
     return (keras.tree.map_structure(_spec, structure),), {}
 
 
-def _spec(tensor: Any) -> Any:
+def _spec(tensor: keras.KerasTensor) -> tf.TypeSpec:
     kind = tf.SparseTensorSpec if tensor.sparse else tf.TensorSpec
     return kind(tensor.shape, tensor.dtype)
 
 
-def _converted(function: Any) -> Callable[..., Any]:
+def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
     """With it Python's own `if` and `while` on tensors work, as under tf.function."""
     if any(hasattr(function, name) for name in ("get_concrete_function", "captured_inputs")):
-        called: Callable[..., Any] = function
-        return called
+        return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
         # Made anew each time: one tf.function would keep every trace that was ever made.
@@ -142,34 +152,33 @@ def _converted(function: Any) -> Callable[..., Any]:
     return call
 
 
-def _signature(function: Any) -> Arguments | None:
+def _signature(function: object) -> Arguments | None:
     signature = getattr(function, "structured_input_signature", None)
     if signature is not None:
         args, kwargs = signature
         return tuple(args), dict(kwargs)
-    if getattr(function, "input_signature", None):
-        return tuple(function.input_signature), {}
-    return None
+    inputs = getattr(function, "input_signature", None)
+    return (tuple(inputs), {}) if inputs else None
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: object) -> str:
     name = getattr(function, "__name__", None) or getattr(function, "name", None)
     return f"function {name!r}" if isinstance(name, str) else f"a {type(function).__name__}"
 
 
-def functions_of(owner: Any) -> list[str]:
+def functions_of(owner: object) -> list[str]:
     """Names of the tf.functions among an object's attributes, as a loaded SavedModel has them."""
     return [name for name in dir(owner) if name[0] != "_" and _is_function(owner, name)]
 
 
-def _is_function(owner: Any, name: str) -> bool:
+def _is_function(owner: object, name: str) -> bool:
     try:
         return hasattr(getattr(owner, name), "get_concrete_function")
     except Exception:
         return False  # a property may raise
 
 
-def _uncallable(network: Any) -> InvalidArgument:
+def _uncallable(network: object) -> InvalidArgument:
     functions = functions_of(network)
     hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
     return InvalidArgument(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
-from tb_pastnet.keras.graphs.nodes import READS
+from tb_pastnet.keras.graphs.nodes import READS, data_inputs, library_of, node_of, references
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework.attr_value_pb2 import AttrValue
+    from tensorflow.core.framework.function_pb2 import FunctionDef
+    from tensorflow.core.framework.node_def_pb2 import NodeDef
+    from tensorflow.types.experimental import ConcreteFunction
 
 _BESIDES = frozenset({"config_proto", "container", "executor_type", "seed", "seed2", "shared_name"})
 """Attributes that say how and where, or that TensorFlow numbers anew for each graph."""
@@ -25,16 +31,12 @@ class Differs(Exception):
         self.node = node
 
 
-def pair_captures(first: Any, second: Any) -> list[tuple[int, int]]:
-    """Which of what the one function captures takes the place of what the other captures.
+def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tuple[int, int]]:
+    """Which of what one function captures takes the place of what the other captures.
 
     The graphs are followed from their results and side effects back to the inputs, in both at once:
     types, settings, constants and wiring of all operations have to be equal, also in called
     functions; names and seeds of operations don't count. What no result depends on is left out.
-
-    Args:
-        first: a ConcreteFunction.
-        second: another one.
 
     Returns:
         Numbers in `first.captured_inputs` and in `second.captured_inputs`.
@@ -46,28 +48,20 @@ def pair_captures(first: Any, second: Any) -> list[tuple[int, int]]:
         >>> import tensorflow as tf
         >>> a, b, c = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)
         >>> x = tf.TensorSpec([])
-        >>> one = tf.function(lambda x: a * x + b).get_concrete_function(x)
-        >>> two = tf.function(lambda x: b * x + c).get_concrete_function(x)
-        >>> pair_captures(one, two)
+        >>> function = tf.function(lambda x: a * x + b).get_concrete_function(x)
+        >>> twin = tf.function(lambda x: b * x + c).get_concrete_function(x)
+        >>> pair_captures(function, twin)
         [(0, 0), (1, 1)]
     """
     bodies = [_of_concrete(concrete) for concrete in (first, second)]
-    libraries = [_library(concrete) for concrete in (first, second)]
-    paired = _Pairing(libraries[0], libraries[1]).of(bodies[0], bodies[1])
-    start, other = (len(one.inputs) - len(one.captured_inputs) for one in (first, second))
-    numbers = [{name: at for at, name in enumerate(body.arguments)} for body in bodies]
+    libraries = [library_of(concrete.graph.as_graph_def()) for concrete in (first, second)]
+    twins = _Pairing(libraries[0], libraries[1]).of(bodies[0], bodies[1])
+    numbers = [{name: n for n, name in enumerate(body.arguments)} for body in bodies]
     return sorted(
-        (numbers[0][name] - start, numbers[1][twin] - other)
-        for name, twin in paired.items()
-        if numbers[0].get(name, -1) >= start
+        (numbers[0][name] - bodies[0].bound, numbers[1][twin] - bodies[1].bound)
+        for name, twin in twins.items()
+        if numbers[0].get(name, -1) >= bodies[0].bound
     )
-
-
-def operations(concrete: Any) -> frozenset[str]:
-    """The types of all operations of a function, also in the functions that it may call."""
-    graph = concrete.graph.as_graph_def()
-    bodies = (graph.node, *(function.node_def for function in graph.library.function))
-    return frozenset(node.op for body in bodies for node in body)
 
 
 class _Body(NamedTuple):
@@ -81,18 +75,18 @@ class _Body(NamedTuple):
         effects: names of nodes that run for what they do.
     """
 
-    nodes: dict[str, Any]
+    nodes: dict[str, NodeDef]
     arguments: list[str]
     bound: int
     results: list[str]
     effects: list[str]
 
 
-def _of_concrete(concrete: Any) -> _Body:
+def _of_concrete(concrete: ConcreteFunction) -> _Body:
     graph = concrete.graph
     structure = tf.nest.flatten(concrete.structured_outputs, expand_composites=True)
-    # Behind its results stands what a gradient that was taken of it keeps.
-    count = sum(isinstance(one, tf.Tensor | tf.TensorSpec) for one in structure)
+    # After its results comes what a gradient that was taken of it keeps.
+    count = sum(isinstance(leaf, tf.Tensor | tf.TensorSpec) for leaf in structure)
     nodes = {node.name: node for node in graph.as_graph_def().node}
     # A read that no result needs is none.
     effects = {each.name for each in graph.control_outputs if each.type not in READS}
@@ -105,7 +99,7 @@ def _of_concrete(concrete: Any) -> _Body:
     )
 
 
-def _of_function(function: Any) -> _Body:
+def _of_function(function: FunctionDef) -> _Body:
     nodes = {node.name: node for node in function.node_def}
     signature = function.signature
     arguments = [argument.name for argument in signature.input_arg]
@@ -116,15 +110,10 @@ def _of_function(function: Any) -> _Body:
     )
 
 
-def _library(concrete: Any) -> dict[str, Any]:
-    functions = concrete.graph.as_graph_def().library.function
-    return {function.signature.name: function for function in functions}
-
-
 class _Pairing:
     """Follows two graphs, and each pair of functions in them once."""
 
-    def __init__(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    def __init__(self, first: Mapping[str, FunctionDef], second: Mapping[str, FunctionDef]) -> None:
         self._libraries = (first, second)
         self._same: set[tuple[str, str]] = set()
 
@@ -132,55 +121,21 @@ class _Pairing:
         """The names of nodes and arguments of the first, and of those in their place."""
         if len(first.results) != len(second.results) or len(first.effects) != len(second.effects):
             raise Differs("its results")
-        twins: dict[str, str] = {}
-        taken: dict[str, str] = {}
-        self._follow(zip(first.results, second.results, strict=True), first, second, twins, taken)
+        walk = _Walk(first, second, self._equal)
+        walk.follow(zip(first.results, second.results, strict=True))
         left = list(second.effects)
         for name in first.effects:
-            twin = next((one for one in left if _fits(name, one, first, second, twins)), None)
+            twin = next((effect for effect in left if walk.fits(name, effect)), None)
             if twin is None:
                 raise Differs(name)
             left.remove(twin)
-            self._follow([(name, twin)], first, second, twins, taken)
-        return twins
+            walk.follow([(name, twin)])
+        return walk.twins
 
-    def _follow(
-        self,
-        tensors: Iterable[tuple[str, str]],
-        first: _Body,
-        second: _Body,
-        twins: dict[str, str],
-        taken: dict[str, str],
-    ) -> None:
-        stack = list(tensors)
-        while stack:
-            tensor, other = stack.pop()
-            name, _, port = tensor.partition(":")
-            twin, _, other_port = other.partition(":")
-            if port != other_port or twins.get(name, twin) != twin or taken.get(twin, name) != name:
-                raise Differs(name)
-            if name in twins:
-                continue
-            twins[name], taken[twin] = twin, name
-            places = [
-                body.arguments.index(one) if one in body.arguments else len(body.arguments)
-                for body, one in ((first, name), (second, twin))
-            ]
-            if min(places) < first.bound and places[0] != places[1]:
-                raise Differs(name)
-            if name in first.nodes:
-                stack.extend(self._inputs(first.nodes[name], second.nodes.get(twin)))
-
-    def _inputs(self, node: Any, twin: Any) -> Iterator[tuple[str, str]]:
-        """The inputs of a node and of its twin, which are found to be equal but for these."""
-        if twin is None or node.op != twin.op or not self._equal(node, twin):
-            raise Differs(node.name)
-        inputs, others = _data(node), _data(twin)
-        if len(inputs) != len(others):
-            raise Differs(node.name)
-        return zip(inputs, others, strict=True)
-
-    def _equal(self, node: Any, twin: Any) -> bool:
+    def _equal(self, node: NodeDef, twin: NodeDef) -> bool:
+        """Whether two nodes are the same but for their inputs."""
+        if node.op != twin.op:
+            return False
         if node.op == "Placeholder":
             # A loaded function doesn't know the shapes of what it captures.
             return bool(node.attr["dtype"].type == twin.attr["dtype"].type)
@@ -189,47 +144,90 @@ class _Pairing:
             self._equal_values(node.attr[name], twin.attr[name]) for name in names
         )
 
-    def _equal_values(self, value: Any, other: Any) -> bool:
-        functions, others = _called(value), _called(other)
+    def _equal_values(self, value: AttrValue, other: AttrValue) -> bool:
+        functions, others = references(value), references(other)
         if not functions and not others:
             return bool(value.SerializeToString() == other.SerializeToString())
         return len(functions) == len(others) and all(
-            self._equal_functions(one, two) for one, two in zip(functions, others, strict=True)
+            self._equal_functions(a.name, b.name) for a, b in zip(functions, others, strict=True)
         )
 
     def _equal_functions(self, name: str, other: str) -> bool:
         if (name, other) not in self._same:
-            bodies = [
-                library.get(one)
-                for library, one in zip(self._libraries, (name, other), strict=True)
+            functions = [
+                library.get(key)
+                for library, key in zip(self._libraries, (name, other), strict=True)
             ]
-            if None in bodies:
+            if None in functions:
                 return name == other
-            self._same.add((name, other))  # before: a function may call itself
-            self.of(_of_function(bodies[0]), _of_function(bodies[1]))
+            self._same.add((name, other))  # first: a function may call itself
+            self.of(_of_function(functions[0]), _of_function(functions[1]))
         return True
 
 
-def _fits(name: str, other: str, first: _Body, second: _Body, twins: Mapping[str, str]) -> bool:
-    """Whether the one node may stand for the other, as far as their inputs are known."""
-    if name in twins:
-        return twins[name] == other
-    node, twin = first.nodes[name], second.nodes[other]
-    inputs = zip(_data(node), _data(twin), strict=False)
-    return node.op == twin.op and all(
-        twins.get(one.partition(":")[0], two.partition(":")[0]) == two.partition(":")[0]
-        for one, two in inputs
-    )
+class _Walk:
+    """Goes through two graphs in step.
+
+    Attributes:
+        twins: by the names of the first, the nodes and arguments in their place in the second.
+    """
+
+    def __init__(
+        self, first: _Body, second: _Body, equal: Callable[[NodeDef, NodeDef], bool]
+    ) -> None:
+        self.twins: dict[str, str] = {}
+        self._taken: dict[str, str] = {}
+        self._first, self._second, self._equal = first, second, equal
+
+    def follow(self, tensors: Iterable[tuple[str, str]]) -> None:
+        """Goes from pairs of tensors back to the inputs.
+
+        Raises:
+            Differs: the graphs aren't the same there.
+        """
+        stack = list(tensors)
+        while stack:
+            tensor, other = stack.pop()
+            name, _, port = tensor.partition(":")
+            twin, _, other_port = other.partition(":")
+            paired = self.twins.get(name, twin) == twin and self._taken.get(twin, name) == name
+            if port != other_port or not paired:
+                raise Differs(name)
+            if name in self.twins:
+                continue
+            self.twins[name], self._taken[twin] = twin, name
+            if not self._same_place(name, twin):
+                raise Differs(name)
+            if name in self._first.nodes:
+                stack.extend(self._inputs(name, twin))
+
+    def fits(self, name: str, other: str) -> bool:
+        """Whether one node may stand for another, as far as their inputs are known."""
+        if name in self.twins:
+            return self.twins[name] == other
+        node, twin = self._first.nodes[name], self._second.nodes[other]
+        inputs = zip(data_inputs(node), data_inputs(twin), strict=False)
+        return node.op == twin.op and all(
+            self.twins.get(node_of(a), node_of(b)) == node_of(b) for a, b in inputs
+        )
+
+    def _same_place(self, name: str, twin: str) -> bool:
+        places = [
+            body.arguments.index(each) if each in body.arguments else len(body.arguments)
+            for body, each in ((self._first, name), (self._second, twin))
+        ]
+        return min(places) >= self._first.bound or places[0] == places[1]
+
+    def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
+        """The inputs of a node and of its twin, which are equal but for these."""
+        node, other = self._first.nodes[name], self._second.nodes.get(twin)
+        if other is None or not self._equal(node, other):
+            raise Differs(name)
+        inputs, others = data_inputs(node), data_inputs(other)
+        if len(inputs) != len(others):
+            raise Differs(name)
+        return zip(inputs, others, strict=True)
 
 
-def _data(node: Any) -> list[str]:
-    return [text for text in node.input if not text.startswith("^")]
-
-
-def _attributes(node: Any) -> list[str]:
+def _attributes(node: NodeDef) -> list[str]:
     return sorted(name for name in node.attr if name[0] != "_" and name not in _BESIDES)
-
-
-def _called(value: Any) -> Sequence[str]:
-    functions = (value.func, *value.list.func)
-    return [function.name for function in functions if function.name]

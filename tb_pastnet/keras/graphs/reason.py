@@ -10,7 +10,7 @@ _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 _USER_CODE = re.compile(r"^in user code:.*\n\s*\w+: (.*)", re.DOTALL)
 """AutoGraph puts the stack before what the error says."""
 
-_BEFORE = ("Graph execution error", "Detected at node", "Exception encountered", " ", "\t")
+_STACK = ("Graph execution error", "Detected at node", "Exception encountered", " ", "\t")
 """How lines begin that a failed execution puts before what it says."""
 
 _LONGEST = 300
@@ -26,11 +26,11 @@ def reason(error: BaseException) -> str:
         "KeyError: 'mask'"
     """
     # The text of a KeyError is a repr, where lines don't end.
-    said = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+    text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
     for pattern in (_BOLD, _USER_CODE):
-        if (found := pattern.search(said)) is not None:
-            said = found[1]
-    line = " ".join(said.split())
+        if (match := pattern.search(text)) is not None:
+            text = match[1]
+    line = " ".join(text.split())
     if len(line) > _LONGEST:  # its first sentences
         line = line[: line.rfind(". ", 0, _LONGEST) + 1] or line[:_LONGEST]
     if isinstance(error, KeyError):
@@ -39,13 +39,13 @@ def reason(error: BaseException) -> str:
     return line if plain else f"{type(error).__name__}: {line}"
 
 
-def said(error: BaseException) -> str:
+def class_and_reason(error: BaseException) -> str:
     r"""Class and reason of a failed execution in one line.
 
     Example:
-        >>> said(ValueError("Graph execution error:\n\nDetected at node x\n  File a\nno such w"))
+        >>> class_and_reason(ValueError("Graph execution error:\n\nDetected at node x\nno such w"))
         'ValueError: no such w'
     """
-    lines = [line for line in str(error).splitlines() if line and not line.startswith(_BEFORE)]
+    lines = [line for line in str(error).splitlines() if line and not line.startswith(_STACK)]
     line = " ".join(lines[0].split())[:_LONGEST] if lines else "no reason given"
     return f"{type(error).__name__}: {line}"

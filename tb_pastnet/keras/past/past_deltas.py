@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.temporary import StandIn
-from tb_pastnet.keras.past.mark import mark_of
-from tb_pastnet.keras.past.past_variables import Current, Followed, difference
+from tb_pastnet.keras.graphs.temporary import TemporaryVariable
+from tb_pastnet.keras.past.checksum import checksum
+from tb_pastnet.keras.past.shadows import (
+    Followed,
+    Shadow,
+    Shadows,
+    Variables,
+    followed,
+    own_variable,
+)
 
 WHOLE = 4096
 """Variables of up to this many elements are kept whole: a half of them is worth little."""
@@ -20,11 +24,11 @@ WHOLE = 4096
 _LEAST = 2.0**-126
 """The smallest normal bfloat16; processors take what is smaller for zero."""
 
-_UNKNOWN = -1
-"""A mark that no variable has."""
+_NONE = -1
+"""A checksum that no value has."""
 
 
-class PastDeltas(tf.Module):
+class PastDeltas(Shadows):
     """The past of variables one step ago, in half of their memory.
 
     Kept is how far each variable moved in the step, as bfloat16, and the past is the current value
@@ -65,21 +69,14 @@ class PastDeltas(tf.Module):
         20008
     """
 
-    def __init__(self, variables: Sequence[Any] | Mapping[str, Any]) -> None:
-        super().__init__()
+    def __init__(self, variables: Variables) -> None:
         with tf.init_scope():
-            self._parts = _Parts(Current(variables))
-        self.stored = [variable for part in self._parts for variable in part.stored]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the past takes between two calls."""
-        return sum(one.shape.num_elements() * one.dtype.size for one in self.stored)
-
-    @property
-    def handles(self) -> frozenset[int]:
-        """By `id`, the handles of the current variables."""
-        return frozenset(id(part.current.handle) for part in self._parts)
+            parts: list[Shadow] = [
+                _HalvedShadow(variable) if _halves(variable) else Shadow(variable)
+                for variable in followed(variables)
+            ]
+        super().__init__(parts)
+        self.stored = [variable for part in parts for variable in part.stored]
 
     def values(self) -> list[Any]:
         """The past values, one tensor a variable, without gradients.
@@ -87,7 +84,7 @@ class PastDeltas(tf.Module):
         Raises:
             InvalidArgument: eagerly, where a variable has changed outside of `step`.
         """
-        return [part.value() for part in self._parts]
+        return super().values()
 
     def delta(self) -> list[Any]:
         """Current minus past, one tensor a variable, in the variable's own dtype and shape.
@@ -97,7 +94,7 @@ class PastDeltas(tf.Module):
         Raises:
             InvalidArgument: as of `values`.
         """
-        return [_as_moved(tf.convert_to_tensor(part.current), part.delta()) for part in self._parts]
+        return super().delta()
 
     def sync(self, tau: float = 1.0) -> None:
         """Makes the past equal to the current values.
@@ -116,110 +113,56 @@ class PastDeltas(tf.Module):
         for part in self._parts:
             part.sync()
 
-    @contextmanager
-    def step(self) -> Iterator[None]:
-        """Around all that changes the variables: the past is then the values from before it.
 
-        With Keras that is the update, and the forward pass with `training=True`. Read the past
-        before or after the block.
-        """
-        before = [part.begin() for part in self._parts]
-        yield
-        _in_turn(partial(part.end, value) for part, value in zip(self._parts, before, strict=True))
+class _HalvedShadow(Shadow):
+    """The past of a variable as its movement, and a checksum of the value it is counted from."""
 
-    @contextmanager
-    def standing_in(self) -> Iterator[dict[int, Any]]:
-        """By `id` of each current handle, that of a variable which holds the past value.
-
-        Raises:
-            InvalidArgument: as of `values`.
-        """
-        try:
-            _in_turn(part.fill for part in self._parts)
-            yield {id(part.current.handle): part.full.handle for part in self._parts}
-        finally:
-            for part in self._parts:
-                part.empty()
-
-
-class _Whole:
-    """The past of a variable as a copy."""
-
-    def __init__(self, followed: Followed) -> None:
-        self.current = followed.current
-        self.full = _shadow(f"past/{followed.name}", self.current.read_value())
-        self.stored = [self.full]
-
-    def value(self) -> Any:
-        return self.full.read_value()
-
-    def delta(self) -> Any:
-        return difference(self.current, self.full)
-
-    def sync(self) -> None:
-        self.full.assign(self.current.read_value())
-
-    def begin(self) -> Any:
-        self.sync()
-
-    def end(self, before: Any) -> None:
-        """The copy was taken at the beginning."""
-
-    def fill(self) -> None:
-        """It is full."""
-
-    def empty(self) -> None:
-        """It stays full."""
-
-
-class _Delta:
-    """The past of a variable as its movement, and a mark of the value that it is counted from."""
-
-    def __init__(self, followed: Followed) -> None:
-        self.current = followed.current
-        self._name = followed.name
-        none = tf.zeros(self.current.shape, tf.bfloat16)
-        self._delta = _shadow(f"delta/{followed.name}", none)
-        self._mark = _shadow(f"mark/{followed.name}", mark_of(self.current.read_value()))
+    def __init__(self, variable: Followed) -> None:
+        self.current = variable.current
+        self._name = variable.name
+        zeros = tf.zeros(self.current.shape, tf.bfloat16)
+        self._delta = own_variable(f"delta/{variable.name}", zeros)
+        self._mark = own_variable(f"mark/{variable.name}", checksum(self.current.read_value()))
         self.stored = [self._delta, self._mark]
         # XLA can't fill it, and names the variable in its error.
-        name = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{followed.name}"
-        self._stand_in = StandIn(self.current, name)
-        self.full = self._stand_in.variable
+        name = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{variable.name}"
+        self._temporary = TemporaryVariable(self.current, name)
+        self.full = self._temporary.variable
 
-    def value(self) -> Any:
-        current, delta = self._known()
+    def value(self) -> tf.Tensor:
+        current, delta = self._read()
         return tf.stop_gradient(current - tf.cast(delta, current.dtype))
 
-    def delta(self) -> Any:
-        return tf.cast(self._known()[1], self.current.dtype)
+    def delta(self) -> tf.Tensor:
+        delta = tf.cast(self._read()[1], self.current.dtype)
+        return _as_moved(tf.convert_to_tensor(self.current), delta)
 
-    def sync(self) -> None:
+    def sync(self, tau: float | tf.Tensor = 1.0) -> None:
         self._delta.assign(tf.zeros_like(self._delta))
-        self._mark.assign(mark_of(self.current.read_value()))
+        self._mark.assign(checksum(self.current.read_value()))
 
-    def begin(self) -> Any:
-        self._mark.assign(tf.constant(_UNKNOWN, tf.int64))
+    def begin(self) -> tf.Tensor:
+        self._mark.assign(tf.constant(_NONE, tf.int64))
         return self.current.read_value()
 
-    def end(self, before: Any) -> Any:
+    def end(self, previous: tf.Tensor | None) -> tf.Operation:
         current = self.current.read_value()
         return tf.group(
-            self._delta.assign(_moved(current, before), read_value=False),
-            self._mark.assign(mark_of(current), read_value=False),
+            self._delta.assign(_movement(current, previous), read_value=False),
+            self._mark.assign(checksum(current), read_value=False),
         )
 
-    def fill(self) -> Any:
-        return self._stand_in.fill(self.value())
+    def fill(self) -> tf.Operation | None:
+        return self._temporary.fill(self.value())
 
     def empty(self) -> None:
-        self._stand_in.empty()
+        self._temporary.empty()
 
-    def _known(self) -> tuple[Any, Any]:
+    def _read(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The current value and the delta; NaN where the variable has changed since."""
         current = self.current.read_value()
         delta = self._delta.read_value()
-        same = tf.equal(mark_of(current), self._mark.read_value())
+        same = tf.equal(checksum(current), self._mark.read_value())
         if not tf.executing_eagerly():
             return current, tf.where(same, delta, tf.constant(float("nan"), tf.bfloat16))
         if not same:
@@ -231,45 +174,21 @@ class _Delta:
         return current, delta
 
 
-class _Parts:
-    """The past of each variable. TensorFlow doesn't look inside to save the current ones too."""
-
-    def __init__(self, current: Current) -> None:
-        self._entries = tuple(_Delta(one) if _halves(one) else _Whole(one) for one in current)
-
-    def __iter__(self) -> Iterator[_Whole | _Delta]:
-        return iter(self._entries)
-
-
-def _halves(followed: Followed) -> bool:
-    current = followed.current
+def _halves(variable: Followed) -> bool:
+    current = variable.current
     return current.dtype in (tf.float32, tf.float64) and current.shape.num_elements() > WHOLE
 
 
-def _shadow(name: str, value: Any) -> Any:
-    return tf.Variable(value, trainable=False, name=name)
-
-
-def _moved(current: Any, before: Any) -> Any:
+def _movement(current: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
     """How far a variable moved, as bfloat16: zero only where it is equal."""
-    delta = tf.cast(current - before, tf.bfloat16)
+    delta = tf.cast(current - previous, tf.bfloat16)
     least = tf.constant(_LEAST, tf.bfloat16)
-    delta = tf.where(delta == 0, tf.where(current > before, least, -least), delta)
+    delta = tf.where(delta == 0, tf.where(current > previous, least, -least), delta)
     # Also infinities that stay: their difference would be NaN.
-    return tf.where(current == before, tf.zeros((), tf.bfloat16), delta)
-
-
-def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:
-    """Runs them one after the other also in a graph: what each needs is freed before the next."""
-    before: list[Any] = []
-    for action in actions:
-        with tf.control_dependencies(before):
-            done = action()
-        # Eagerly there is nothing to wait for, nor where nothing was to be done.
-        before = [] if done is None else [done]
+    return tf.where(current == previous, tf.zeros((), tf.bfloat16), delta)
 
 
 @tf.custom_gradient
-def _as_moved(current: Any, delta: Any) -> Any:  # noqa: ARG001  only its gradient counts
+def _as_moved(current: tf.Tensor, delta: tf.Tensor) -> Any:  # noqa: ARG001  only its gradient counts
     """The delta, whose gradient is that of the current value."""
     return tf.identity(delta), lambda upstream: (upstream, None)

@@ -10,14 +10,14 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.callable_network import source_of
+from tb_pastnet.keras.graphs.callable_network import callable_network
+from tb_pastnet.keras.graphs.temporary import Scratch
 from tb_pastnet.keras.graphs.trace import Capture, Trace
 from tb_pastnet.keras.model.variables import choose
-from tb_pastnet.keras.past.network_calls import Calls
+from tb_pastnet.keras.past.network_calls import NetworkCalls
 from tb_pastnet.keras.past.past_deltas import PastDeltas
 from tb_pastnet.keras.past.past_variables import PastVariables
 from tb_pastnet.keras.past.replicas import primary, refuse_copies, replicated
-from tb_pastnet.keras.past.scratch import Scratch
 
 
 class PastNetwork(tf.Module):
@@ -91,13 +91,13 @@ class PastNetwork(tf.Module):
                 "Could not make a past network: expected past= or variables=, got both. "
                 "PastVariables already say which variables they are of."
             )
-        self._calls = Calls(source_of(network), share)
+        self._calls = NetworkCalls(callable_network(network), share)
         self._complete = past is None and variables is None
         self._unproven = False
-        self._scratch = Scratch()
+        self._scratch = Scratch(kept=True)
         self._checked: WeakSet[Trace] = WeakSet()
         trace = self._calls.first_trace(example)
-        self.past = self._made(trace, variables) if past is None else self._given(trace, past)
+        self.past = self._own_past(trace, variables) if past is None else self._past_of(trace, past)
         refuse_copies(self._calls.name, self.past.variables)
         if trace is not None:
             self._check(trace)
@@ -131,7 +131,7 @@ class PastNetwork(tf.Module):
                 f"Call it with training=False, or outside of strategy.run."
             )
         with self.past.standing_in() as state:
-            return trace.call(tensors, {**self._scratch.standing_in(trace), **state})
+            return trace.call(tensors, {**self._scratch.filled(trace), **state})
 
     @tf.autograph.experimental.do_not_convert
     def sync(self, tau: float | Any = 1.0) -> None:
@@ -156,23 +156,25 @@ class PastNetwork(tf.Module):
     def __repr__(self) -> str:
         return f"<PastNetwork of {self._calls.name}, {self.nbytes:,} bytes>"
 
-    def _made(self, trace: Trace | None, variables: Iterable[Any] | None) -> PastVariables:
+    def _own_past(self, trace: Trace | None, variables: Iterable[Any] | None) -> PastVariables:
         named = self._calls.variables(trace)
         if not named:
-            found = "no example to find them by" if trace is None else "none"
+            got = "no example to find them by" if trace is None else "none"
             raise InvalidArgument(
                 f"Could not make a past network of {self._calls.name}: expected variables, got "
-                f"{found}. Pass example=, a batch or a tuple of arguments that it is called with."
+                f"{got}. Pass example=, a batch or a tuple of arguments that it is called with."
             )
         if variables is not None:
             named = {name: named[name] for name in choose(variables, named)}
-        return PastVariables({name: primary(one.holders[-1]) for name, one in named.items()})
+        return PastVariables({name: primary(each.holders[-1]) for name, each in named.items()})
 
-    def _given(self, trace: Trace | None, past: Any) -> Any:
-        known = self._calls.handles(trace)
-        self._unproven = not known
-        others = past.handles - known
-        if others and known:
+    def _past_of(
+        self, trace: Trace | None, past: PastVariables | PastDeltas
+    ) -> PastVariables | PastDeltas:
+        handles = self._calls.handles(trace)
+        self._unproven = not handles
+        others = past.handles - handles
+        if others and handles:
             raise InvalidArgument(
                 f"Could not make a past network of {self._calls.name}: expected the past of "
                 f"variables of it, got {len(others)} of {len(past.handles)} that it isn't known to "
@@ -184,15 +186,15 @@ class PastNetwork(tf.Module):
         """Refuses state that has no past, and makes room for what the network writes of it."""
         if trace in self._checked:
             return
-        followed, state = self.past.handles, self._calls.state_of(trace)
-        if self._unproven and followed.isdisjoint(id(capture.tensor) for capture in state):
+        handles, state = self.past.handles, self._calls.state_of(trace)
+        if self._unproven and handles.isdisjoint(id(capture.tensor) for capture in state):
             raise InvalidArgument(
                 f"Could not call the past of {self._calls.name}: expected the past of variables of "
-                f"it, got one of {len(followed)} others: it reads none of them. Make PastVariables "
+                f"it, got one of {len(handles)} others: it reads none of them. Make PastVariables "
                 f"of its own."
             )
         for capture in state:
-            if id(capture.tensor) in followed:
+            if id(capture.tensor) in handles:
                 continue
             if self._complete and not self._calls.shares(capture) and not _is_seed(capture):
                 raise InvalidArgument(

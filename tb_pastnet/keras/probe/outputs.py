@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.format.function_change import LAYER, OUTPUT
-from tb_pastnet.keras.graphs.callable_network import free_name, source_of
+from tb_pastnet.keras.graphs.callable_network import callable_network, free_name
 from tb_pastnet.keras.graphs.trace import Trace, Tracer
 from tb_pastnet.keras.model.walk import named_children
 from tb_pastnet.keras.probe.classes import classes_of, loss_of
@@ -55,7 +55,7 @@ class Outputs:
         self._network = network
         # What the network itself returns are the outputs.
         self._layers = {name: one for name, one in layers.items() if one is not network}
-        source = source_of(network)
+        source = callable_network(network)
         self.name = source.name
         self._heard = _Heard()
         begin = tf.autograph.experimental.do_not_convert(self._heard.begin)

@@ -13,8 +13,8 @@ from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.keras.graphs.nodes import READS
-from tb_pastnet.keras.graphs.reason import said
-from tb_pastnet.keras.graphs.temporary import StandIn
+from tb_pastnet.keras.graphs.reason import class_and_reason
+from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace
 from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.model.variables import Network
@@ -101,9 +101,9 @@ class _Past:
 
     def __init__(self, network: Network) -> None:
         self.variables = [record.found.variable for record in network.variables]
-        self.stand_ins = [StandIn(_sources(variable)[0]) for variable in self.variables]
+        self.stand_ins = [TemporaryVariable(_sources(variable)[0]) for variable in self.variables]
         self.state = {
-            id(source.handle): stand_in.handle
+            id(source.handle): stand_in.variable.handle
             for variable, stand_in in zip(self.variables, self.stand_ins, strict=True)
             for source in _sources(variable)
         }
@@ -120,12 +120,9 @@ class _Run:
         self._past = past
         self._places = outputs.places
         self._samples = samples
-        self._written = _written(trace, outputs.name)
-        self._own = [StandIn(variable) for variable in self._written]
-        self._state = {
-            id(variable.handle): stand_in.handle
-            for variable, stand_in in zip(self._written, self._own, strict=True)
-        }
+        self._scratch = Scratch(kept=False)
+        for variable in _written(trace, outputs.name):
+            self._scratch.add(variable)
         if not self._places:
             raise InvalidArgument(
                 f"Could not probe {outputs.name}: expected outputs of numbers, got none. Leave out "
@@ -146,19 +143,18 @@ class _Run:
     def _measured(self, past: Sequence[Any]) -> tuple[Any, Any]:
         for stand_in, value in zip(self._past.stand_ins, past, strict=True):
             stand_in.fill(value)
-        before = self._called({**self._state, **self._past.state})
-        now = self._called(self._state)
-        sides = zip(now, before, self._places, strict=True)
-        values = changes([Pair(one, other, told.classes) for one, other, told in sides])
-        elements = tf.stack([self._elements(one) for one in now])
-        for stand_in in (*self._past.stand_ins, *self._own):
+        past_outputs = self._called(self._past.state)
+        outputs = self._called({})
+        sides = zip(outputs, past_outputs, self._places, strict=True)
+        values = changes([Pair(now, past, place.classes) for now, past, place in sides])
+        elements = tf.stack([self._elements(tensors) for tensors in outputs])
+        for stand_in in self._past.stand_ins:
             stand_in.empty()
+        self._scratch.empty()
         return values, elements
 
-    def _called(self, state: Mapping[int, Any]) -> Any:
-        for stand_in, variable in zip(self._own, self._written, strict=True):
-            stand_in.fill(variable.read_value())
-        return self._trace.call(self._inputs, state)
+    def _called(self, past: Mapping[int, Any]) -> Any:
+        return self._trace.call(self._inputs, {**self._scratch.filled(self._trace), **past})
 
     def _elements(self, tensors: Sequence[Any]) -> Any:
         counts = []
@@ -193,5 +189,5 @@ def _unusable(name: str, fixed: Probed, error: Exception) -> InvalidArgument:
     got = ", ".join(f"{one.dtype} {one.shape}" for one in fixed.inputs)
     return InvalidArgument(
         f"Could not probe {name}: expected a batch that it takes, got {got}, which raised "
-        f"{said(error)}. Pass a batch as for predict."
+        f"{class_and_reason(error)}. Pass a batch as for predict."
     )

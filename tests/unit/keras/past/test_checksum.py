@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.keras.past.mark import mark_of
+from tb_pastnet.keras.past.checksum import checksum
 
 SIZES = [0, 1, 3, 2047, 2048, 2049, 10_001]
 
@@ -30,23 +30,23 @@ def by_hand(values):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("jit", [None, True], ids=["graph", "XLA"])
 def test_it_is_the_sum_that_it_says(dtype, jit):
-    compiled = tf.function(mark_of, jit_compile=jit, reduce_retracing=False)
+    compiled = tf.function(checksum, jit_compile=jit, reduce_retracing=False)
     for size in SIZES:
         values = np.random.default_rng(size).normal(size=size).astype(dtype)
         assert compiled(tf.constant(values)).numpy() == by_hand(values)
-        assert mark_of(tf.constant(values)).numpy() == by_hand(values)
+        assert checksum(tf.constant(values)).numpy() == by_hand(values)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_each_bit_counts(dtype):
     values = np.random.default_rng(0).normal(size=2100).astype(dtype)
-    marks = {mark_of(tf.constant(values)).numpy()}
+    marks = {checksum(tf.constant(values)).numpy()}
     bits = values.view(np.int32 if dtype is np.float32 else np.int64)
     width = 8 * bits.itemsize
     for at in (0, 1, 2047, 2048, 2099):
         for bit in range(0, width, 5):
             bits[at] ^= np.array(1, bits.dtype) << np.array(bit, bits.dtype)
-            marks.add(mark_of(tf.constant(values)).numpy())
+            marks.add(checksum(tf.constant(values)).numpy())
             bits[at] ^= np.array(1, bits.dtype) << np.array(bit, bits.dtype)
     assert len(marks) == 1 + 5 * len(range(0, width, 5))
 
@@ -54,12 +54,12 @@ def test_each_bit_counts(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_signs_that_flip_do_not_cancel_out(dtype):
     values = np.random.default_rng(0).normal(size=4160).astype(dtype)
-    marks = {mark_of(tf.constant(values)).numpy(), mark_of(tf.constant(-values)).numpy()}
+    marks = {checksum(tf.constant(values)).numpy(), checksum(tf.constant(-values)).numpy()}
     flips = [(0, 1), (1, 3), (1, 2049), (7, 9, 11, 13), (4157, 4159), (1, 4159), range(1, 4160, 2)]
     for flipped in flips:
         changed = values.copy()
         changed[list(flipped)] *= -1
-        marks.add(mark_of(tf.constant(changed)).numpy())
+        marks.add(checksum(tf.constant(changed)).numpy())
     assert len(marks) == 2 + len(flips)
 
 
@@ -70,5 +70,5 @@ def test_the_order_counts():
         swapped = values.copy().reshape(-1)
         swapped[[one, other]] = swapped[[other, one]]
         orders.append(swapped.reshape(64, 64))
-    marks = {mark_of(tf.constant(order)).numpy() for order in orders}
+    marks = {checksum(tf.constant(order)).numpy() for order in orders}
     assert len(marks) == len(orders)

@@ -104,15 +104,14 @@ def _values(weights: str, initializer: Initializer | None) -> Values:
     return Values(weights == "copy", initializer)
 
 
-def _unknown(given: Any) -> InvalidArgument:
+def _unknown(given: object) -> InvalidArgument:
     if any(isinstance(leaf, keras.KerasTensor) for leaf in keras.tree.flatten(given)):
         return InvalidArgument(
             "Could not clone a network: expected outputs beside the inputs, got none. Pass the "
             "KerasTensors that the network ends with."
         )
-    functions = functions_of(given)
     hint = "symbolic tensors, such as model.inputs and model.outputs, or a function"
-    if functions:
+    if functions := functions_of(given):
         hint = f"one of its functions: {', '.join(functions)}"
     return InvalidArgument(
         f"Could not clone a network: expected KerasTensors, a keras.Model or a function, got a "

@@ -1,30 +1,22 @@
-"""Marks of values: small numbers that tell whether a variable has changed."""
+"""Checksums of values: small numbers that change with them."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import tensorflow as tf
 
 ACROSS = 1024
-"""Places in a row of what a mark is summed of."""
+"""Places in a row of what a checksum is summed of."""
 
 
-def mark_of(value: Any) -> Any:
-    """A number that changes with the bits of a value and with their order.
+def checksum(value: tf.Tensor) -> tf.Tensor:
+    """A number from 0 on that changes with the bits of float32 or float64 and with their order.
 
-    Whole numbers are summed, so the mark is the same eagerly, in a graph and under XLA. By chance
-    two values have the same one in one of 2^63 cases.
-
-    Args:
-        value: float32 or float64, of any shape that is known.
-
-    Returns:
-        int64 scalar, from 0 on.
+    Whole numbers are summed, so it is the same eagerly, in a graph and under XLA. By chance two
+    values have the same one in one of 2^63 cases.
 
     Example:
-        >>> one, other = (mark_of(tf.constant(pair)) for pair in ([1.0, 2.0], [2.0, 1.0]))
-        >>> bool(one == other)
+        >>> a, b = (checksum(tf.constant(pair)) for pair in ([1.0, 2.0], [2.0, 1.0]))
+        >>> bool(a == b)
         False
     """
     flat = tf.reshape(value, [-1])
@@ -45,11 +37,11 @@ def mark_of(value: Any) -> Any:
     return tf.bitwise.bitwise_and(total, tf.int64.max)
 
 
-def _spread(bits: Any) -> Any:
+def _spread(bits: tf.Tensor) -> tf.Tensor:
     """Lets the highest bit count lower down too: else two signs that flip would cancel out."""
     return bits + tf.bitwise.right_shift(bits, tf.constant(32, tf.int64))
 
 
-def _weighed(numbers: Any, first: int, step: int) -> Any:
+def _weighed(numbers: tf.Tensor, first: int, step: int) -> tf.Tensor:
     factors = tf.range(first, first + step * numbers.shape[0], step, tf.int64)
     return tf.reduce_sum(numbers * factors)
