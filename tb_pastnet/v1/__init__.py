@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tb_pastnet.v1 import summary as summary
     from tb_pastnet.v1.clones.clone_graph import ClonedGraph as ClonedGraph
     from tb_pastnet.v1.clones.clone_graph import clone_network as clone_network
-    from tb_pastnet.v1.graph.keys import MASK_VARIABLES as MASK_VARIABLES
-    from tb_pastnet.v1.graph.keys import PAST_VARIABLES as PAST_VARIABLES
+    from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES as MASK_VARIABLES
+    from tb_pastnet.v1.graph.graph_variables import PAST_VARIABLES as PAST_VARIABLES
     from tb_pastnet.v1.masks.masks import Masks as Masks
     from tb_pastnet.v1.past.past_graph import PastGraph as PastGraph
     from tb_pastnet.v1.past.past_graph import past_network as past_network
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tb_pastnet.v1.recorder import Recorder as Recorder
 
 _HOMES = {
-    "MASK_VARIABLES": "tb_pastnet.v1.graph.keys",
-    "PAST_VARIABLES": "tb_pastnet.v1.graph.keys",
+    "MASK_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
+    "PAST_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
     "ClonedGraph": "tb_pastnet.v1.clones.clone_graph",
     "Masks": "tb_pastnet.v1.masks.masks",
     "PastGraph": "tb_pastnet.v1.past.past_graph",

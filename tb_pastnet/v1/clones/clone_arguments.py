@@ -1,38 +1,42 @@
-"""What a network is given by, checked before the graph is changed."""
+"""What a network is given by, and what a copy shares with it, checked before the graph changes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
-from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.v1.clones.graph_copy import Pair
-from tb_pastnet.v1.clones.graph_part import Part
+from tb_pastnet.v1.clones.graph_part import GraphPart
 from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
-from tb_pastnet.v1.graph.graph_variables import within
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable, within
 
 DOING = "clone a network"
 
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 """What TensorFlow allows."""
 
+_SHARE_HINT = (
+    "Pass variables, tensors, operations, tables, or names of operations such as an error shows."
+)
+
 
 def flat(tensors: Any) -> list[Any]:
     """The tensors in a nest; a sparse one is made of three."""
     return [
-        leaf
-        for one in tf.nest.flatten(tensors)
-        for leaf in (  # some variables count as made of their handle
-            [one] if isinstance(one, Variable) else tf.nest.flatten(one, expand_composites=True)
+        part
+        for leaf in tf.nest.flatten(tensors)
+        for part in (  # some variables count as made of their handle
+            [leaf] if isinstance(leaf, Variable) else tf.nest.flatten(leaf, expand_composites=True)
         )
     ]
 
 
-def graph_of(inputs: Any, outputs: Any, doing: str = DOING) -> Any:
+def graph_of(inputs: Any, outputs: Any, doing: str = DOING) -> tf.Graph:
     """The graph in which a network lies.
 
     Raises:
@@ -44,8 +48,8 @@ def graph_of(inputs: Any, outputs: Any, doing: str = DOING) -> Any:
         raise InvalidArgument(
             f"Could not {doing}: expected outputs, got none. Pass the tensors that it ends with."
         )
-    for one in tensors:
-        check_tensor(one, doing)
+    for tensor in tensors:
+        _check_tensor(tensor, doing)
     graph = tensors[0].graph
     one_graph(tensors, graph, doing)
     if graph.building_function:
@@ -57,12 +61,7 @@ def graph_of(inputs: Any, outputs: Any, doing: str = DOING) -> Any:
     return open_graph(graph, doing)
 
 
-def check_tensor(tensor: Any, doing: str = DOING) -> None:
-    """Refuses what isn't a tensor of a graph.
-
-    Raises:
-        InvalidArgument: it isn't.
-    """
+def _check_tensor(tensor: object, doing: str) -> None:
     if not (isinstance(tensor, tf.Tensor) and hasattr(tensor, "graph")):
         raise InvalidArgument(
             f"Could not {doing}: expected tensors of a tf.Graph, got {type(tensor).__name__}. Of a "
@@ -71,7 +70,7 @@ def check_tensor(tensor: Any, doing: str = DOING) -> None:
         )
 
 
-def replacements(inputs: Any, new_inputs: Any, graph: Any) -> list[Pair]:
+def replacements(inputs: Any, new_inputs: Any, graph: tf.Graph) -> list[Pair]:
     """Pairs of an input and the one in its place.
 
     Raises:
@@ -79,14 +78,14 @@ def replacements(inputs: Any, new_inputs: Any, graph: Any) -> list[Pair]:
             shape or graph.
     """
     old = flat(inputs)
-    names = [one.name for one in old]
+    names = [tensor.name for tensor in old]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidArgument(
             f"Could not {DOING}: expected each input once, got {twice!r} twice. Leave one out."
         )
     if new_inputs is None:
-        return [(one, one) for one in old]
+        return [(tensor, tensor) for tensor in old]
     try:
         tf.nest.assert_same_structure(inputs, new_inputs, expand_composites=True)
     except (TypeError, ValueError) as error:
@@ -96,13 +95,13 @@ def replacements(inputs: Any, new_inputs: Any, graph: Any) -> list[Pair]:
         ) from error
     pairs = list(zip(old, flat(new_inputs), strict=True))
     for pair in pairs:
-        check_tensor(pair[1])
+        _check_tensor(pair[1], DOING)
         one_graph(pair, graph, DOING)
         _check_alike(*pair)
     return pairs
 
 
-def free_scope(scope: str, graph: Any, doing: str = DOING) -> str:
+def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
     """A scope without a slash at its end.
 
     Raises:
@@ -114,7 +113,7 @@ def free_scope(scope: str, graph: Any, doing: str = DOING) -> str:
             f"Could not {doing}: expected a scope that TensorFlow takes, got {scope!r}. Begin it "
             f"with a letter, a digit or a dot."
         )
-    taken = sum(one.name == name or within(one.name, name) for one in graph.get_operations())
+    taken = sum(each.name == name or within(each.name, name) for each in graph.get_operations())
     if taken:
         raise InvalidArgument(
             f"Could not {doing}: expected a scope that is free, got {name!r}, which has {taken} "
@@ -123,7 +122,7 @@ def free_scope(scope: str, graph: Any, doing: str = DOING) -> str:
     return name
 
 
-def refuse_unneeded(names: Iterable[str], part: Part, doing: str = DOING) -> None:
+def refuse_unneeded(names: Iterable[str], part: GraphPart, doing: str = DOING) -> None:
     """Refuses inputs that lie on no path to the outputs.
 
     Raises:
@@ -137,7 +136,58 @@ def refuse_unneeded(names: Iterable[str], part: Part, doing: str = DOING) -> Non
         )
 
 
-def _check_alike(old: Any, new: Any) -> None:
+def shared_names(share: Any, graph: tf.Graph, doing: str) -> set[str]:
+    """The names of the tensors and operations that a copy and its original both use.
+
+    Args:
+        share: one or a nest of variables, also partitioned ones, tensors, operations, lookup tables
+            and names of tensors and operations.
+        graph: the tf.Graph that they are to be in.
+        doing: for errors, as in "clone a network".
+
+    Raises:
+        UnknownName: the graph has nothing of that name.
+        InvalidArgument: one is something else, or of another graph.
+    """
+    leaves = tf.nest.flatten(share)
+    elements = [element for leaf in leaves for element in _elements(leaf, graph, doing)]
+    one_graph(elements, graph, doing)
+    return {element.name for element in elements}
+
+
+def _elements(leaf: Any, graph: tf.Graph, doing: str) -> Iterator[Any]:
+    if isinstance(leaf, str):
+        yield _named(leaf, graph, doing)
+    elif isinstance(leaf, tf.Operation) or (isinstance(leaf, tf.Tensor) and _in_graph(leaf)):
+        yield leaf
+    elif _in_graph(getattr(leaf, "resource_handle", None)):  # of a table
+        yield leaf.resource_handle
+    elif isinstance(leaf, GraphVariable | Variable) or hasattr(leaf, "as_tensor"):
+        yield from (part.op for part in graph_variable(leaf).parts)
+    elif isinstance(leaf, tf.SparseTensor | tf.IndexedSlices):
+        yield from tf.nest.flatten(leaf, expand_composites=True)
+    else:
+        raise InvalidArgument(
+            f"Could not {doing}: expected something of the graph in share, got "
+            f"{type(leaf).__name__}. {_SHARE_HINT}"
+        )
+
+
+def _named(name: str, graph: tf.Graph, doing: str) -> Any:
+    try:
+        return graph.as_graph_element(name)
+    except (KeyError, ValueError) as error:
+        raise UnknownName(
+            f"Could not {doing}: expected names of the graph's operations in share, got {name!r}. "
+            f"{_SHARE_HINT}"
+        ) from error
+
+
+def _in_graph(tensor: object) -> bool:
+    return hasattr(tensor, "graph")
+
+
+def _check_alike(old: tf.Tensor, new: tf.Tensor) -> None:
     if old.dtype.base_dtype != new.dtype.base_dtype:
         expected, got = old.dtype.base_dtype.name, new.dtype.base_dtype.name
     elif not old.shape.is_compatible_with(new.shape):

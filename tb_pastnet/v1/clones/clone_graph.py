@@ -16,11 +16,10 @@ from tb_pastnet.v1.clones.clone_arguments import (
     graph_of,
     refuse_unneeded,
     replacements,
+    shared_names,
 )
-from tb_pastnet.v1.clones.followers import take_followers
-from tb_pastnet.v1.clones.graph_copy import copy_part, storage
-from tb_pastnet.v1.clones.graph_part import Part
-from tb_pastnet.v1.clones.share import shared_names
+from tb_pastnet.v1.clones.graph_copy import Copied, copy_part, storage
+from tb_pastnet.v1.clones.graph_part import GraphPart, take_followers
 from tb_pastnet.v1.clones.twins import initialize_twins, sync_twins, twin_variables
 
 
@@ -54,7 +53,7 @@ def clone_network(
     new_inputs: Any = None,
     share: Any = (),
     initial: str = "copy",
-    session: Any = None,
+    session: tf.Session | None = None,
 ) -> ClonedGraph:
     """Clones the part of a graph between some tensors and others, with variables of its own.
 
@@ -105,7 +104,7 @@ def clone_network(
     _check(initial, session, graph)
     replaced = replacements(inputs, new_inputs, graph)
     shared = shared_names(share, graph, DOING)
-    part = Part(graph, frozenset({*(old.name for old, _ in replaced), *shared}))
+    part = GraphPart(graph, frozenset({*(old.name for old, _ in replaced), *shared}))
     part.take(flat(outputs))
     refuse_unneeded([old.name for old, _ in replaced], part)
     followers = take_followers(part)
@@ -130,12 +129,12 @@ def clone_network(
     return clone
 
 
-def _same_nest(outputs: Any, copied: Any) -> Any:
-    leaves = [copied(one) for one in flat(outputs)]
+def _same_nest(outputs: Any, copied: Copied) -> Any:
+    leaves = [copied(tensor) for tensor in flat(outputs)]
     return tf.nest.pack_sequence_as(outputs, leaves, expand_composites=True)
 
 
-def _check(initial: str, session: Any, graph: Any) -> None:
+def _check(initial: str, session: tf.Session | None, graph: tf.Graph) -> None:
     if initial not in ("copy", "initializer"):
         raise InvalidArgument(
             f"Could not {DOING}: expected initial 'copy' or 'initializer', got {initial!r}. Choose "
@@ -148,7 +147,7 @@ def _check(initial: str, session: Any, graph: Any) -> None:
         )
 
 
-def _initialize(clone: ClonedGraph, session: Any) -> None:
+def _initialize(clone: ClonedGraph, session: tf.Session) -> None:
     try:
         session.run(clone.initializer)
     except tf.errors.FailedPreconditionError as error:

@@ -7,9 +7,16 @@ in two collections, the outermost of them with those inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tensorflow.compat.v1 as tf
+
+from tb_pastnet.keras.graphs.nodes import node_of
+
+if TYPE_CHECKING:
+    from tensorflow.core.protobuf.control_flow_pb2 import CondContextDef, WhileContextDef
+
+    Definition: TypeAlias = CondContextDef | WhileContextDef
 
 _KEYS = (tf.GraphKeys.COND_CONTEXT, tf.GraphKeys.WHILE_CONTEXT)
 
@@ -30,34 +37,23 @@ Rename = Callable[[str], str | None]
 
 
 class Context(NamedTuple):
-    """A branch or loop.
-
-    Attributes:
-        inside: the names of its operations.
-        anchors: the names of the tensors that stand for it in a gradient.
-    """
+    """A branch or loop: its operations, and the tensors that stand for it in a gradient."""
 
     inside: frozenset[str]
     anchors: tuple[str, ...]
 
 
-def contexts(graph: Any) -> tuple[Context, ...]:
+def contexts(graph: tf.Graph) -> tuple[Context, ...]:
     """The branches and loops of a graph, also those within others."""
     return tuple(
-        Context(frozenset(map(_operation, _inside(definition))), tuple(_named(definition)))
+        Context(frozenset(map(node_of, _inside(definition))), tuple(_named(definition)))
         for _, context in _roots(graph)
         for definition in _nested(context.to_proto())
     )
 
 
-def copy_contexts(graph: Any, rename: Rename, scope: str) -> None:
-    """Marks copied operations as those of the same branches and loops of their own.
-
-    Args:
-        graph: that of both.
-        rename: from names of tensors to those in the copy.
-        scope: the name scope of the copy.
-    """
+def copy_contexts(graph: tf.Graph, rename: Rename, scope: str) -> None:
+    """Marks the operations copied into a scope as those of branches and loops of their own."""
     for key, context in _roots(graph):
         definition = context.to_proto()
         pivot = definition.pivot_name
@@ -66,33 +62,29 @@ def copy_contexts(graph: Any, rename: Rename, scope: str) -> None:
             graph.add_to_collection(key, type(context).from_proto(definition))
 
 
-def _roots(graph: Any) -> list[tuple[str, Any]]:
+def _roots(graph: tf.Graph) -> list[tuple[str, Any]]:
     return [(key, context) for key in _KEYS for context in graph.get_collection(key)]
 
 
-def _nested(definition: Any) -> Iterator[Any]:
+def _nested(definition: Definition) -> Iterator[Definition]:
     yield definition
-    for one in definition.nested_contexts:
-        yield from _nested(getattr(one, one.WhichOneof("ctxt")))
+    for nested in definition.nested_contexts:
+        yield from _nested(getattr(nested, nested.WhichOneof("ctxt")))
 
 
-def _inside(definition: Any) -> set[str]:
+def _inside(definition: Definition) -> set[str]:
     values = definition.values_def
     return set(values.values) - set(values.external_values)
 
 
-def _named(definition: Any) -> list[str]:
+def _named(definition: Definition) -> list[str]:
     single = [getattr(definition, key, "") for key in _SINGLE]
     return [name for name in single if name] + [
         name for key in _MANY for name in getattr(definition, key, ())
     ]
 
 
-def _operation(tensor: str) -> str:
-    return tensor.split(":", maxsplit=1)[0]
-
-
-def _rename(definition: Any, rename: Rename, scope: str) -> None:
+def _rename(definition: Definition, rename: Rename, scope: str) -> None:
     """Renames all tensors in the definition of a context; those that aren't copied are left out."""
     definition.context_name = f"{scope}/{definition.context_name}"
     for key in _SINGLE:
@@ -101,22 +93,22 @@ def _rename(definition: Any, rename: Rename, scope: str) -> None:
     for key in _MANY:
         if hasattr(definition, key):
             names = getattr(definition, key)
-            names[:] = _known(names, rename)
+            names[:] = _copied(names, rename)
     values = definition.values_def
-    inside = _known(sorted(_inside(definition)), rename)
+    inside = _copied(sorted(_inside(definition)), rename)
     outside = {rename(key): rename(value) for key, value in values.external_values.items()}
     values.external_values.clear()
     values.external_values.update({a: b for a, b in outside.items() if a and b})
     values.values[:] = [*inside, *values.external_values]
     kept = []
-    for one in definition.nested_contexts:
-        nested = getattr(one, one.WhichOneof("ctxt"))
+    for wrapper in definition.nested_contexts:
+        nested = getattr(wrapper, wrapper.WhichOneof("ctxt"))
         if rename(nested.pivot_name) is not None:
             _rename(nested, rename, scope)
-            kept.append(one)
+            kept.append(wrapper)
     del definition.nested_contexts[:]
     definition.nested_contexts.extend(kept)
 
 
-def _known(names: Iterable[str], rename: Rename) -> list[str]:
+def _copied(names: Iterable[str], rename: Rename) -> list[str]:
     return [name for name in map(rename, names) if name is not None]

@@ -10,11 +10,11 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.clones.control_flow import contexts, copy_contexts
-from tb_pastnet.v1.clones.copied_functions import own_functions
-from tb_pastnet.v1.clones.gradients import closes_over, own_gradient
-from tb_pastnet.v1.clones.graph_part import Part
+from tb_pastnet.v1.clones.copied_functions import closes_over, own_functions, own_gradient
+from tb_pastnet.v1.clones.graph_part import GraphPart
 
 Pair = tuple[Any, Any]
+"""What is in an original, and that in its place in a copy."""
 
 
 class Copied(NamedTuple):
@@ -25,10 +25,10 @@ class Copied(NamedTuple):
         operations: by the name of an operation its copy.
     """
 
-    tensors: Mapping[str, Any]
-    operations: dict[str, Any]
+    tensors: Mapping[str, tf.Tensor]
+    operations: dict[str, tf.Operation]
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: tf.Tensor | tf.Operation) -> Any:
         """Gives the copy of a tensor or operation; itself, where the copy uses the same one."""
         if isinstance(element, tf.Operation):
             return self.operations.get(element.name, element)
@@ -38,13 +38,16 @@ class Copied(NamedTuple):
         return element if operation is None else operation.outputs[element.value_index]
 
 
-def storage(variable: Any) -> Any:
+def storage(variable: tf.Variable) -> tf.Tensor:
     """The tensor that stands for a tf.Variable of a graph: its reference, or its handle."""
     return variable.op.outputs[0]
 
 
 def copy_part(
-    part: Part, replaced: Iterable[Pair], scope: str, change: Callable[[Any], None] | None = None
+    part: GraphPart,
+    replaced: Iterable[Pair],
+    scope: str,
+    change: Callable[[tf.NodeDef], None] | None = None,
 ) -> Copied:
     """Copies the operations of a part of a graph.
 
@@ -53,7 +56,7 @@ def copy_part(
     waits for no control dependencies of the caller, and is in none of its branches and loops.
 
     Args:
-        part: `Part(graph, starts)`, after its `take(outputs)` and `check(doing)`.
+        part: `GraphPart(graph, starts)`, after its `take(outputs)` and `check(doing)`.
         replaced: pairs of a tensor that the part takes from outside, and of that which the copy
             takes in its place, of the same dtype. For a variable that is `storage(variable)`: a
             reference variable takes the place of one, a resource variable that of one.
@@ -68,13 +71,13 @@ def copy_part(
         ...     x = tf.placeholder(tf.float32, name="x")
         ...     weight, other = tf.Variable(2.0), tf.Variable(3.0)
         ...     y = x * weight
-        ...     part = Part(graph, frozenset({x.name}))
+        ...     part = GraphPart(graph, frozenset({x.name}))
         ...     part.take([y])
         ...     part.check("copy a network")
         ...     copied = copy_part(part, [(storage(weight), storage(other))], "copy")
         ...     with tf.Session() as session:
         ...         session.run(tf.global_variables_initializer())
-        ...         [float(one) for one in session.run([y, copied(y)], {x: 5.0})]
+        ...         [float(value) for value in session.run([y, copied(y)], {x: 5.0})]
         [10.0, 15.0]
     """
     pairs = list(replaced)
@@ -98,15 +101,15 @@ def copy_part(
     return copied
 
 
-def _take_shapes(part: Part, copied: Copied) -> None:
-    # An import infers shapes. What was told by `set_shape` it doesn't know.
+def _take_shapes(part: GraphPart, copied: Copied) -> None:
+    # An import infers shapes. Those of `set_shape` it doesn't know.
     for operation in part.operations.values():
         for old, new in zip(operation.outputs, copied(operation).outputs, strict=True):
             if not new.shape.is_subtype_of(old.shape):
                 new.set_shape(old.shape)
 
 
-def _definition(part: Part, scope: str, copied: Copied) -> Any:
+def _definition(part: GraphPart, scope: str, copied: Copied) -> tf.GraphDef:
     """What is imported. It holds no name that would tie it to the original."""
     nodes = [operation.node_def for operation in part.operations.values()]
     within_flow = {name for context in contexts(part.graph) for name in context.inside}
@@ -118,7 +121,11 @@ def _definition(part: Part, scope: str, copied: Copied) -> Any:
             node.attr["frame_name"].s = f"{scope}/{node.attr['frame_name'].s.decode()}".encode()
         if "_class" in node.attr:
             places = node.attr["_class"].list
-            own = [at for at in places.s if at.decode().removeprefix("loc:@") in part.operations]
+            own = [
+                place
+                for place in places.s
+                if place.decode().removeprefix("loc:@") in part.operations
+            ]
             places.s[:] = own
             if not own:
                 del node.attr["_class"]
@@ -129,20 +136,20 @@ def _definition(part: Part, scope: str, copied: Copied) -> Any:
     )
 
 
-def _from_outside(part: Part, copied: Copied) -> dict[str, Any]:
+def _from_outside(part: GraphPart, copied: Copied) -> dict[str, Any]:
     """By the names that an import doesn't find, or isn't to take, the tensors in their place."""
-    found = {}
+    tensors = {}
     for operation in part.operations.values():
         for tensor in operation.inputs:
             if tensor.name in copied.tensors or tensor.op.name not in part.operations:
-                found[tensor.name] = copied(tensor)
+                tensors[tensor.name] = copied(tensor)
         for control in operation.control_inputs:
             if control.name not in part.operations:
-                found["^" + control.name] = _done(control, copied)
-    return found
+                tensors["^" + control.name] = _done(control, copied)
+    return tensors
 
 
-def _done(operation: Any, copied: Copied) -> Any:
+def _done(operation: tf.Operation, copied: Copied) -> tf.Tensor:
     """A tensor that is there when an operation is done."""
     if operation.outputs:
         return copied(operation.outputs[0])
@@ -150,19 +157,19 @@ def _done(operation: Any, copied: Copied) -> Any:
         return tf.constant(0, name="done")
 
 
-def _renamed(name: str, graph: Any, copied: Copied) -> str | None:
+def _renamed(name: str, graph: tf.Graph, copied: Copied) -> str | None:
     tensor = graph.as_graph_element(name)
     copy = copied(tensor)
     return None if copy is tensor and name not in copied.tensors else str(copy.name)
 
 
 def _rewired(
-    operation: Any,
-    part: Part,
+    operation: tf.Operation,
+    part: GraphPart,
     copied: Copied,
     in_flow: bool,
     results: Sequence[Any],
-    given: Sequence[Any],
+    upstream: Sequence[Any],
 ) -> Sequence[Any]:
     """The gradients of a copied operation, where its original's close over the original network.
 
@@ -172,35 +179,33 @@ def _rewired(
         copied: the copy of that.
         in_flow: whether it is in a branch or loop of control flow v1.
         results: the gradients.
-        given: what they were made of.
+        upstream: what they were made of.
 
     Raises:
         InvalidArgument: they use what the copy can't have of its own.
     """
-    found = tf.nest.flatten(results, expand_composites=True)
-    known = {*copied.operations, *copied.tensors}
-    ends = (one.name for one in (*given, *copied.tensors.values()) if isinstance(one, tf.Tensor))
-    copies = (one.name for one in copied.operations.values())
-    gradient = Part(part.graph, frozenset({*known, *part.starts, *ends, *copies}))
-    gradient.take(one for one in found if isinstance(one, tf.Tensor))
+    leaves = tf.nest.flatten(results, expand_composites=True)
+    originals = {*copied.operations, *copied.tensors}
+    values = (*upstream, *copied.tensors.values())
+    ends = (value.name for value in values if isinstance(value, tf.Tensor))
+    copies = (copy.name for copy in copied.operations.values())
+    gradient = GraphPart(part.graph, frozenset({*originals, *part.starts, *ends, *copies}))
+    gradient.take(leaf for leaf in leaves if isinstance(leaf, tf.Tensor))
     foreign = gradient.variables.keys() - part.variables.keys()
-    uses = gradient.reached & known
+    uses = gradient.reached & originals
     if not uses and not foreign:
         return results
     if in_flow:
         raise closes_over(copied(operation).name)
     if foreign:
-        raise _foreign(operation.name, foreign)
+        raise InvalidArgument(
+            f"Could not take a gradient through the copy of {operation.name!r}: expected a custom "
+            f"gradient that uses variables of the network, got {', '.join(sorted(foreign))}, which "
+            f"its outputs don't use. Use it in the function itself as well, or add it to share."
+        )
     gradient.check(f"take a gradient through the copy of {operation.name!r}")
-    pairs = [(one, copied(one)) for one in gradient.outside() if copied(one) is not one]
+    outside = [(tensor, copied(tensor)) for tensor in gradient.outside()]
+    pairs = [(tensor, copy) for tensor, copy in outside if copy is not tensor]
     own = copy_part(gradient, pairs, copied(operation).name + "_gradient")
-    moved = [own(one) if isinstance(one, tf.Tensor) else one for one in found]
-    return tuple(tf.nest.pack_sequence_as(results, moved, expand_composites=True))
-
-
-def _foreign(name: str, variables: Iterable[str]) -> InvalidArgument:
-    return InvalidArgument(
-        f"Could not take a gradient through the copy of {name!r}: expected a custom gradient that "
-        f"uses variables of the network, got {', '.join(sorted(variables))}, which its outputs "
-        f"don't use. Use it in the function itself as well, or add it to share."
-    )
+    rewired = [own(leaf) if isinstance(leaf, tf.Tensor) else leaf for leaf in leaves]
+    return tuple(tf.nest.pack_sequence_as(results, rewired, expand_composites=True))

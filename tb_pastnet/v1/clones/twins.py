@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -11,13 +11,13 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 
 from tb_pastnet.v1.clones.draw import Draw
 from tb_pastnet.v1.clones.graph_copy import Pair
-from tb_pastnet.v1.clones.graph_part import Part
+from tb_pastnet.v1.clones.graph_part import GraphPart
 from tb_pastnet.v1.graph.graph_variables import graph_variables
 
 _ASSIGNS = ("Assign", "AssignVariableOp")
 
 
-def twin_variables(part: Part, scope: str, *, fresh: bool) -> list[Pair]:
+def twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
     """Makes a copy of each variable of a network, in the collections of its original.
 
     One that no collection has, as in a graph that was imported without its collections, is taken
@@ -37,52 +37,40 @@ def twin_variables(part: Part, scope: str, *, fresh: bool) -> list[Pair]:
         InvalidArgument: an initial value is to be drawn that can't be.
     """
     graph = part.graph
-    known = {each.op.name: each for one in graph_variables(graph) for each in one.parts}
+    originals = {each.op.name: each for whole in graph_variables(graph) for each in whole.parts}
     listed = _collections(graph)
-    held = [one for one in graph.get_operations() if one.name in part.variables]
-    values = {one.name: _initial_value(one, known.get(one.name)) for one in held}
+    held = [each for each in graph.get_operations() if each.name in part.variables]
+    values = {each.name: _initial_value(each, originals.get(each.name)) for each in held}
     draw = Draw(part, scope)
     for operation in held if fresh else ():
         draw.check(operation, values[operation.name])
     pairs: list[Pair] = []
     with graph.as_default(), graph.control_dependencies(None), tf.name_scope(None):
         for operation in held:
-            original, start = known.get(operation.name), values[operation.name]
+            original, value = originals.get(operation.name), values[operation.name]
             if fresh:
-                start = draw(start, pairs)
-            elif start is None:
-                start = read(operation)
+                value = draw(value, pairs)
+            elif value is None:
+                value = _read(operation)
             keys = listed[operation.name] if original is not None else _usual(operation)
             with tf.device(operation.device or None):
-                pairs.append((operation, _twin(operation, original, start, keys, scope)))
+                pairs.append((operation, _twin(operation, original, value, keys, scope)))
     return pairs
 
 
-def sync_twins(pairs: Sequence[Pair], graph: Any, scope: str) -> Any:
-    """Builds the operation that gives copies the values of their originals.
-
-    Args:
-        pairs: of `twin_variables`.
-        graph: that of them.
-        scope: the full name scope of the copies.
-    """
+def sync_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
+    """Builds the operation that gives twins the values of their originals."""
     with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/sync/"):
-        return tf.group(*(two.assign(read(one), read_value=False) for one, two in pairs))
+        return tf.group(*(twin.assign(_read(held), read_value=False) for held, twin in pairs))
 
 
-def initialize_twins(pairs: Sequence[Pair], graph: Any, scope: str) -> Any:
-    """Builds the operation that gives copies their own initial values.
-
-    Args:
-        pairs: of `twin_variables`.
-        graph: that of them.
-        scope: the full name scope of the copies.
-    """
+def initialize_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
+    """Builds the operation that gives twins their own initial values."""
     with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/init/"):
         return tf.group(*(twin.initializer for _, twin in pairs))
 
 
-def read(operation: Any) -> Any:
+def _read(operation: tf.Operation) -> tf.Tensor:
     """Builds a read of the variable that an operation holds."""
     held = operation.outputs[0]
     if held.dtype != tf.resource:
@@ -90,23 +78,23 @@ def read(operation: Any) -> Any:
     return tf.raw_ops.ReadVariableOp(resource=held, dtype=operation.get_attr("dtype"))
 
 
-def _collections(graph: Any) -> dict[str, list[Any]]:
+def _collections(graph: tf.Graph) -> dict[str, list[Any]]:
     """By the name of a variable's operation the keys of the collections that list it."""
-    found: dict[str, list[Any]] = defaultdict(list)
+    keys: dict[str, list[Any]] = defaultdict(list)
     for key in graph.collections:
-        for one in graph.get_collection(key):
-            if isinstance(one, Variable) and key not in found[one.op.name]:
-                found[one.op.name].append(key)
-    return found
+        for each in graph.get_collection(key):
+            if isinstance(each, Variable) and key not in keys[each.op.name]:
+                keys[each.op.name].append(key)
+    return keys
 
 
-def _usual(operation: Any) -> list[Any]:
+def _usual(operation: tf.Operation) -> list[Any]:
     trained = operation.get_attr("dtype").is_floating
     more = [tf.GraphKeys.TRAINABLE_VARIABLES] if trained else []
     return [tf.GraphKeys.GLOBAL_VARIABLES, *more]
 
 
-def _initial_value(operation: Any, original: Any) -> Any:
+def _initial_value(operation: tf.Operation, original: tf.Variable | None) -> Any:
     """The tensor that a variable is initialized with, or None."""
     initializer = getattr(original, "initializer", None)
     if initializer is None:  # TensorFlow's own name for it
@@ -117,9 +105,14 @@ def _initial_value(operation: Any, original: Any) -> Any:
     return initializer.inputs[1] if initializer.type in _ASSIGNS else None
 
 
-def _twin(operation: Any, original: Any, value: Any, keys: Iterable[Any], scope: str) -> Any:
+def _twin(
+    operation: tf.Operation,
+    original: tf.Variable | None,
+    value: tf.Tensor,
+    keys: list[Any],
+    scope: str,
+) -> tf.Variable:
     shape = tf.TensorShape(operation.get_attr("shape"))
-    keys = list(keys)
     twin = tf.Variable(
         value if value.shape.is_subtype_of(shape) else tf.ensure_shape(value, shape),
         trainable=tf.GraphKeys.TRAINABLE_VARIABLES in keys,

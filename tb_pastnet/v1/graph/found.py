@@ -11,9 +11,13 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.variables import AxisOverrides, Network, network_of
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.v1.graph.graph_checks import one_graph
-from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable, graph_variables
-from tb_pastnet.v1.graph.keys import MASK_VARIABLES
-from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Use, uses
+from tb_pastnet.v1.graph.graph_variables import (
+    MASK_VARIABLES,
+    GraphVariable,
+    graph_variable,
+    graph_variables,
+)
+from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Role, roles
 from tb_pastnet.v1.graph.session import Site
 
 Chosen = str | Mapping[str, Any] | Iterable[Any] | None
@@ -48,7 +52,7 @@ def network_in(
     if not isinstance(variables, Mapping):
         # Collections have them in an order that differs from process to process.
         named = dict(sorted(named.items(), key=lambda one: made[one[1].parts[0].op.name]))
-    known = uses(list(named.values()))
+    known = roles(list(named.values()))
     found = []
     for name, variable in named.items():
         face = site.variable_of(variable, writable=writable)
@@ -120,7 +124,7 @@ def _names(variables: Any) -> list[str]:
     return [one if isinstance(one, str) else graph_variable(one).name for one in variables]
 
 
-def _found(name: str, face: Any, use: Use) -> Found:
+def _found(name: str, face: Any, use: Role) -> Found:
     layer, _, own = name.strip("/").rpartition("/")
     return Found(
         layer=layer or own,

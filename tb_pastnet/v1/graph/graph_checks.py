@@ -10,12 +10,8 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 
 
-def open_graph(graph: Any, doing: str) -> Any:
-    """A graph that still takes operations.
-
-    Args:
-        graph: a tf.Graph; None: the default graph.
-        doing: what is built, as in "sync 'past' with 'net'".
+def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
+    """A graph that still takes operations, such as "sync 'past' with 'net'"; None: the default one.
 
     Raises:
         InvalidArgument: it is finalized.
@@ -29,32 +25,27 @@ def open_graph(graph: Any, doing: str) -> Any:
     return graph
 
 
-def one_graph(elements: Iterable[Any], graph: Any, doing: str) -> None:
-    """Refuses what isn't of a graph.
-
-    Args:
-        elements: tensors, operations and variables; what belongs to no graph is left out.
-        graph: the tf.Graph that they are to be in.
-        doing: what is built of them.
+def one_graph(elements: Iterable[Any], graph: tf.Graph, doing: str) -> None:
+    """Refuses tensors, operations and variables that aren't of a graph; others are left out.
 
     Raises:
         InvalidArgument: one is of another graph.
     """
-    for one in elements:
-        if _outermost(getattr(one, "graph", graph)) is not _outermost(graph):
+    for element in elements:
+        if _outermost(getattr(element, "graph", graph)) is not _outermost(graph):
             raise InvalidArgument(
-                f"Could not {doing}: expected tensors and variables of one graph, got {one.name!r} "
-                f"of another one. Build all of it in the same tf.Graph."
+                f"Could not {doing}: expected tensors and variables of one graph, got "
+                f"{element.name!r} of another one. Build all of it in the same tf.Graph."
             )
 
 
-def inside(graph: Any) -> Any:
+def innermost(graph: tf.Graph) -> tf.Graph:
     """The graph to build in: where a branch or a loop of this graph is built, that of its body."""
     current = tf.get_default_graph()
     return current if _outermost(current) is graph else graph
 
 
-def _outermost(graph: Any) -> Any:
+def _outermost(graph: tf.Graph) -> tf.Graph:
     while graph.building_function:
         graph = graph.outer_graph
     return graph

@@ -13,6 +13,12 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument
 
+MASK_VARIABLES = "pastnet_mask_variables"
+"""The collection of the variables that masks are kept in."""
+
+PAST_VARIABLES = "pastnet_past_variables"
+"""The collection that shadow variables are in, beside LOCAL_VARIABLES."""
+
 
 @dataclass(frozen=True, eq=False)
 class GraphVariable:
@@ -26,17 +32,17 @@ class GraphVariable:
     """
 
     name: str
-    parts: tuple[Any, ...]
+    parts: tuple[tf.Variable, ...]
     trainable: bool
 
     @property
-    def graph(self) -> Any:
-        """The tf.Graph that it is in."""
+    def graph(self) -> tf.Graph:
+        """The graph that it is in."""
         return self.parts[0].graph
 
     @property
-    def dtype(self) -> Any:
-        """The tf.DType of its values, never that of a reference to them."""
+    def dtype(self) -> tf.DType:
+        """That of its values, never that of a reference to them."""
         return self.parts[0].dtype.base_dtype
 
     @property
@@ -64,27 +70,26 @@ class GraphVariable:
             return self.parts[0].initializer
         return tf.group(*(part.initializer for part in self.parts))
 
-    def tensor(self) -> Any:
+    def tensor(self) -> tf.Tensor:
         """Builds a read of the whole. It may alias the storage of a reference variable."""
         return self.join([part.read_value() for part in self.parts])
 
-    def assign(self, value: Any) -> Any:
+    def assign(self, value: tf.Tensor) -> tf.Operation:
         """Builds the operation that writes a value of the whole shape."""
         pairs = zip(self.parts, self.split(value), strict=True)
         done = [part.assign(piece, read_value=False) for part, piece in pairs]
         return done[0] if len(done) == 1 else tf.group(*done)
 
-    def join(self, values: Sequence[Any]) -> Any:
+    def join(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
         """Builds a tensor of the whole shape from one a part."""
         return values[0] if len(values) == 1 else tf.concat(values, self._axis)
 
-    def split(self, value: Any) -> list[Any]:
+    def split(self, value: tf.Tensor) -> list[tf.Tensor]:
         """Builds one tensor a part from one of the whole shape."""
         if len(self.parts) == 1:
             return [value]
         sizes = [_slice(part).var_shape[self._axis] for part in self.parts]
-        pieces: list[Any] = tf.split(value, sizes, self._axis)
-        return pieces
+        return list(tf.split(value, sizes, self._axis))
 
     @property
     def _axis(self) -> int:
@@ -93,7 +98,7 @@ class GraphVariable:
         return next(i for i, n in enumerate(part.full_shape) if part.var_shape[i] != n)
 
 
-def graph_variables(graph: Any = None, scope: str | None = None) -> list[GraphVariable]:
+def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> list[GraphVariable]:
     """Lists the variables of a graph, those of any of its collections.
 
     Args:
@@ -114,15 +119,13 @@ def graph_variables(graph: Any = None, scope: str | None = None) -> list[GraphVa
         ['net/w', 'net/block/w']
     """
     graph = tf.get_default_graph() if graph is None else graph
-    return [one for one in _all(graph) if within(one.name, scope)]
+    return [variable for variable in _all(graph) if within(variable.name, scope)]
 
 
-def graph_variable(variable: Any) -> GraphVariable:
+def graph_variable(variable: object) -> GraphVariable:
     """The variable of a graph behind a tf.Variable or a partitioned one, listed or not.
 
-    Args:
-        variable: a tf.Variable of a graph, what `tf.get_variable` makes with a partitioner, or one
-            of its parts, which stands for the whole.
+    A part of what `tf.get_variable` makes with a partitioner stands for the whole.
 
     Raises:
         InvalidArgument: it is something else, or an eager variable.
@@ -136,7 +139,7 @@ def graph_variable(variable: Any) -> GraphVariable:
             f"a graph, got {type(variable).__name__}. Make it inside of the graph."
         )
     name = _name(parts[0])
-    listed = (one for one in _all(parts[0].graph) if one.name == name)
+    listed = (each for each in _all(parts[0].graph) if each.name == name)
     return next(listed, GraphVariable(name, parts, any(part.trainable for part in parts)))
 
 
@@ -155,23 +158,23 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
         InvalidArgument: a variable is none of these.
         UnknownName: a name fits none, or several.
     """
-    known = {one.name: one for one in among}
+    named = {variable.name: variable for variable in among}
     chosen: set[str] = set()
     for want in (wanted,) if isinstance(wanted, str) else wanted:
         if not isinstance(want, str):
             name = graph_variable(want).name
-            if name not in known:
+            if name not in named:
                 raise InvalidArgument(
                     f"Could not choose {name!r}: expected a variable that the network uses, got "
                     f"another one. Correct variables=."
                 )
             chosen.add(name)
         elif any(mark in want for mark in "*?["):
-            chosen.update(name for name in known if fnmatchcase(name, want))
+            chosen.update(name for name in named if fnmatchcase(name, want))
         else:
-            below = [name for name in known if within(name, want)]
-            chosen.update(below or [resolve(want, known)])
-    return [one for name, one in known.items() if name in chosen]
+            below = [name for name in named if within(name, want)]
+            chosen.update(below or [resolve(want, named)])
+    return [variable for name, variable in named.items() if name in chosen]
 
 
 def within(name: str, scope: str | None) -> bool:
@@ -185,28 +188,28 @@ def within(name: str, scope: str | None) -> bool:
     return not scope or name.startswith(scope + "/")
 
 
-def _all(graph: Any) -> list[GraphVariable]:
+def _all(graph: tf.Graph) -> list[GraphVariable]:
     # Which collection a graph has first differs from process to process.
     first = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
     keys = [*first, *sorted({*graph.collections} - {*first}, key=str)]
     # Each collection of an imported graph has objects of its own for the same variables.
     parts = {part.op.name: part for key in keys for part in _listed(graph, key)}
     trained = {part.op.name for part in _listed(graph, tf.GraphKeys.TRAINABLE_VARIABLES)}
-    wholes: dict[str, list[Any]] = {}
+    wholes: dict[str, list[tf.Variable]] = {}
     for part in parts.values():
         wholes.setdefault(_name(part), []).append(part)
     return [
         GraphVariable(
             name,
-            tuple(sorted(found, key=_offset)),
-            any(part.trainable or part.op.name in trained for part in found),
+            tuple(sorted(members, key=_offset)),
+            any(part.trainable or part.op.name in trained for part in members),
         )
-        for name, found in wholes.items()
+        for name, members in wholes.items()
     ]
 
 
-def _listed(graph: Any, key: Any) -> Iterable[Any]:
-    return (one for one in graph.get_collection(key) if isinstance(one, Variable))
+def _listed(graph: tf.Graph, key: Any) -> Iterable[tf.Variable]:
+    return (each for each in graph.get_collection(key) if isinstance(each, Variable))
 
 
 def _parts(variable: Any) -> tuple[Any, ...]:
@@ -215,16 +218,16 @@ def _parts(variable: Any) -> tuple[Any, ...]:
     return (variable,) if single else tuple(variable)
 
 
-def _name(part: Any) -> str:
+def _name(part: tf.Variable) -> str:
     whole = _slice(part)
     return str(part.op.name if whole is None else whole.full_name)
 
 
-def _offset(part: Any) -> tuple[int, ...]:
+def _offset(part: tf.Variable) -> tuple[int, ...]:
     whole = _slice(part)
     return () if whole is None else tuple(whole.var_offset)
 
 
-def _slice(part: Any) -> Any:
+def _slice(part: tf.Variable) -> Any:
     # Its public form, `to_proto()`, fails where eager execution is on.
     return part._get_save_slice_info()

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.keras.masks.hold import Hold, Mask
-from tb_pastnet.v1.graph.keys import MASK_VARIABLES
+from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES
 from tb_pastnet.v1.graph.session import Site
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tb_pastnet.keras.audit.watch import Ints, Watch
+from tb_pastnet.keras.graphs.nodes import called_functions
 from tb_pastnet.keras.masks.table import MaskTable
-from tb_pastnet.v1.graph.functions import called_functions
 from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.masks.holding import Holding
 

@@ -9,14 +9,20 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.clones.clone_arguments import flat, free_scope, graph_of, refuse_unneeded
+from tb_pastnet.keras.past.shadows import difference
+from tb_pastnet.v1.clones.clone_arguments import (
+    flat,
+    free_scope,
+    graph_of,
+    refuse_unneeded,
+    shared_names,
+)
 from tb_pastnet.v1.clones.graph_copy import copy_part, storage
-from tb_pastnet.v1.clones.graph_part import Part
-from tb_pastnet.v1.clones.share import shared_names
-from tb_pastnet.v1.graph.graph_checks import inside, open_graph
+from tb_pastnet.v1.clones.graph_part import GraphPart
+from tb_pastnet.v1.graph.graph_checks import innermost, open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, choose, graph_variables
 from tb_pastnet.v1.graph.writes import written
-from tb_pastnet.v1.past.shadows import shadow
+from tb_pastnet.v1.past.graph_shadows import graph_shadow
 from tb_pastnet.v1.past.sync import Pair, build_sync
 
 _DOING = "make a past network"
@@ -62,7 +68,7 @@ class PastGraph:
             InvalidArgument: tau is outside of 0 to 1 or no scalar; it, `after` or `before` is of
                 another graph; the graph is finalized.
         """
-        graph = open_graph(inside(self.graph), "sync a past network")
+        graph = open_graph(innermost(self.graph), "sync a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"):
             return build_sync(self._pairs, tau, after, before, graph=graph, name="sync")
 
@@ -106,12 +112,15 @@ class PastGraph:
 
         Of a bool variable it is True where the two differ.
         """
-        graph = open_graph(inside(self.graph), "build the delta of a past network")
+        graph = open_graph(innermost(self.graph), "build the delta of a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"), tf.name_scope("delta"):
-            return {current.name: _difference(current, past) for current, past in self._pairs}
+            return {
+                current.name: difference(current.tensor(), past.tensor(), current.name)
+                for current, past in self._pairs
+            }
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> tf.Graph:
         """The tf.Graph that it is in."""
         return self.variables[0].graph
 
@@ -170,8 +179,9 @@ def past_network(
     part = _part(graph, inputs, outputs, shared_names(share, graph, _DOING))
     chosen = _chosen(part, variables)
     with graph.as_default(), graph.control_dependencies(None):
-        pairs = [(one, shadow(one, scope)) for one in chosen]
-        copied = copy_part(part, [both for pair in pairs for both in _storages(*pair)], scope)
+        pairs = [(current, graph_shadow(current, scope)) for current in chosen]
+        replaced = [storages for pair in pairs for storages in _storages(*pair)]
+        copied = copy_part(part, replaced, scope)
         with tf.name_scope(scope + "/"):
             stopped = [_stopped(copied(tensor), part) for tensor in flat(outputs)]
         packed = tf.nest.pack_sequence_as(outputs, stopped, expand_composites=True)
@@ -180,28 +190,28 @@ def past_network(
 
 def _storages(current: GraphVariable, past: GraphVariable) -> list[tuple[Any, Any]]:
     parts = zip(current.parts, past.parts, strict=True)
-    return [(storage(now), storage(before)) for now, before in parts]
+    return [(storage(own), storage(shadow)) for own, shadow in parts]
 
 
-def _stopped(output: Any, part: Part) -> Any:
+def _stopped(output: tf.Tensor, part: GraphPart) -> tf.Tensor:
     # An output may be the storage of a reference variable, which a sync overwrites.
-    if any(one.type != "VarHandleOp" for one in part.variables.values()):
+    if any(holder.type != "VarHandleOp" for holder in part.variables.values()):
         output = tf.raw_ops.DeepCopy(x=output)
     return tf.stop_gradient(output)
 
 
-def _part(graph: Any, inputs: Any, outputs: Any, shared: Iterable[str]) -> Part:
+def _part(graph: tf.Graph, inputs: Any, outputs: Any, shared: Iterable[str]) -> GraphPart:
     """What leads to the outputs, checked."""
-    given, operations = [one.name for one in flat(inputs)], graph.get_operations()
-    fed = [one.outputs[0].name for one in operations if one.type.startswith("Placeholder")]
-    part = Part(graph, frozenset({*given, *fed, *shared}))
+    starts, operations = [tensor.name for tensor in flat(inputs)], graph.get_operations()
+    fed = [each.outputs[0].name for each in operations if each.type.startswith("Placeholder")]
+    part = GraphPart(graph, frozenset({*starts, *fed, *shared}))
     part.take(flat(outputs))
     part.check(_DOING)
-    refuse_unneeded(given, part, _DOING)
+    refuse_unneeded(starts, part, _DOING)
     writers = [
-        one.name
-        for one in part.operations.values()
-        if written(one, part.functions).keys() & part.variables.keys()
+        name
+        for name, operation in part.operations.items()
+        if written(operation, part.functions).keys() & part.variables.keys()
     ]
     if writers:
         raise InvalidArgument(
@@ -211,14 +221,14 @@ def _part(graph: Any, inputs: Any, outputs: Any, shared: Iterable[str]) -> Part:
     return part
 
 
-def _chosen(part: Part, variables: Any) -> list[GraphVariable]:
-    known = graph_variables(part.graph)
-    usable = [one for one in known if any(each.op.name in part.variables for each in one.parts)]
+def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
+    listed = graph_variables(part.graph)
+    usable = [each for each in listed if _holders(each) & part.variables.keys()]
     chosen = usable if variables is None else choose(variables, usable)
-    unknown = part.variables.keys() - {each.op.name for one in known for each in one.parts}
-    if variables is None and unknown:
+    unlisted = part.variables.keys() - {name for each in listed for name in _holders(each)}
+    if variables is None and unlisted:
         raise InvalidArgument(
-            f"Could not {_DOING}: expected variables that the graph lists, got {min(unknown)!r}, "
+            f"Could not {_DOING}: expected variables that the graph lists, got {min(unlisted)!r}, "
             f"which is in none of its collections. Choose others with variables=."
         )
     if not chosen:
@@ -229,9 +239,6 @@ def _chosen(part: Part, variables: Any) -> list[GraphVariable]:
     return chosen
 
 
-def _difference(current: GraphVariable, past: GraphVariable) -> Any:
-    values = current.tensor(), past.tensor()
-    name = current.name
-    if current.dtype == tf.bool:
-        return tf.math.logical_xor(*values, name=name)
-    return tf.subtract(*values, name=name)
+def _holders(variable: GraphVariable) -> set[str]:
+    """The names of the operations that hold a variable."""
+    return {part.op.name for part in variable.parts}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from tb_pastnet.v1.past.past_graph import PastGraph
 
 
 class SyncHook(tf.train.SessionRunHook):
@@ -41,10 +44,10 @@ class SyncHook(tf.train.SessionRunHook):
         4.0
     """
 
-    def __init__(self, sync: Any, every: int = 1) -> None:
+    def __init__(self, sync: tf.Operation | PastGraph, every: int = 1) -> None:
         self._sync = getattr(sync, "sync_op", sync)
         self._every = every
-        self._global_step: Any = None
+        self._global_step: tf.Variable | None = None
         self._last = 0
         if not isinstance(self._sync, tf.Operation):
             raise InvalidArgument(
@@ -66,11 +69,13 @@ class SyncHook(tf.train.SessionRunHook):
                 "Call tf.train.get_or_create_global_step() and pass it to the optimizer's minimize."
             )
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Begins to count from the step that the session was made or restored with."""
         self._last = int(session.run(self._global_step))
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(
+        self, run_context: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
+    ) -> None:
         """Syncs where a sync is due."""
         step = int(run_context.session.run(self._global_step))
         if step // self._every > self._last // self._every:

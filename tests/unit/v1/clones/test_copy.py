@@ -7,12 +7,12 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.clones.graph_copy import copy_part, storage
-from tb_pastnet.v1.clones.graph_part import Part
+from tb_pastnet.v1.clones.graph_part import GraphPart
 from tests.v1_networks import NETWORKS, function_in_loop
 
 
 def copied(inputs, outputs, pairs, scope="copy"):
-    part = Part(inputs[0].graph, frozenset(one.name for one in inputs))
+    part = GraphPart(inputs[0].graph, frozenset(one.name for one in inputs))
     part.take(outputs)
     part.check("copy a network")
     return copy_part(part, pairs, scope)

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1.graph.found import network_in
 from tb_pastnet.v1.graph.graph_variables import graph_variables
-from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Use, uses
+from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Role, roles
 from tb_pastnet.v1.graph.session import Site
 
 TWO = tf.fixed_size_partitioner(2)
@@ -109,14 +109,14 @@ def test_what_no_op_tells_is_unverified(graph):
 )
 def test_channels_elsewhere_are_not_claimed(graph, read):
     read(weight(4, 6))
-    assert uses(graph_variables()) == {"net/layer/w": UNKNOWN}
+    assert roles(graph_variables()) == {"net/layer/w": UNKNOWN}
 
 
 def test_the_first_reader_counts(graph):
     table = weight(6, 4)
     tf.nn.embedding_lookup(table, tf.range(2))
     tf.matmul(tf.ones((1, 6)), table)
-    assert uses(graph_variables()) == {"net/layer/w": Use("Embedding", "embeddings")}
+    assert roles(graph_variables()) == {"net/layer/w": Role("Embedding", "embeddings")}
 
 
 def test_in_a_loop(graph, kind):
@@ -128,8 +128,8 @@ def test_in_a_loop(graph, kind):
         )
     finally:
         tf.enable_control_flow_v2()
-    assert uses(graph_variables()) == {"net/layer/w": Use("Dense", "kernel")}
+    assert roles(graph_variables()) == {"net/layer/w": Role("Dense", "kernel")}
 
 
 def test_no_variables():
-    assert uses([]) == {}
+    assert roles([]) == {}

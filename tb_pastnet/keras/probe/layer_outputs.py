@@ -1,9 +1,9 @@
-"""What each layer of a network returns, heard while the network is traced."""
+"""What each layer of a network returns, collected while the network is traced."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -18,11 +18,11 @@ from tb_pastnet.keras.probe.classes import classes_of, loss_of
 from tb_pastnet.keras.probe.measures import Classes
 
 
-class Told(NamedTuple):
-    """A place that a trace tells of.
+class TracedPlace(NamedTuple):
+    """A place at which a trace returns tensors.
 
     Attributes:
-        kind: of `core.function_change`.
+        kind: of `format.function_change`.
         name: which one.
         classes: of an output that decides between classes.
     """
@@ -32,8 +32,8 @@ class Told(NamedTuple):
     classes: Classes | None = None
 
 
-class Outputs:
-    """Traces a network so that it also tells what its layers return.
+class OutputTracer:
+    """Traces a network so that it also returns what its layers return.
 
     While tracing, `call` of each Keras layer is one that listens. What a layer returns within a
     function of its own (the body of a loop, as of the cells of an RNN, or a nested tf.function)
@@ -41,78 +41,73 @@ class Outputs:
 
     Args:
         network: a Keras model or layer, or a tf.Module that can be called.
-        layers: the layers to tell of, by id.
+        layers: the layers to listen to, by id.
 
     Attributes:
+        name: of the network in errors.
         places: of the last trace: the layers, then the outputs.
 
     Raises:
         InvalidArgument: the network isn't built, or can't be called.
     """
 
-    def __init__(self, network: Any, layers: Mapping[str, Any]) -> None:
-        self.places: tuple[Told, ...] = ()
+    def __init__(self, network: Any, layers: Mapping[str, keras.layers.Layer]) -> None:
+        self.places: tuple[TracedPlace, ...] = ()
         self._network = network
         # What the network itself returns are the outputs.
-        self._layers = {name: one for name, one in layers.items() if one is not network}
+        self._layers = {name: layer for name, layer in layers.items() if layer is not network}
         source = callable_network(network)
         self.name = source.name
-        self._heard = _Heard()
-        begin = tf.autograph.experimental.do_not_convert(self._heard.begin)
+        self._returned = _Returned()
+        begin = tf.autograph.experimental.do_not_convert(self._returned.begin)
         finish = tf.autograph.experimental.do_not_convert(self._finish)
         keras_own = isinstance(network, keras.layers.Layer)
         call = source.call if keras_own else network
 
-        def tell(*args: Any, **kwargs: Any) -> Any:
+        def listening(*args: Any, **kwargs: Any) -> Any:
             begin()
             return finish(call(*args, **kwargs))
 
         # Python's own `if` on tensors works in a module as under tf.function.
-        self._tracer = Tracer(tell if keras_own else tf.function(tell), source.name)
+        self._tracer = Tracer(listening if keras_own else tf.function(listening), source.name)
 
-    def trace(self, arguments: Sequence[Any]) -> tuple[Trace, list[Any]]:
-        """Traces the network.
-
-        Args:
-            arguments: what it is called with.
-
-        Returns:
-            The trace, which returns a list of tensors for each of `places`, and its own inputs.
+    def trace(self, arguments: Sequence[Any]) -> tuple[Trace, list[tf.Tensor]]:
+        """The trace for some arguments, which returns a list of tensors a place, and its inputs.
 
         Raises:
             InvalidArgument: the network doesn't take these.
         """
-        with self._heard.listening(_all_layers(self._network, self._layers.values())):
+        with self._returned.listening(_all_layers((self._network, *self._layers.values()))):
             return self._tracer.trace(arguments, {})
 
-    def _finish(self, result: Any) -> list[list[Any]]:
-        """Sorts what was heard: the tensors of each place."""
-        told = []
+    def _finish(self, result: Any) -> list[list[tf.Tensor]]:
+        """Sorts what was returned: the tensors of each place."""
+        places = []
         for name, layer in self._layers.items():
-            tensors = self._heard.of(layer)
+            tensors = self._returned.of(layer)
             if tensors:
-                told.append((Told(LAYER, name), tensors))
-        told += self._outputs(result)
-        self._heard.begin()
-        self.places = tuple(place for place, _ in told)
-        return [tensors for _, tensors in told]
+                places.append((TracedPlace(LAYER, name), tensors))
+        places += self._outputs(result)
+        self._returned.begin()
+        self.places = tuple(place for place, _ in places)
+        return [tensors for _, tensors in places]
 
-    def _outputs(self, result: Any) -> list[tuple[Told, list[Any]]]:
+    def _outputs(self, result: Any) -> list[tuple[TracedPlace, list[tf.Tensor]]]:
         leaves = tf.nest.flatten(result)
         keys = _keys(result, leaves)
-        told: dict[str, tuple[Told, list[Any]]] = {}
+        outputs: dict[str, tuple[TracedPlace, list[tf.Tensor]]] = {}
         for index, (leaf, key) in enumerate(zip(leaves, keys, strict=True)):
             if not _numeric(leaf):
                 continue
-            chain = self._heard.by(leaf, but=self._network)
-            own = free_name(key or self._name(chain), told)
-            known = [own, *(layer.name for layer in chain)]
-            loss = loss_of(self._network, index, known, len(leaves))
+            chain = self._returned.by(leaf, but=self._network)
+            name = free_name(key or self._name(chain), outputs)
+            names = [name, *(layer.name for layer in chain)]
+            loss = loss_of(self._network, index, names, len(leaves))
             classes = classes_of(chain, loss) if leaf.shape.rank != 0 else None
-            told[own] = (Told(OUTPUT, own, classes), [leaf])
-        return list(told.values())
+            outputs[name] = (TracedPlace(OUTPUT, name, classes), [leaf])
+        return list(outputs.values())
 
-    def _name(self, chain: Sequence[Any]) -> str:
+    def _name(self, chain: Sequence[keras.layers.Layer]) -> str:
         """Of an output: that of the layer which returns it, numbered as everywhere."""
         if not chain:
             return "output"
@@ -121,20 +116,20 @@ class Outputs:
         return next((name for layer, name in below if layer is last), str(last.name))
 
 
-class _Heard:
+class _Returned:
     """Remembers what layers return."""
 
     def __init__(self) -> None:
-        self._graph: Any = None
-        self._returned: list[tuple[Any, list[Any]]] = []
+        self._graph: tf.Graph | None = None
+        self._calls: list[tuple[keras.layers.Layer, list[Any]]] = []
 
     def begin(self) -> None:
-        """Forgets what was heard, and listens in the graph that is traced now."""
+        """Forgets all, and listens in the graph that is traced now."""
         self._graph = tf.compat.v1.get_default_graph()
-        self._returned = []
+        self._calls = []
 
     @contextmanager
-    def listening(self, layers: Sequence[Any]) -> Iterator[None]:
+    def listening(self, layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
         """Replaces `call` of the layers for a while."""
         own = [vars(layer).get("call") for layer in layers]
         for layer in layers:
@@ -149,43 +144,45 @@ class _Heard:
                 else:
                     object.__setattr__(layer, "call", call)
 
-    def of(self, layer: Any) -> list[Any]:
+    def of(self, layer: keras.layers.Layer) -> list[tf.Tensor]:
         """All tensors that a layer returned; none where one of them can't be had."""
-        tensors = [one for heard, found in self._returned if heard is layer for one in found]
+        tensors = [leaf for caller, leaves in self._calls if caller is layer for leaf in leaves]
         inside = all(getattr(tensor, "graph", None) is self._graph for tensor in tensors)
-        return [one for one in tensors if _numeric(one)] if inside else []
+        return [tensor for tensor in tensors if _numeric(tensor)] if inside else []
 
-    def by(self, tensor: Any, *, but: Any) -> list[Any]:
+    def by(self, tensor: tf.Tensor, *, but: object) -> list[keras.layers.Layer]:
         """The layers that returned a tensor, the innermost first, without one of them."""
-        told = [layer for layer, found in self._returned if any(one is tensor for one in found)]
-        return [layer for layer in told if layer is not but]
+        return [
+            layer
+            for layer, leaves in self._calls
+            if layer is not but and any(leaf is tensor for leaf in leaves)
+        ]
 
-    def _listener(self, layer: Any, call: Any) -> Any:
+    def _listener(self, layer: keras.layers.Layer, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
         def listener(*args: Any, **kwargs: Any) -> Any:
             result = call(*args, **kwargs)
-            self._returned.append((layer, tf.nest.flatten(result)))
+            self._calls.append((layer, tf.nest.flatten(result)))
             return result
 
         return listener
 
 
-def _all_layers(network: Any, others: Any) -> list[Any]:
+def _all_layers(roots: Iterable[object]) -> list[keras.layers.Layer]:
     """Also those without weights: they may be what an output comes from."""
-    roots = (network, *others)
     layers = [layer for layer in roots if isinstance(layer, keras.layers.Layer)]
     # As in `model.walk`: there is no public name for all of them.
-    flat = {id(one): one for layer in layers for one in layer._flatten_layers()}
+    flat = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
     return list(flat.values())
 
 
-def _numeric(leaf: Any) -> bool:
+def _numeric(leaf: object) -> bool:
     if not isinstance(leaf, tf.Tensor):
         return False
     return bool(leaf.dtype.is_floating or leaf.dtype.is_integer or leaf.dtype.is_bool)
 
 
-def _keys(result: Any, leaves: Sequence[Any]) -> list[str]:
+def _keys(result: object, leaves: Sequence[object]) -> list[str]:
     """Names of a mapping of outputs; empty where they have none of their own."""
     if not isinstance(result, Mapping) or len(result) != len(leaves):
         return [""] * len(leaves)
