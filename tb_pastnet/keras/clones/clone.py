@@ -11,16 +11,16 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.clone_function import clone_function
 from tb_pastnet.keras.clones.clone_model import Values, clone_model, clone_tensors
 from tb_pastnet.keras.clones.layer_state import Initializer
-from tb_pastnet.keras.graphs.callable_network import functions_of
+from tb_pastnet.keras.graphs.callable_network import Nest, functions_of
 
 
 def clone_network(
-    inputs: Any,
-    outputs: Any = None,
+    inputs: Nest,
+    outputs: Nest = None,
     *,
     weights: str = "copy",
     initializer: Initializer | None = None,
-    example: Any = None,
+    example: Nest = None,
     name: str | None = None,
 ) -> Any:
     """Clones a network, given its tensors, the model, or a function, with variables of its own.

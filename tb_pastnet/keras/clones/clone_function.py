@@ -13,6 +13,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.layer_state import Initializer, draw
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs, refuse_python
+from tb_pastnet.keras.graphs.callable_network import Nest
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.trace import STATE, Trace
 
@@ -57,7 +58,7 @@ class ClonedFunction(tf.Module):
 
 
 def clone_function(
-    network: object, initializer: Initializer | None, example: Any, name: str | None
+    network: object, initializer: Initializer | None, example: Nest, name: str | None
 ) -> ClonedFunction:
     """Clones a ConcreteFunction, a tf.function, or what calls one, see `clone_network`."""
     function = _traceable(network)
@@ -82,7 +83,7 @@ def _traceable(network: object) -> Traceable:
     return tf.function(network)
 
 
-def _concretes(function: Traceable, example: Any, name: str) -> list[ConcreteFunction]:
+def _concretes(function: Traceable, example: Nest, name: str) -> list[ConcreteFunction]:
     try:
         if example is not None and not isinstance(function, _CONCRETE):
             function.get_concrete_function(*(example if isinstance(example, tuple) else (example,)))

@@ -20,34 +20,29 @@ from tb_pastnet.keras.clones.layer_state import (
 )
 from tb_pastnet.keras.clones.proof import check_pairs, used_variables
 from tb_pastnet.keras.clones.symbolic import PartLayer, part_between
-from tb_pastnet.keras.graphs.callable_network import Arguments, callable_network
+from tb_pastnet.keras.graphs.callable_network import Arguments, Nest, callable_network, specs_of
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.model.walk import tf_variable
 
 
 class Values(NamedTuple):
-    """What values a copy begins with.
-
-    Attributes:
-        copied: whether they are those of the original.
-        initializer: draws others; None: as the copy was made.
-    """
+    """What a copy begins with: copied values, or those of an initializer, or of its layers."""
 
     copied: bool
     initializer: Initializer | None
 
 
-def clone_tensors(inputs: Any, outputs: Any, values: Values, name: str | None) -> keras.Model:
+def clone_tensors(inputs: Nest, outputs: Nest, values: Values, name: str | None) -> keras.Model:
     """Clones the network between symbolic tensors, see `clone_network`."""
     part = part_between(inputs, outputs)
     copies = LayerCopies()
     copy = copies.model(part, name)
-    _finish(_Clone("the network", PartLayer(part), copy, _specs(part.inputs)), copies, values)
+    _finish(_Clone("the network", PartLayer(part), copy, specs_of(part.inputs)), copies, values)
     return copy
 
 
 def clone_model(
-    model: keras.layers.Layer, values: Values, example: Any, name: str | None
+    model: keras.layers.Layer, values: Values, example: Nest, name: str | None
 ) -> keras.layers.Layer:
     """Clones a built model or layer, see `clone_network`."""
     network = callable_network(model)
@@ -90,14 +85,14 @@ def _finish(clone: _Clone, copies: LayerCopies, values: Values) -> None:
         draw(trained, values.initializer, clone.name)
 
 
-def _arguments(model: keras.layers.Layer, example: Any) -> Arguments:
+def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:
     """What a model can be traced with."""
     if example is not None:
         return (example if isinstance(example, tuple) else (example,)), {}
     if isinstance(model, keras.Function):
-        return _specs(model.input)
+        return specs_of(model.input)
     if getattr(model, "inputs", None):
-        return _specs(model.inputs[0])
+        return specs_of(model.inputs[0])
     # It was built with shapes; their dtype is the one that it computes with.
     config = model.get_build_config() or {}
     if "shapes_dict" in config:
@@ -118,18 +113,6 @@ def _shaped(shape: Any, dtype: str) -> Any:
     if all(each is None or isinstance(each, int) for each in shape):
         return tf.TensorSpec((None, *shape[1:]) if shape else (), dtype)
     return [_shaped(each, dtype) for each in shape]
-
-
-def _specs(tensors: Any) -> Arguments:
-    return (keras.tree.map_structure(_spec, tensors),), {}
-
-
-def _spec(tensor: keras.KerasTensor) -> tf.TypeSpec:
-    if tensor.sparse:
-        return tf.SparseTensorSpec(tensor.shape, tensor.dtype)
-    if getattr(tensor, "ragged", False):
-        return tf.RaggedTensorSpec(tensor.shape, tensor.dtype)
-    return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
 def _build(

@@ -41,10 +41,8 @@ def layer_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
 def take_over(pairs: Iterable[Pair], *, saved: bool) -> None:
     """Takes over what layers hold other than in variables, by their own ways of being saved.
 
-    Args:
-        pairs: layers and their copies.
-        saved: whether also what classes of the user save in their own way; else only what `adapt`
-            learned, such as vocabularies: no initializer draws that.
+    Where not all is `saved`, that is only what `adapt` learned, such as vocabularies: no
+    initializer draws that.
     """
     for layer, copy in pairs:
         if callable(getattr(layer, "get_vocabulary", None)):
@@ -73,13 +71,13 @@ def listed_variables(pairs: Iterable[Pair], name: str) -> list[Pair]:
     """
     variables: list[Pair] = []
     for layer, copy in pairs:
-        own, others = layer.variables, copy.variables
-        if len(own) != len(others):
+        own, copied = layer.variables, copy.variables
+        if len(own) != len(copied):
             raise InvalidArgument(
                 f"Could not clone {name}: expected {layer.name!r} to have {len(own)} variables, "
-                f"got {len(others)} in its copy. Make all of them in its __init__ or build."
+                f"got {len(copied)} in its copy. Make all of them in its __init__ or build."
             )
-        variables += [(tf_variable(a), tf_variable(b)) for a, b in zip(own, others, strict=True)]
+        variables += [(tf_variable(a), tf_variable(b)) for a, b in zip(own, copied, strict=True)]
     for pair in variables:
         places = ["on one device", "in replicas of a tf.distribute.Strategy"]
         own, got = (isinstance(variable, tf.distribute.DistributedValues) for variable in pair)

@@ -44,11 +44,7 @@ def used_variables(
 ) -> list[Pair]:
     """The tf.Variables that a network of Keras uses, each with that in its place in a copy.
 
-    Args:
-        networks: the original and the copy.
-        layers: of them, whose losses count as results.
-        arguments: what they are called with.
-        name: of the network in errors.
+    `layers` are pairs of those whose losses count as results.
 
     Raises:
         InvalidArgument: they don't compute the same, or the copy uses state of the original.
@@ -168,10 +164,6 @@ def _own_captures(
 
 def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
     """Checks that variables of an original and of its copy go together one to one.
-
-    Args:
-        pairs: tf.Variables; a pair may be there more than once.
-        name: of the network in errors.
 
     Returns:
         Each pair once.

@@ -9,22 +9,17 @@ from typing import Any, NamedTuple
 import keras
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.callable_network import Nest
 
 
 class Part(NamedTuple):
-    """A part of a network between symbolic tensors.
+    """A part of a network: two nests of KerasTensors, and the calls between them in order."""
 
-    Attributes:
-        inputs: one KerasTensor, or a nest of them.
-        outputs: one KerasTensor, or a nest of them.
-        calls: of layers and operations, in an order in which they can be made.
-    """
-
-    inputs: Any
-    outputs: Any
+    inputs: Nest
+    outputs: Nest
     calls: tuple[Any, ...]
 
-    def run(self, inputs: Any, call: Callable[[Any, Any, Any], Any]) -> Any:
+    def run(self, inputs: Nest, call: Callable[[Any, Any, Any], Any]) -> Any:
         """Computes the outputs from other inputs, in nests like those of the part's own.
 
         `call` gets an operation, and args and kwargs in which each symbolic tensor is replaced.
@@ -51,7 +46,7 @@ class PartLayer(keras.layers.Layer):
         self._part = (part,)
         self.built = True
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Nest, training: bool | None = None) -> Any:
         """Computes the outputs of the part."""
 
         def call(operation: keras.Operation, args: Any, kwargs: Any) -> Any:
@@ -62,16 +57,12 @@ class PartLayer(keras.layers.Layer):
         return self._part[0].run(inputs, call)
 
 
-def part_between(inputs: Any, outputs: Any, *, unused: bool = False) -> Part:
+def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> Part:
     """Finds the calls that lead from some symbolic tensors to others.
 
-    Args:
-        inputs: one KerasTensor, or a nest of them.
-        outputs: one KerasTensor, or a nest of them.
-        unused: whether an input may be one that no output needs.
-
     Raises:
-        InvalidArgument: one isn't a KerasTensor, the outputs need more than these inputs, or less.
+        InvalidArgument: one isn't a KerasTensor, the outputs need more than these inputs, or less
+            where none may be `unused`.
     """
     starts = _checked(inputs, "inputs")
     ends = _checked(outputs, "outputs")
@@ -142,7 +133,7 @@ def _takes_training(operation: keras.Operation) -> bool:
     )
 
 
-def _checked(tensors: Any, word: str) -> list[Any]:
+def _checked(tensors: Nest, word: str) -> list[Any]:
     flat: list[Any] = keras.tree.flatten(tensors)
     if not flat:
         raise InvalidArgument(

@@ -10,13 +10,16 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
+
+Nest: TypeAlias = Any
+"""One tensor, or a nest of them."""
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -92,8 +95,8 @@ def _listed(network: tf.Module) -> dict[str, Found]:
     """All variables that a network lists, by name: also states, seeds and masks."""
     named: dict[str, Found] = {}
     seen: set[int] = set()
-    others = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
-    for entry in (*find_variables(network), *others):
+    unlayered = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
+    for entry in (*find_variables(network), *unlayered):
         # Of a layer that owns its masks the trained weight lies inside.
         variable = entry.variable
         if not isinstance(variable, tf.Variable):
@@ -131,13 +134,20 @@ def _specs(model: keras.layers.Layer) -> Arguments | None:
     if not inputs:
         return None
     # A Sequential has one input, and no `input` before it is called.
-    structure = inputs[0] if len(inputs) == 1 else model.input
-    return (keras.tree.map_structure(_spec, structure),), {}
+    return specs_of(inputs[0] if len(inputs) == 1 else model.input)
+
+
+def specs_of(tensors: Nest) -> Arguments:
+    """What a network is traced with that is called with a nest of KerasTensors."""
+    return (keras.tree.map_structure(_spec, tensors),), {}
 
 
 def _spec(tensor: keras.KerasTensor) -> tf.TypeSpec:
-    kind = tf.SparseTensorSpec if tensor.sparse else tf.TensorSpec
-    return kind(tensor.shape, tensor.dtype)
+    if tensor.sparse:
+        return tf.SparseTensorSpec(tensor.shape, tensor.dtype)
+    if getattr(tensor, "ragged", False):
+        return tf.RaggedTensorSpec(tensor.shape, tensor.dtype)
+    return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
 def _converted(function: Callable[..., Any]) -> Callable[..., Any]:

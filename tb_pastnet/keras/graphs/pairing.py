@@ -144,23 +144,22 @@ class _Pairing:
             self._equal_values(node.attr[name], twin.attr[name]) for name in names
         )
 
-    def _equal_values(self, value: AttrValue, other: AttrValue) -> bool:
-        functions, others = references(value), references(other)
-        if not functions and not others:
-            return bool(value.SerializeToString() == other.SerializeToString())
-        return len(functions) == len(others) and all(
-            self._equal_functions(a.name, b.name) for a, b in zip(functions, others, strict=True)
+    def _equal_values(self, value: AttrValue, twin: AttrValue) -> bool:
+        functions, twins = references(value), references(twin)
+        if not functions and not twins:
+            return bool(value.SerializeToString() == twin.SerializeToString())
+        return len(functions) == len(twins) and all(
+            self._equal_functions(a.name, b.name) for a, b in zip(functions, twins, strict=True)
         )
 
-    def _equal_functions(self, name: str, other: str) -> bool:
-        if (name, other) not in self._same:
+    def _equal_functions(self, name: str, twin: str) -> bool:
+        if (name, twin) not in self._same:
             functions = [
-                library.get(key)
-                for library, key in zip(self._libraries, (name, other), strict=True)
+                library.get(key) for library, key in zip(self._libraries, (name, twin), strict=True)
             ]
             if None in functions:
-                return name == other
-            self._same.add((name, other))  # first: a function may call itself
+                return name == twin
+            self._same.add((name, twin))  # first: a function may call itself
             self.of(_of_function(functions[0]), _of_function(functions[1]))
         return True
 
@@ -187,11 +186,11 @@ class _Walk:
         """
         stack = list(tensors)
         while stack:
-            tensor, other = stack.pop()
+            tensor, twin_tensor = stack.pop()
             name, _, port = tensor.partition(":")
-            twin, _, other_port = other.partition(":")
+            twin, _, twin_port = twin_tensor.partition(":")
             paired = self.twins.get(name, twin) == twin and self._taken.get(twin, name) == name
-            if port != other_port or not paired:
+            if port != twin_port or not paired:
                 raise Differs(name)
             if name in self.twins:
                 continue
@@ -201,13 +200,13 @@ class _Walk:
             if name in self._first.nodes:
                 stack.extend(self._inputs(name, twin))
 
-    def fits(self, name: str, other: str) -> bool:
-        """Whether one node may stand for another, as far as their inputs are known."""
+    def fits(self, name: str, twin: str) -> bool:
+        """Whether a node may be the twin of another, as far as their inputs have twins."""
         if name in self.twins:
-            return self.twins[name] == other
-        node, twin = self._first.nodes[name], self._second.nodes[other]
-        inputs = zip(data_inputs(node), data_inputs(twin), strict=False)
-        return node.op == twin.op and all(
+            return self.twins[name] == twin
+        node, candidate = self._first.nodes[name], self._second.nodes[twin]
+        inputs = zip(data_inputs(node), data_inputs(candidate), strict=False)
+        return node.op == candidate.op and all(
             self.twins.get(node_of(a), node_of(b)) == node_of(b) for a, b in inputs
         )
 
@@ -220,13 +219,13 @@ class _Walk:
 
     def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
         """The inputs of a node and of its twin, which are equal but for these."""
-        node, other = self._first.nodes[name], self._second.nodes.get(twin)
-        if other is None or not self._equal(node, other):
+        node, twin_node = self._first.nodes[name], self._second.nodes.get(twin)
+        if twin_node is None or not self._equal(node, twin_node):
             raise Differs(name)
-        inputs, others = data_inputs(node), data_inputs(other)
-        if len(inputs) != len(others):
+        inputs, twin_inputs = data_inputs(node), data_inputs(twin_node)
+        if len(inputs) != len(twin_inputs):
             raise Differs(name)
-        return zip(inputs, others, strict=True)
+        return zip(inputs, twin_inputs, strict=True)
 
 
 def _attributes(node: NodeDef) -> list[str]:

@@ -40,12 +40,7 @@ class Signature(NamedTuple):
 def take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Signature, list[Any]]:
     """Splits arguments into their signature and their tensors.
 
-    Args:
-        args: tensors, arrays, variables, TypeSpecs, nests of them, or hashable values.
-        kwargs: as `args`.
-
-    Returns:
-        The signature, and the tensors (or TensorSpecs), flat: a ragged or sparse one is several.
+    These are tensors or TensorSpecs, flat: a ragged or sparse one is several.
 
     Raises:
         InvalidArgument: an argument is a KerasTensor, or a value that can't be compared.

@@ -11,13 +11,9 @@ from tb_pastnet.keras.unscoped import unscoped
 
 
 class TemporaryVariable:
-    """Stands in for a variable.
+    """Stands in for a variable, and has no memory between calls unless it is kept.
 
-    Args:
-        variable: the tf.Variable.
-        name: of its own.
-        kept: whether it keeps its memory between calls; else it is empty then. XLA can't compile
-            what fills an empty one: it can't change the shape of a variable.
+    XLA can't compile what fills an empty one: it can't change the shape of a variable.
 
     Example:
         >>> temporary = TemporaryVariable(tf.Variable([1.0, 2.0]))
@@ -54,9 +50,6 @@ class Scratch:
     """Takes what a network writes, so that the current values stay as they are.
 
     Each copy is filled before each call that writes to it. TensorFlow doesn't save it.
-
-    Args:
-        kept: as of `TemporaryVariable`.
 
     Example:
         >>> from tb_pastnet.keras.graphs.trace import Tracer

@@ -65,10 +65,7 @@ class Capture(NamedTuple):
 
 
 class Trace:
-    """A network as a graph, for inputs of one signature.
-
-    Args:
-        concrete: the ConcreteFunction, whose inputs are flat.
+    """A network as a graph, for inputs of one signature: a ConcreteFunction with flat inputs.
 
     Attributes:
         captures: what it takes from outside, in its own order.
@@ -101,12 +98,9 @@ class Trace:
         return [capture.name for capture in self.captures if capture.written]
 
     def call(self, inputs: Sequence[Any], state: Mapping[int, Any]) -> Any:
-        """What the network returns, without gradients.
+        """What the network returns for flat inputs, without gradients.
 
-        Args:
-            inputs: the tensors of the signature, flat.
-            state: by `id` of what was captured, what takes its place; a capture that isn't in here
-                stays as it is.
+        `state` has what takes the place of what was captured, by `id`; other captures stay.
         """
         own = [state.get(id(capture.tensor), capture.tensor) for capture in self.captures]
         # Gradients would ask for the function's backward pass, which it doesn't have.
@@ -131,10 +125,6 @@ class Tracer:
     A trace is made for the shapes that are first seen, as many layers need to know them. Where only
     the sizes of batches differ, the next one is for any size, if the network can be traced so.
     Specs with None in their shapes are traced as they are.
-
-    Args:
-        function: the network, called with the arguments of `trace`.
-        name: of the network in errors.
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
@@ -211,7 +201,7 @@ class _Traces:
     def serving(self, shapes: _Shapes) -> Trace | None:
         """A trace that takes these shapes."""
         for trace, traced in self.entries:
-            if all(map(_serves, traced, shapes)):
+            if all(shape.is_subtype_of(own) for own, shape in zip(traced, shapes, strict=True)):
                 return trace
         return None
 
@@ -221,13 +211,6 @@ class _Traces:
             if all(map(_alike, traced, shapes)):
                 return tuple(map(_opened, traced, shapes))
         return None
-
-
-def _serves(traced: tf.TensorShape, shape: tf.TensorShape) -> bool:
-    if traced.rank is None or shape.rank is None:
-        return traced.rank is None
-    pairs = zip(traced.as_list(), shape.as_list(), strict=False)
-    return traced.rank == shape.rank and all(a is None or a == b for a, b in pairs)
 
 
 def _alike(traced: tf.TensorShape, shape: tf.TensorShape) -> bool:

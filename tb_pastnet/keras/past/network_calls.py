@@ -17,13 +17,6 @@ from tb_pastnet.keras.past.replicas import copies, primary
 class NetworkCalls:
     """Traces a network and sorts what it captures. TensorFlow doesn't save it.
 
-    Args:
-        network: what is called.
-        share: state that is used as it is.
-
-    Attributes:
-        name: of the network in errors.
-
     Raises:
         InvalidArgument: what is shared isn't state.
     """

@@ -78,24 +78,6 @@ class PastDeltas(Shadows):
         super().__init__(parts)
         self.stored = [variable for part in parts for variable in part.stored]
 
-    def values(self) -> list[Any]:
-        """The past values, one tensor a variable, without gradients.
-
-        Raises:
-            InvalidArgument: eagerly, where a variable has changed outside of `step`.
-        """
-        return super().values()
-
-    def delta(self) -> list[Any]:
-        """Current minus past, one tensor a variable, in the variable's own dtype and shape.
-
-        Its gradient is that of the current variable.
-
-        Raises:
-            InvalidArgument: as of `values`.
-        """
-        return super().delta()
-
     def sync(self, tau: float = 1.0) -> None:
         """Makes the past equal to the current values.
 

@@ -173,12 +173,12 @@ class PastNetwork(tf.Module):
     ) -> PastVariables | PastDeltas:
         handles = self._calls.handles(trace)
         self._unproven = not handles
-        others = past.handles - handles
-        if others and handles:
+        foreign = past.handles - handles
+        if foreign and handles:
             raise InvalidArgument(
                 f"Could not make a past network of {self._calls.name}: expected the past of "
-                f"variables of it, got {len(others)} of {len(past.handles)} that it isn't known to "
-                f"have. Pass example=, a batch, if it has them, or the past of model.variables."
+                f"variables of it, got {len(foreign)} of {len(past.handles)} that it isn't known "
+                f"to have. Pass example=, a batch, if it has them, or the past of model.variables."
             )
         return past
 

@@ -151,7 +151,11 @@ class Shadows(tf.Module):
         return frozenset(id(part.current.handle) for part in self._parts)
 
     def values(self) -> list[Any]:
-        """The past values, one tensor a variable."""
+        """The past values, one tensor a variable.
+
+        Raises:
+            InvalidArgument: eagerly, of a PastDeltas, a variable has changed outside of `step`.
+        """
         return [part.value() for part in self._parts]
 
     def delta(self) -> list[Any]:
@@ -159,6 +163,9 @@ class Shadows(tf.Module):
 
         Its gradient is that of the current variable. Of a bool variable it is True where the two
         differ.
+
+        Raises:
+            InvalidArgument: as of `values`.
         """
         return [part.delta() for part in self._parts]
 

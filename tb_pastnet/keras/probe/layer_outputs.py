@@ -19,13 +19,7 @@ from tb_pastnet.keras.probe.measures import Classes
 
 
 class TracedPlace(NamedTuple):
-    """A place at which a trace returns tensors.
-
-    Attributes:
-        kind: of `format.function_change`.
-        name: which one.
-        classes: of an output that decides between classes.
-    """
+    """A place at which a trace returns tensors, as in `format.function_change`."""
 
     kind: str
     name: str
@@ -39,12 +33,7 @@ class OutputTracer:
     function of its own (the body of a loop, as of the cells of an RNN, or a nested tf.function)
     can't be had outside of it: such a layer is left out.
 
-    Args:
-        network: a Keras model or layer, or a tf.Module that can be called.
-        layers: the layers to listen to, by id.
-
     Attributes:
-        name: of the network in errors.
         places: of the last trace: the layers, then the outputs.
 
     Raises:

@@ -31,11 +31,7 @@ class Probe:
 
     The network is traced once. Both evaluations are that trace, called as in inference, with
     other variables in the place of what is past and of what the network writes: it never changes.
-
-    Args:
-        model: a built Keras model or layer, or a tf.Module that can be called.
-        network: what is recorded of it; only that has a past, all else is as it is now.
-        batch: as of `probe_batch`.
+    What isn't recorded has no past: it is as it is now.
 
     Attributes:
         inputs: the probe batch.

@@ -13,13 +13,7 @@ from tb_pastnet.format.function_change import Input
 
 
 class ProbeBatch(NamedTuple):
-    """A batch to evaluate a network on.
-
-    Attributes:
-        arguments: what the network is called with; their arrays are copies.
-        inputs: what they are.
-        samples: how many.
-    """
+    """A batch to evaluate a network on: copies of its arguments, what they are, and samples."""
 
     arguments: tuple[Any, ...]
     inputs: tuple[Input, ...]
@@ -27,12 +21,9 @@ class ProbeBatch(NamedTuple):
 
 
 def probe_batch(batch: Any) -> ProbeBatch:
-    """Checks a probe batch.
+    """Checks a probe batch, as `Recorder` takes it.
 
-    Args:
-        batch: an array or a tensor with the samples along its first axis, a list or a mapping of
-            such, or a tuple of arguments. What is neither an array nor a tensor goes to the network
-            as it is.
+    What is neither an array nor a tensor goes to the network as it is.
 
     Raises:
         InvalidArgument: there is no array in it, one has no samples, or not as many as the first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
@@ -14,6 +14,9 @@ from tb_pastnet.v1.clones.graph_copy import Pair
 from tb_pastnet.v1.clones.graph_part import GraphPart
 from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable, within
+
+Nest: TypeAlias = Any
+"""One tensor, or a nest of them."""
 
 DOING = "clone a network"
 
@@ -25,7 +28,7 @@ _SHARE_HINT = (
 )
 
 
-def flat(tensors: Any) -> list[Any]:
+def flat(tensors: Nest) -> list[Any]:
     """The tensors in a nest; a sparse one is made of three."""
     return [
         part
@@ -36,7 +39,7 @@ def flat(tensors: Any) -> list[Any]:
     ]
 
 
-def graph_of(inputs: Any, outputs: Any, doing: str = DOING) -> tf.Graph:
+def graph_of(inputs: Nest, outputs: Nest, doing: str = DOING) -> tf.Graph:
     """The graph in which a network lies.
 
     Raises:
@@ -70,7 +73,7 @@ def _check_tensor(tensor: object, doing: str) -> None:
         )
 
 
-def replacements(inputs: Any, new_inputs: Any, graph: tf.Graph) -> list[Pair]:
+def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
     """Pairs of an input and the one in its place.
 
     Raises:
@@ -136,18 +139,12 @@ def refuse_unneeded(names: Iterable[str], part: GraphPart, doing: str = DOING) -
         )
 
 
-def shared_names(share: Any, graph: tf.Graph, doing: str) -> set[str]:
+def shared_names(share: Nest, graph: tf.Graph, doing: str) -> set[str]:
     """The names of the tensors and operations that a copy and its original both use.
 
-    Args:
-        share: one or a nest of variables, also partitioned ones, tensors, operations, lookup tables
-            and names of tensors and operations.
-        graph: the tf.Graph that they are to be in.
-        doing: for errors, as in "clone a network".
-
     Raises:
-        UnknownName: the graph has nothing of that name.
-        InvalidArgument: one is something else, or of another graph.
+        UnknownName: the graph has nothing of a name.
+        InvalidArgument: something is shared that is of another kind, or of another graph.
     """
     leaves = tf.nest.flatten(share)
     elements = [element for leaf in leaves for element in _elements(leaf, graph, doing)]

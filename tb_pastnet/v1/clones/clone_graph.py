@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.clones.clone_arguments import (
     DOING,
+    Nest,
     flat,
     free_scope,
     graph_of,
@@ -38,8 +39,8 @@ class ClonedGraph:
         mapping: by the names of the originals the names of the `variables`, in their order.
     """
 
-    inputs: Any
-    outputs: Any
+    inputs: Nest
+    outputs: Nest
     variables: Sequence[Any]
     initializer: Any
     sync_op: Any
@@ -47,11 +48,11 @@ class ClonedGraph:
 
 
 def clone_network(
-    inputs: Any,
-    outputs: Any,
+    inputs: Nest,
+    outputs: Nest,
     scope: str = "clone",
-    new_inputs: Any = None,
-    share: Any = (),
+    new_inputs: Nest = None,
+    share: Nest = (),
     initial: str = "copy",
     session: tf.Session | None = None,
 ) -> ClonedGraph:
@@ -129,7 +130,7 @@ def clone_network(
     return clone
 
 
-def _same_nest(outputs: Any, copied: Copied) -> Any:
+def _same_nest(outputs: Nest, copied: Copied) -> Any:
     leaves = [copied(tensor) for tensor in flat(outputs)]
     return tf.nest.pack_sequence_as(outputs, leaves, expand_composites=True)
 

@@ -52,9 +52,6 @@ def own_functions(
         functions: as they are called by the originals, by name.
         operations: the originals.
         nodes: the definitions of their copies, which are changed.
-
-    Returns:
-        A library for their graph.
     """
     library = tf.GraphDef().library
     if not functions:
@@ -80,12 +77,8 @@ def _mark_variables(
 ) -> None:
     """Writes into the definitions of called functions which variables their arguments are.
 
-    A function that is made of a definition needs the shapes of variables for its gradient.
-
-    Args:
-        node: that calls functions.
-        inputs: for each of its inputs the attributes of a variable, or None.
-        functions: the definitions that are changed, by name.
+    A function that is made of a definition needs the shapes of variables for its gradient. `inputs`
+    are the attributes of a variable, or None, for each input of the node.
     """
     arguments = inputs[first_argument(node) :]
     for reference in called(node):
@@ -122,11 +115,8 @@ def _rename(nodes: Iterable[tf.NodeDef], names: Mapping[str, str]) -> None:
 def own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewire: Rewire) -> None:
     """Lets the copy of an operation have the gradient of its original, with the copy's tensors.
 
-    Args:
-        operation: the original.
-        node: the definition of the copy, which is changed.
-        in_flow: whether it is in a branch or loop of control flow v1.
-        rewire: replaces tensors of the original.
+    `node` is the definition of the copy, which is changed; `in_flow` is an operation in a branch or
+    loop of control flow v1; `rewire` replaces tensors of the original.
     """
     if not _custom(node) and operation.type not in _CALLS:
         return

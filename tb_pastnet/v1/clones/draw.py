@@ -13,13 +13,9 @@ from tb_pastnet.v1.clones.graph_part import GraphPart
 
 
 class Draw:
-    """Copies initial values. What several are made of is copied once.
+    """Copies the initial values of a network's variables. What several are made of is copied once.
 
     Seeds are changed, so that a copy doesn't draw the same numbers as its original.
-
-    Args:
-        network: whose variables they are.
-        scope: the full name scope of the copies.
     """
 
     def __init__(self, network: GraphPart, scope: str) -> None:
@@ -41,12 +37,7 @@ class Draw:
         self._part(value).check(f"draw an initial value for the copy of {operation.name!r}")
 
     def __call__(self, value: tf.Tensor, pairs: Iterable[Pair]) -> tf.Tensor:
-        """Copies an initial value.
-
-        Args:
-            value: the tensor.
-            pairs: of operations and the copies of variables that it may be made of.
-        """
+        """Copies an initial value, which may be made of the variables of earlier pairs."""
         part = self._part(value)
         part.check("draw an initial value")
         storages = {held.outputs[0].name: storage(twin) for held, twin in pairs}

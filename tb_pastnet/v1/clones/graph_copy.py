@@ -18,12 +18,7 @@ Pair = tuple[Any, Any]
 
 
 class Copied(NamedTuple):
-    """What is in the place of the tensors and operations of a part.
-
-    Attributes:
-        tensors: by the name of a tensor that was replaced the other one.
-        operations: by the name of an operation its copy.
-    """
+    """What is in the place of tensors that were replaced, and of operations, by name."""
 
     tensors: Mapping[str, tf.Tensor]
     operations: dict[str, tf.Operation]
@@ -49,7 +44,7 @@ def copy_part(
     scope: str,
     change: Callable[[tf.NodeDef], None] | None = None,
 ) -> Copied:
-    """Copies the operations of a part of a graph.
+    """Copies the operations of a part of a graph; returns what gives the copy of each.
 
     The copy takes from outside what the part takes, the same inputs and variables, but for those
     that are replaced. It has gradients where the part has, also through branches and loops. It
@@ -62,9 +57,6 @@ def copy_part(
             reference variable takes the place of one, a resource variable that of one.
         scope: the full name scope of the copy. Names that are taken get a number.
         change: may change the definition of each operation before it is made.
-
-    Returns:
-        A function from tensors and operations of the part to those of the copy.
 
     Example:
         >>> with tf.Graph().as_default() as graph:
@@ -172,14 +164,6 @@ def _rewired(
     upstream: Sequence[Any],
 ) -> Sequence[Any]:
     """The gradients of a copied operation, where its original's close over the original network.
-
-    Args:
-        operation: the original.
-        part: that it is of.
-        copied: the copy of that.
-        in_flow: whether it is in a branch or loop of control flow v1.
-        results: the gradients.
-        upstream: what they were made of.
 
     Raises:
         InvalidArgument: they use what the copy can't have of its own.

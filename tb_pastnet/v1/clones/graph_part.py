@@ -75,11 +75,11 @@ class GraphPart:
         more.take(elements)
         return more
 
-    def add(self, other: GraphPart) -> None:
+    def add(self, more: GraphPart) -> None:
         """Takes in what lies beyond."""
-        self.operations |= other.operations
-        self.variables |= other.variables
-        self.reached |= other.reached & self.starts
+        self.operations |= more.operations
+        self.variables |= more.variables
+        self.reached |= more.reached & self.starts
 
     def outside(self) -> list[tf.Tensor]:
         """The tensors that its operations take from outside, or wait for."""
@@ -135,10 +135,8 @@ def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
 
     An update may write variables that the outputs don't use, as that of a batch normalization does
     while training. It is left out if it is made of other inputs as well, or of weights that aren't
-    part of the network: it is that of another network then.
-
-    Returns:
-        Pairs of the key of a collection, and what it lists.
+    part of the network: it is that of another network then. Returned are collections' keys, and
+    what they list.
     """
     weights = {each.op.name for each in part.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
     followers = []
@@ -146,8 +144,8 @@ def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
         for listed in part.graph.get_collection(key):
             element = _element(listed, part.graph)
             more = part.beyond([element])
-            others = more.variables if key != tf.GraphKeys.UPDATE_OPS else weights
-            foreign = more.variables.keys() & others
+            outside = more.variables if key != tf.GraphKeys.UPDATE_OPS else weights
+            foreign = more.variables.keys() & outside
             if _is_part_of(part, more.reached) and not more.lacking and not foreign:
                 part.add(more)
                 followers.append((key, element))

@@ -21,13 +21,8 @@ def twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
     """Makes a copy of each variable of a network, in the collections of its original.
 
     One that no collection has, as in a graph that was imported without its collections, is taken
-    for a global variable, and for a trainable one if it is floating.
-
-    Args:
-        part: the network.
-        scope: the full name scope of the copies.
-        fresh: whether copies of the originals' initializers draw their initial values; else those
-            of the originals are drawn for both.
+    for a global variable, and for a trainable one if it is floating. `fresh` initial values are
+    drawn by copies of the originals' initializers; else those of the originals are drawn for both.
 
     Returns:
         Pairs of the operation that holds an original and the tf.Variable that is its copy, in the
@@ -37,7 +32,9 @@ def twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
         InvalidArgument: an initial value is to be drawn that can't be.
     """
     graph = part.graph
-    originals = {each.op.name: each for whole in graph_variables(graph) for each in whole.parts}
+    originals = {
+        each.op.name: each for variable in graph_variables(graph) for each in variable.parts
+    }
     listed = _collections(graph)
     held = [each for each in graph.get_operations() if each.name in part.variables]
     values = {each.name: _initial_value(each, originals.get(each.name)) for each in held}
@@ -122,10 +119,10 @@ def _twin(
         use_resource=operation.type == "VarHandleOp",
         constraint=getattr(original, "constraint", None),
     )
-    whole = None if original is None else original._get_save_slice_info()
-    if whole is not None:  # without it a Saver would take a part for a whole
-        name = f"{scope}/{whole.full_name}"
+    piece = None if original is None else original._get_save_slice_info()
+    if piece is not None:  # without it a Saver would take a part for a whole
+        name = f"{scope}/{piece.full_name}"
         twin._set_save_slice_info(
-            Variable.SaveSliceInfo(name, whole.full_shape, whole.var_offset, whole.var_shape)
+            Variable.SaveSliceInfo(name, piece.full_shape, piece.var_offset, piece.var_shape)
         )
     return twin

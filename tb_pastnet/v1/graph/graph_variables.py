@@ -52,9 +52,9 @@ class GraphVariable:
         Raises:
             InvalidArgument: TensorFlow doesn't know it.
         """
-        whole = _slice(self.parts[0])
-        if whole is not None:
-            return tuple(whole.full_shape)
+        piece = _slice(self.parts[0])
+        if piece is not None:
+            return tuple(piece.full_shape)
         shape = self.parts[0].shape
         if not shape.is_fully_defined():
             raise InvalidArgument(
@@ -99,13 +99,10 @@ class GraphVariable:
 
 
 def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> list[GraphVariable]:
-    """Lists the variables of a graph, those of any of its collections.
+    """Lists the variables of a graph, or of the default graph, those of any of its collections.
 
-    Args:
-        graph: a tf.Graph; None: the default graph.
-        scope: the name of a scope, taken exactly, by whole parts of the path and from the root:
-            "net" has "net/w" and "net/block/w", but not "net_2/w" and not "other/net/w". A slash
-            at the end changes nothing. None or "": all.
+    A scope is taken exactly, by whole parts of the path and from the root: "net" has "net/w" and
+    "net/block/w", but not "net_2/w" and not "other/net/w". A slash at the end changes nothing.
 
     Returns:
         Each once, in the order in which they were made, first those of GLOBAL_VARIABLES, then those
@@ -144,15 +141,10 @@ def graph_variable(variable: object) -> GraphVariable:
 
 
 def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[GraphVariable]:
-    """Chooses some of the variables of a graph.
+    """Chooses some of the variables of a graph, in their order.
 
-    Args:
-        wanted: names, ends of names, scopes, patterns such as `"*/kernel"`, or variables as
-            `graph_variable` takes them; or a single name, scope or pattern.
-        among: what there is to choose from.
-
-    Returns:
-        Them in the order of `among`. None, where nothing is wanted or fits the patterns.
+    They are wanted by names, ends of names, scopes, patterns such as `"*/kernel"`, or variables as
+    `graph_variable` takes them; or by a single name, scope or pattern.
 
     Raises:
         InvalidArgument: a variable is none of these.
@@ -219,13 +211,13 @@ def _parts(variable: Any) -> tuple[Any, ...]:
 
 
 def _name(part: tf.Variable) -> str:
-    whole = _slice(part)
-    return str(part.op.name if whole is None else whole.full_name)
+    piece = _slice(part)
+    return str(part.op.name if piece is None else piece.full_name)
 
 
 def _offset(part: tf.Variable) -> tuple[int, ...]:
-    whole = _slice(part)
-    return () if whole is None else tuple(whole.var_offset)
+    piece = _slice(part)
+    return () if piece is None else tuple(piece.var_offset)
 
 
 def _slice(part: tf.Variable) -> Any:

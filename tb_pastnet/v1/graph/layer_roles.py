@@ -17,12 +17,7 @@ from tb_pastnet.v1.graph.graph_variables import GraphVariable
 
 
 class Role(NamedTuple):
-    """What a variable is.
-
-    Attributes:
-        type: the layer of Keras that would have it, "" where that isn't known.
-        rule: its name in that layer, as in the table of channel axes.
-    """
+    """The layer of Keras that would have a variable ("": not known), and its name there."""
 
     type: str = ""
     rule: str = ""

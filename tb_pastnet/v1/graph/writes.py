@@ -38,14 +38,10 @@ def written(
 def let_wait(
     elements: Sequence[tf.Tensor | tf.Operation], variables: Set[str], operation: tf.Operation
 ) -> None:
-    """Lets what writes to some variables wait for an operation.
+    """Lets what writes to some variables, of all that elements need, wait for an operation.
 
-    What the operation itself needs can't wait for it, and doesn't.
-
-    Args:
-        elements: what they need is looked through.
-        variables: the names of the operations that hold the variables.
-        operation: of the same graph.
+    What the operation itself needs can't wait for it, and doesn't. The variables are named by the
+    operations that hold them.
     """
     if not elements:
         return

@@ -40,8 +40,8 @@ def _part(current: GraphVariable, part: tf.Variable, scope: str) -> tf.Variable:
     # tf.Variable changes an initial value that is read from a reference variable.
     definition.initial_value_name, definition.initializer_name = initial.name, write.name
     if piece is not None:
-        whole = f"{scope}/{current.name}"
-        own = type(piece)(whole, piece.full_shape, piece.var_offset, piece.var_shape)
+        name = f"{scope}/{current.name}"
+        own = type(piece)(name, piece.full_shape, piece.var_offset, piece.var_shape)
         definition.save_slice_info_def.CopyFrom(own.to_proto())
     variable = type(shadow).from_proto(definition)
     tf.add_to_collections([PAST_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES], variable)

@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.past.shadows import difference
 from tb_pastnet.v1.clones.clone_arguments import (
+    Nest,
     flat,
     free_scope,
     graph_of,
@@ -41,7 +42,7 @@ class PastGraph:
         sync_op: the operation that copies the current values. It waits for nothing.
     """
 
-    def __init__(self, outputs: Any, pairs: Sequence[Pair], scope: str) -> None:
+    def __init__(self, outputs: Nest, pairs: Sequence[Pair], scope: str) -> None:
         self.outputs = outputs
         self.variables = [part for _, past in pairs for part in past.parts]
         self.mapping = {current.name: past.name for current, past in pairs}
@@ -50,7 +51,7 @@ class PastGraph:
             self.initializer = tf.group(*(past.initializer for _, past in pairs), name="init")
         self.sync_op = self.sync()
 
-    def sync(self, tau: float | Any = 1.0, after: Any = (), before: Any = ()) -> Any:
+    def sync(self, tau: float | Any = 1.0, after: Nest = (), before: Nest = ()) -> Any:
         """Builds an operation that moves the past values towards the current ones.
 
         Args:
@@ -129,11 +130,11 @@ class PastGraph:
 
 
 def past_network(
-    inputs: Any,
-    outputs: Any,
+    inputs: Nest,
+    outputs: Nest,
     variables: str | Iterable[Any] | None = None,
     scope: str = "past",
-    share: Any = (),
+    share: Nest = (),
 ) -> PastGraph:
     """Builds the past of a network: itself on the same input, with past values of its variables.
 
@@ -200,7 +201,7 @@ def _stopped(output: tf.Tensor, part: GraphPart) -> tf.Tensor:
     return tf.stop_gradient(output)
 
 
-def _part(graph: tf.Graph, inputs: Any, outputs: Any, shared: Iterable[str]) -> GraphPart:
+def _part(graph: tf.Graph, inputs: Nest, outputs: Nest, shared: Iterable[str]) -> GraphPart:
     """What leads to the outputs, checked."""
     starts, operations = [tensor.name for tensor in flat(inputs)], graph.get_operations()
     fed = [each.outputs[0].name for each in operations if each.type.startswith("Placeholder")]

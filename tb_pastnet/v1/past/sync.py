@@ -11,7 +11,7 @@ from tensorflow import Variable
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.past.shadows import moved
-from tb_pastnet.v1.clones.clone_arguments import flat
+from tb_pastnet.v1.clones.clone_arguments import Nest, flat
 from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variables, within
 from tb_pastnet.v1.graph.writes import let_wait
@@ -23,8 +23,8 @@ def sync_op(
     current_scope: str,
     past_scope: str,
     tau: float | Any = 1.0,
-    after: Any = (),
-    before: Any = (),
+    after: Nest = (),
+    before: Nest = (),
     graph: tf.Graph | None = None,
     name: str = "sync",
 ) -> Any:
@@ -79,8 +79,8 @@ def sync_op(
 def build_sync(
     pairs: Sequence[Pair],
     tau: float | tf.Tensor,
-    after: Any,
-    before: Any,
+    after: Nest,
+    before: Nest,
     *,
     graph: tf.Graph,
     name: str,
@@ -142,11 +142,11 @@ def _matched(current_scope: str, past_scope: str, graph: tf.Graph) -> list[Pair]
     return pairs
 
 
-def _below(scope: str, other: str, graph: tf.Graph, doing: str) -> dict[str, GraphVariable]:
+def _below(scope: str, apart: str, graph: tf.Graph, doing: str) -> dict[str, GraphVariable]:
     """By the rest of their names the variables of a scope, without those of one inside of it."""
-    scope, other = scope.rstrip("/"), other.rstrip("/")
+    scope, apart = scope.rstrip("/"), apart.rstrip("/")
     everything = graph_variables(graph)
-    inner = other if within(other, scope) else None
+    inner = apart if within(apart, scope) else None
     below = {
         each.name[len(scope) + 1 if scope else 0 :]: each
         for each in everything
