@@ -16,7 +16,6 @@ from tb_pastnet.keras.graphs.nodes import READS
 from tb_pastnet.keras.graphs.reason import class_and_reason
 from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
 from tb_pastnet.keras.graphs.trace import STATE, Trace
-from tb_pastnet.keras.layers.weight import MaskedWeight
 from tb_pastnet.keras.model.variables import Network
 from tb_pastnet.keras.past.replicas import primary
 from tb_pastnet.keras.probe.layer_outputs import OutputTracer
@@ -166,10 +165,10 @@ class _Comparison:
         return tf.cast(sum(counts), tf.int64)
 
 
-def _sources(variable: MaskedWeight | tf.Variable) -> tuple[tf.Variable, ...]:
-    # With its past value in all of them, the masks of now don't matter.
-    sources = variable.sources if isinstance(variable, MaskedWeight) else (variable,)
-    return tuple(primary(source) for source in sources)
+def _sources(variable: object) -> tuple[tf.Variable, ...]:
+    """What holds a variable: of a weight whose layer owns its masks, several."""
+    # With its past value in all of them, the current masks don't matter.
+    return tuple(primary(source) for source in getattr(variable, "sources", (variable,)))
 
 
 def _written(trace: Trace, name: str) -> list[tf.Variable]:

@@ -12,7 +12,7 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 from tb_pastnet.v1.clones.draw import Draw
 from tb_pastnet.v1.clones.graph_copy import Pair
 from tb_pastnet.v1.clones.graph_part import GraphPart
-from tb_pastnet.v1.graph.graph_variables import graph_variables
+from tb_pastnet.v1.graph.graph_variables import graph_variables, slice_in
 
 _ASSIGNS = ("Assign", "AssignVariableOp")
 
@@ -119,10 +119,6 @@ def _twin(
         use_resource=operation.type == "VarHandleOp",
         constraint=getattr(original, "constraint", None),
     )
-    piece = None if original is None else original._get_save_slice_info()
-    if piece is not None:  # without it a Saver would take a part for a whole
-        name = f"{scope}/{piece.full_name}"
-        twin._set_save_slice_info(
-            Variable.SaveSliceInfo(name, piece.full_shape, piece.var_offset, piece.var_shape)
-        )
+    if original is not None:  # without it a Saver would take a part for a whole
+        twin._set_save_slice_info(slice_in(scope, original))
     return twin

@@ -180,6 +180,15 @@ def within(name: str, scope: str | None) -> bool:
     return not scope or name.startswith(scope + "/")
 
 
+def slice_in(scope: str, part: tf.Variable) -> Any:
+    """What a Saver takes the copy of a part in a scope for: a part of a whole; else None."""
+    piece = _slice(part)
+    if piece is None:
+        return None
+    name = f"{scope}/{piece.full_name}"
+    return Variable.SaveSliceInfo(name, piece.full_shape, piece.var_offset, piece.var_shape)
+
+
 def _all(graph: tf.Graph) -> list[GraphVariable]:
     # Which collection a graph has first differs from process to process.
     first = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]

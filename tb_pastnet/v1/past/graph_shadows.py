@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.keras.graphs.nodes import needed
 from tb_pastnet.v1.clones.graph_part import VARIABLES, can_be_copied
-from tb_pastnet.v1.graph.graph_variables import PAST_VARIABLES, GraphVariable
+from tb_pastnet.v1.graph.graph_variables import PAST_VARIABLES, GraphVariable, slice_in
 
 _FILES = frozenset({"ReadFile", "Restore", "RestoreSlice", "RestoreV2"})
 
@@ -23,7 +23,7 @@ def graph_shadow(current: GraphVariable, scope: str) -> GraphVariable:
 
 
 def _part(current: GraphVariable, part: tf.Variable, scope: str) -> tf.Variable:
-    piece = part._get_save_slice_info()  # there is no public way to say that it is a part
+    piece = slice_in(scope, part)
     shape = current.shape if piece is None else piece.var_shape
     with tf.device(part.device), tf.name_scope(scope + "/"):
         shadow = tf.Variable(
@@ -40,9 +40,7 @@ def _part(current: GraphVariable, part: tf.Variable, scope: str) -> tf.Variable:
     # tf.Variable changes an initial value that is read from a reference variable.
     definition.initial_value_name, definition.initializer_name = initial.name, write.name
     if piece is not None:
-        name = f"{scope}/{current.name}"
-        own = type(piece)(name, piece.full_shape, piece.var_offset, piece.var_shape)
-        definition.save_slice_info_def.CopyFrom(own.to_proto())
+        definition.save_slice_info_def.CopyFrom(piece.to_proto())
     variable = type(shadow).from_proto(definition)
     tf.add_to_collections([PAST_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES], variable)
     return variable
