@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.proof import CLONE_FUNCTION, Pair
-from tb_pastnet.keras.clones.symbolic import Part, origin, part_between
+from tb_pastnet.keras.clones.symbolic import SymbolicPart, origin, part_between
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.model.walk import tf_variable
 
@@ -39,7 +39,7 @@ class LayerCopies:
         self._owners: dict[int, keras.layers.Layer] = {}
 
     def model(
-        self, part: Part, name: str | None = None, like: keras.Model | None = None
+        self, part: SymbolicPart, name: str | None = None, like: keras.Model | None = None
     ) -> keras.Model:
         """A model of a part of a network; `like` is the functional model that it is all of."""
         inputs, outputs = self._tensors(part)
@@ -75,7 +75,7 @@ class LayerCopies:
             return copy
         return again(operation) if isinstance(operation, keras.layers.Layer) else _bare(operation)
 
-    def _tensors(self, part: Part) -> tuple[Any, Any]:
+    def _tensors(self, part: SymbolicPart) -> tuple[Any, Any]:
         for call in part.calls:
             if isinstance(call.operation, keras.layers.Layer):
                 variables = call.operation.variables
@@ -264,7 +264,7 @@ def _bare(operation: keras.Operation) -> Any:
     return copy
 
 
-def _inputs(part: Part) -> Any:
+def _inputs(part: SymbolicPart) -> Any:
     if isinstance(part.inputs, dict):
         # Keras wants the tensors of a dict to be named as its keys.
         return {

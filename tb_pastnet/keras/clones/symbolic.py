@@ -12,7 +12,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import Nest
 
 
-class Part(NamedTuple):
+class SymbolicPart(NamedTuple):
     """A part of a network: two nests of KerasTensors, and the calls between them in order."""
 
     inputs: Nest
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 class PartLayer(keras.layers.Layer):
     """A part of a network, called as a model of it would be. Making one would change its layers."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: SymbolicPart) -> None:
         super().__init__(name="network", autocast=False, dtype="float32")
         self._part = (part,)
         self.built = True
@@ -57,7 +57,7 @@ class PartLayer(keras.layers.Layer):
         return self._part[0].run(inputs, call)
 
 
-def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> Part:
+def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> SymbolicPart:
     """Finds the calls that lead from some symbolic tensors to others.
 
     Raises:
@@ -77,7 +77,7 @@ def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> Part:
             f"{', '.join(left)}, which none of them does. Leave it out, or add the output that it "
             f"leads to."
         )
-    return Part(inputs, outputs, calls)
+    return SymbolicPart(inputs, outputs, calls)
 
 
 def origin(tensor: keras.KerasTensor) -> Any:
