@@ -11,7 +11,8 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.clone_function import clone_function
 from tb_pastnet.keras.clones.clone_model import Values, clone_model, clone_tensors
 from tb_pastnet.keras.clones.layer_state import Initializer
-from tb_pastnet.keras.graphs.callable_network import Nest, functions_of
+from tb_pastnet.keras.graphs.callable_network import functions_of
+from tb_pastnet.keras.graphs.nodes import Nest
 
 
 def clone_network(

@@ -13,9 +13,9 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.layer_state import Initializer, draw
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs, refuse_python
-from tb_pastnet.keras.graphs.callable_network import Nest
+from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason
-from tb_pastnet.keras.graphs.trace import STATE, Trace
+from tb_pastnet.keras.graphs.trace import Trace
 
 if TYPE_CHECKING:
     from tensorflow.types.experimental import ConcreteFunction, PolymorphicFunction
@@ -118,7 +118,7 @@ def _state(concretes: Sequence[ConcreteFunction], name: str) -> list[tf.Variable
         for capture in Trace(concrete).captures:
             if capture.variable is not None:
                 variables.setdefault(id(capture.variable), capture.variable)
-            elif capture.tensor.dtype in STATE:
+            elif capture.is_state:
                 raise InvalidArgument(
                     f"Could not clone {name}: expected variables as its state, got {capture.name}, "
                     f"which can't be copied. Call it before the function, and pass what it gives."

@@ -20,7 +20,8 @@ from tb_pastnet.keras.clones.layer_state import (
 )
 from tb_pastnet.keras.clones.proof import check_pairs, used_variables
 from tb_pastnet.keras.clones.symbolic import PartLayer, part_between
-from tb_pastnet.keras.graphs.callable_network import Arguments, Nest, callable_network, specs_of
+from tb_pastnet.keras.graphs.callable_network import Arguments, callable_network, specs_of
+from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.model.walk import tf_variable
 

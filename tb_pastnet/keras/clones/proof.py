@@ -14,7 +14,7 @@ from tb_pastnet.keras.graphs.callable_network import Arguments, own_losses
 from tb_pastnet.keras.graphs.nodes import PYTHON, operation_types
 from tb_pastnet.keras.graphs.pairing import Differs, pair_captures
 from tb_pastnet.keras.graphs.reason import reason
-from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace
+from tb_pastnet.keras.graphs.trace import Capture, Trace
 
 if TYPE_CHECKING:
     from tensorflow.types.experimental import ConcreteFunction
@@ -148,7 +148,7 @@ def _own_captures(
 ) -> tuple[tuple[Capture, ...], tuple[Capture, ...]]:
     """What two functions capture; a copy that uses state of its original is refused."""
     captures = Trace(original).captures, Trace(copy).captures
-    state = {id(capture.tensor) for capture in captures[0] if capture.tensor.dtype in STATE}
+    state = {id(capture.tensor) for capture in captures[0] if capture.is_state}
     shared = [capture.name for capture in captures[1] if id(capture.tensor) in state]
     if shared:
         mend = f"Make it a weight of a layer, or {CLONE_FUNCTION}"
@@ -198,7 +198,7 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
 def _variable_pairs(captures: Iterable[tuple[Capture, ...]], name: str) -> list[Pair]:
     pairs = []
     for original, copy in captures:
-        if original.tensor.dtype not in STATE:
+        if not original.is_state:
             if not _same_bytes(original.tensor, copy.tensor):
                 raise InvalidArgument(
                     f"Could not clone {name}: expected a copy with the same constants, got another "

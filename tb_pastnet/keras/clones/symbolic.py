@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import keras
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.callable_network import Nest
+from tb_pastnet.keras.graphs.nodes import Nest
 
 
 class SymbolicPart(NamedTuple):

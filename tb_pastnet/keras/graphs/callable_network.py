@@ -10,16 +10,14 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
-
-Nest: TypeAlias = Any
-"""One tensor, or a nest of them."""
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -95,8 +93,8 @@ def _listed(network: tf.Module) -> dict[str, Found]:
     """All variables that a network lists, by name: also states, seeds and masks."""
     named: dict[str, Found] = {}
     seen: set[int] = set()
-    unlayered = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
-    for entry in (*find_variables(network), *unlayered):
+    by_holder = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
+    for entry in (*find_variables(network), *by_holder):
         # Of a layer that owns its masks the trained weight lies inside.
         variable = entry.variable
         if not isinstance(variable, tf.Variable):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import tensorflow as tf
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tensorflow.types.experimental import ConcreteFunction
 
 Item = TypeVar("Item")
+
+Nest: TypeAlias = Any
+"""One tensor, or a nest of them."""
 
 READS = frozenset(
     {

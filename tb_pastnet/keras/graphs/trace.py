@@ -59,6 +59,11 @@ class Capture(NamedTuple):
     uses: frozenset[str]
 
     @property
+    def is_state(self) -> bool:
+        """Whether it isn't a constant."""
+        return self.tensor.dtype in STATE
+
+    @property
     def written(self) -> bool:
         """Whether calling the trace may change it."""
         return not self.uses <= READS

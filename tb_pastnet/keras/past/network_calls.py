@@ -72,7 +72,7 @@ class NetworkCalls:
         """
         state = []
         for capture in trace.captures:
-            if capture.tensor.dtype not in STATE:
+            if not capture.is_state:
                 continue
             if capture.variable is not None:
                 state.append(capture)

@@ -15,7 +15,7 @@ from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.keras.graphs.nodes import READS
 from tb_pastnet.keras.graphs.reason import class_and_reason
 from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
-from tb_pastnet.keras.graphs.trace import STATE, Trace
+from tb_pastnet.keras.graphs.trace import Trace
 from tb_pastnet.keras.model.variables import Network
 from tb_pastnet.keras.past.replicas import primary
 from tb_pastnet.keras.probe.layer_outputs import OutputTracer
@@ -173,7 +173,7 @@ def _sources(variable: object) -> tuple[tf.Variable, ...]:
 
 def _written(trace: Trace, name: str) -> list[tf.Variable]:
     """The variables that calling the trace may change."""
-    state = [capture for capture in trace.captures if capture.tensor.dtype in STATE]
+    state = [capture for capture in trace.captures if capture.is_state]
     for capture in state:
         if capture.variable is None and not capture.uses <= _HARMLESS:
             raise InvalidArgument(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.v1.clones.graph_copy import Pair
 from tb_pastnet.v1.clones.graph_part import GraphPart
 from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable, within
-
-Nest: TypeAlias = Any
-"""One tensor, or a nest of them."""
 
 DOING = "clone a network"
 

@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.v1.clones.clone_arguments import (
     DOING,
-    Nest,
     flat,
     free_scope,
     graph_of,
