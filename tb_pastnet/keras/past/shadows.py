@@ -173,7 +173,8 @@ class Shadows(tf.Module):
     def step(self) -> Iterator[None]:
         """Around all that changes the variables: the past values are those from before it.
 
-        With Keras that is the update, and the forward pass with `training=True`.
+        With Keras that is the update, and the forward pass with `training=True`. The past of a
+        PastDeltas is read before or after the block.
 
         Example:
             >>> from tb_pastnet import PastVariables

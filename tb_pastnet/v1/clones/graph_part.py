@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 """Types of the operations that hold variables."""
 
-FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
+_FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
 """The collections of what belongs to a network beside its outputs."""
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
@@ -140,7 +140,7 @@ def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
     """
     weights = {each.op.name for each in part.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
     followers = []
-    for key in FOLLOWERS:
+    for key in _FOLLOWERS:
         for listed in part.graph.get_collection(key):
             element = _element(listed, part.graph)
             more = part.beyond([element])
