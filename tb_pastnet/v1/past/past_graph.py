@@ -55,19 +55,15 @@ class PastGraph:
         """Builds an operation that moves the past values towards the current ones.
 
         Args:
-            tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
-                Variables that aren't trainable, such as moving statistics, and those that aren't
-                floating are always copied.
-            after: tensors and operations, one or a nest of them, that the sync waits for.
-            before: likewise, those that wait for the sync: of all that they need what writes to the
-                current variables.
+            tau: as of `sync_op`.
+            after: as of `sync_op`.
+            before: as of `sync_op`.
 
         Returns:
             A tf.Operation, which is done when all are written.
 
         Raises:
-            InvalidArgument: tau is outside of 0 to 1 or no scalar; it, `after` or `before` is of
-                another graph; the graph is finalized.
+            InvalidArgument: as of `sync_op`.
         """
         graph = open_graph(innermost(self.graph), "sync a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"):
