@@ -56,8 +56,9 @@ def reach(
     pending = list(starts)
     while pending:
         item = pending.pop()
-        if key(item) not in reached:
-            reached[key(item)] = item
+        identity = key(item)
+        if identity not in reached:
+            reached[identity] = item
             pending += following(item)
     return reached
 
