@@ -41,9 +41,9 @@ from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
-from tb_pastnet.keras.log.batch import BLOCK_RECORDS
-from tb_pastnet.keras.log.events import Message, message_event
-from tb_pastnet.keras.log.segments import Segments
+from tb_pastnet.record.batch import BLOCK_RECORDS
+from tb_pastnet.record.messages import Message, message_event
+from tb_pastnet.record.segments import Segments
 
 WIDEST = 4096
 """Channels of the one wide layer; less where a quarter of all channels is less."""

@@ -18,7 +18,7 @@ from benchmarks._by_hand import ByHand
 from benchmarks._pairs import Action
 from benchmarks._training import waited
 from benchmarks._variants import Variant
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 NEVER = 10**9
 PATIENCE = 120.0  # seconds until all is written
@@ -84,7 +84,7 @@ class Ours(NamedTuple):
 
 def channels(model: Any) -> int:
     """How many channels a recorder sees in a model."""
-    return sum(one.axis.channels for one in network(model, None, None).variables)
+    return sum(one.axis.channels for one in network(model, None, None).weights)
 
 
 def ours(model: Any, variant: Variant, folder: Path, stack: ExitStack) -> Ours:

@@ -22,39 +22,40 @@ from benchmarks._options import pairs_of, with_pairs
 from benchmarks._pairs import Action, interleaved
 from benchmarks._recording_ways import limits
 from benchmarks._rows import Rows
-from tb_pastnet.keras.measure import fused, stacks
+from tb_pastnet.keras.measure import stacks
 from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
-from tb_pastnet.keras.model.variables import Recorded, network
+from tb_pastnet.keras.model.weights import TFWeight, network
+from tb_pastnet.record import array_copies
 
 TABLE = "Statistics and past copy of all weights, as multiples of the limit"
 PLAIN, FAST = "ours: TensorFlow, small variables stacked", "ours, [fast]: numba"
 BAR = 3.0
 
 
-def ours(records: Sequence[Recorded], way: str) -> Action:
+def ours(records: Sequence[TFWeight], way: str) -> Action:
     """What tb_pastnet does."""
     with mock.patch.dict(os.environ, {SWITCH: "1" if way == FAST else "0"}):
-        made = ChannelPass.of(records)
+        made = ChannelPass([one.variable for one in records], [one.axis for one in records])
     return lambda: made.statistics(replace=True)
 
 
-def one_by_one(records: Sequence[Recorded]) -> Action:
+def one_by_one(records: Sequence[TFWeight]) -> Action:
     """The same in TensorFlow, without stacking small variables."""
     with mock.patch.object(stacks, "STACK_ELEMENTS", 0):
         return ours(records, PLAIN)
 
 
-def one_thread(records: Sequence[Recorded]) -> Action:
+def one_thread(records: Sequence[TFWeight]) -> Action:
     """The same by numba, without threads."""
-    with mock.patch.object(fused, "processors", return_value=1):
+    with mock.patch.object(array_copies, "processors", return_value=1):
         return ours(records, FAST)
 
 
 def by_function(
-    records: Sequence[Recorded], reduce: Callable[[Any, Any, Any], Any], **options: Any
+    records: Sequence[TFWeight], reduce: Callable[[Any, Any, Any], Any], **options: Any
 ) -> Action:
     """A formula in one tf.function, a variable at a time."""
-    pairs = [(record.found.variable, record.axis) for record in records]
+    pairs = [(record.variable, record.axis) for record in records]
     past = [tf.Variable(tf.convert_to_tensor(one), trainable=False) for one, _ in pairs]
 
     def run() -> list[Any]:
@@ -94,9 +95,9 @@ def products(value: Any, past: Any, axis: Any) -> Any:
     return tf.stack([*sums, tf.reduce_max(tf.abs(delta), 0), changed])
 
 
-def in_numpy(records: Sequence[Recorded]) -> Action:
+def in_numpy(records: Sequence[TFWeight]) -> Action:
     """What one writes by hand, at the least: values are read without a copy."""
-    pairs = [(record.found.variable, record.axis) for record in records]
+    pairs = [(record.variable, record.axis) for record in records]
     past = [np.array(tf.convert_to_tensor(one)) for one, _ in pairs]
 
     def run() -> None:
@@ -114,7 +115,7 @@ def in_numpy(records: Sequence[Recorded]) -> Action:
     return run
 
 
-def candidates(records: Sequence[Recorded]) -> dict[str, Action]:
+def candidates(records: Sequence[TFWeight]) -> dict[str, Action]:
     """All ways, by what they are called."""
     return {
         FAST: ours(records, FAST),
@@ -130,7 +131,7 @@ def candidates(records: Sequence[Recorded]) -> dict[str, Action]:
 def measure(rows: Rows, name: str, make: Callable[[Any], Any], pairs: int) -> None:
     """Prints how the ways compare for one network."""
     model = make(keras).model
-    ways = candidates(network(model, None, None).variables)
+    ways = candidates(network(model, None, None).weights)
     streams = limits(model.count_params())
     times = interleaved(*streams.values(), *ways.values(), pairs=pairs, calls=1)
     limit = times[: len(streams)].min(axis=0)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import Recorder
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 RNG = np.random.default_rng(0)
 STEPS = 3
@@ -135,7 +135,7 @@ def train(logdir, model, inputs, steps=STEPS):
     """Trains, and returns all weights after each step, step 0 first, by their id."""
     model(inputs)
     optimizer = keras.optimizers.Adam(0.01)
-    variables = {r.text.id: r.found.variable for r in network(model).variables}
+    variables = {r.text.id: r.found.variable for r in network(model).weights}
     saved = [{name: v.numpy().copy() for name, v in variables.items()}]
     with Recorder(logdir, model, every=1, initial_step=0) as recorder:
         for step in range(1, steps + 1):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 
 def ids(model, **settings):
-    return [record.text.id for record in network(model, **settings).variables]
+    return [record.text.id for record in network(model, **settings).weights]
 
 
 def texts(model, **settings):
-    return {record.text.id: record.text for record in network(model, **settings).variables}
+    return {record.text.id: record.text for record in network(model, **settings).weights}
 
 
 def plain():

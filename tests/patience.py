@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from tb_pastnet.keras.log.sink import Sink
+from tb_pastnet.record.sink import Sink
 
 PATIENCE = 120.0
 CHOSEN = (0.001, 1.0)

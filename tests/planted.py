@@ -6,10 +6,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.audit.model_audit import audit_of as audited
+from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 KERNEL, BIAS = "dense/kernel", "dense/bias"
 HELD_FROM = 5
@@ -98,8 +98,8 @@ class Audited(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         if self.audit is None:
-            self.records = network(self.model).variables
-            self.audit = Audit.of(self.model, self.records)
+            self.records = network(self.model).weights
+            self.audit = audited(self.model, self.records)
 
     def on_train_batch_begin(self, batch, logs=None):
         self.audit.observe()

@@ -28,7 +28,7 @@ from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.format.violations import decode_violations
-from tb_pastnet.keras.log.events import read_messages
+from tb_pastnet.record.messages import read_messages
 
 
 @dataclass

@@ -8,8 +8,9 @@ each parent: the same architecture has the same names in every process and after
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
@@ -205,6 +206,43 @@ def resolve(
         f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
         f"match. Use a {kind}'s path below {root}, or the end of it."
     )
+
+
+def choose(
+    wanted: Iterable[object],
+    identities: Mapping[str, str],
+    name_of: Callable[[object], str | None] = lambda _: None,
+) -> set[str]:
+    """The identities of what a user chooses, as by `variables=`.
+
+    Args:
+        wanted: names, ends of names, patterns such as `"*/kernel"`, or variables.
+        identities: all there are to choose from: the identity behind each name.
+        name_of: the identity of a variable, None where it isn't one of these.
+
+    Raises:
+        InvalidArgument: a variable is none of these.
+        UnknownName: a name fits none, or several.
+
+    Example:
+        >>> sorted(choose(["*/kernel"], {"a/kernel": "a/kernel", "a/bias": "a/bias"}))
+        ['a/kernel']
+    """
+    chosen: set[str] = set()
+    for want in (wanted,) if isinstance(wanted, str) else wanted:
+        if not isinstance(want, str):
+            name = name_of(want)
+            if name is None:
+                raise InvalidArgument(
+                    f"Could not choose {getattr(want, 'name', want)!r:.80}: expected a variable "
+                    f"of the model, or a name, got another one. Correct variables=."
+                )
+            chosen.add(name)
+        elif any(mark in want for mark in "*?["):
+            chosen.update(own for name, own in identities.items() if fnmatchcase(name, want))
+        else:
+            chosen.add(identities[resolve(want, identities)])
+    return chosen
 
 
 def _nearest_first(name: str, identities: Sequence[str]) -> list[str]:

@@ -9,13 +9,13 @@ from typing import Any
 import keras
 
 from tb_pastnet.errors import PastNetError
-from tb_pastnet.keras.cost import budget as budgets
-from tb_pastnet.keras.cost.meter import Meter, metered
-from tb_pastnet.keras.log.notes import Notes, noted
-from tb_pastnet.keras.measure import schedule
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
+from tb_pastnet.record import budget as budgets
+from tb_pastnet.record import schedule
+from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 
 
 class PastNetCallback(keras.callbacks.Callback):
@@ -90,8 +90,8 @@ class PastNetCallback(keras.callbacks.Callback):
         self._count = BatchCount()
         self._begin = 0
         self._uncounted = 0
-        self._early = Notes()
-        self._meter: Meter | None = None
+        self._early = Failures()
+        self._timer: OverheadTimer | None = None
 
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:
@@ -153,19 +153,19 @@ class PastNetCallback(keras.callbacks.Callback):
     @noted("Could not close the log")
     def close(self) -> None:
         """Closes the log. It also closes when the program ends."""
-        recorder, self.recorder, self._meter = self.recorder, None, None
+        recorder, self.recorder, self._timer = self.recorder, None, None
         if recorder is not None:
             recorder.close()
 
     @property
-    def _notes(self) -> Notes:
+    def _failures(self) -> Failures:
         """What went wrong is shown in the tab, where there is a log."""
         return self._early if self.recorder is None else self.recorder.notes
 
     def _start(self) -> None:
         self._recorded = self.model
         self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
-        self._meter = self.recorder.meter
+        self._timer = self.recorder.meter
 
     @noted("Could not record the model")
     def _start_late(self) -> None:

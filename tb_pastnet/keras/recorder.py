@@ -6,23 +6,21 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.cost.budget import Budget
-from tb_pastnet.keras.cost.meter import Meter
-from tb_pastnet.keras.feed import Feed
-from tb_pastnet.keras.log.functions import Functions
-from tb_pastnet.keras.log.lineage import origin
-from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.audit.model_audit import audit_of
+from tb_pastnet.keras.keras_source import KerasSource
+from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.measure.beside import Beside
-from tb_pastnet.keras.measure.channel_pass import ChannelPass
-from tb_pastnet.keras.measure.rates import optimizer_of, rate_of, variables_of
-from tb_pastnet.keras.measure.schedule import Schedule
-from tb_pastnet.keras.model.variables import AxisOverrides, network
-from tb_pastnet.keras.offers import Offers
+from tb_pastnet.keras.measure.learning_rate import LearningRate, optimizer_of
+from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
-from tb_pastnet.keras.recording import Recording
+from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.budget import Budget
+from tb_pastnet.record.describer import origin
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.overhead_timer import OverheadTimer
+from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.schedule import Schedule
 
 
 class Recorder(Recording):
@@ -95,24 +93,18 @@ class Recorder(Recording):
         probe: Any = None,
         budget: float | None = None,
     ) -> None:
-        meter = Meter()
-        limit = None if budget is None else Budget(budget, meter)
+        timer, failures = OverheadTimer(), Failures()
+        limit = None if budget is None else Budget(budget, timer)
         schedule = Schedule(every, past, initial_step, limit)
-        found = network(model, variables, channel_axis)
-        self._probe = None if probe is None else Probe(model, found, probe)
-        functions = None
-        if self._probe is not None:
-            functions = Functions(self._probe.inputs, self._probe.places)
+        recorded = network(model, variables, channel_axis)
+        compared = None if probe is None else Probe(model, recorded, probe)
         given = None if masks is None else masks.state
         audited: Audit | None = None
         if audit:
-            audited = Audit.of(model, found.variables, given, optimizer_of(learning_rate))
-        start, notes = origin(found), Notes()
-        feed = Feed(
-            found.variables, lambda: given or attached(model), audited, lambda: start, notes
+            audited = audit_of(model, recorded.weights, given, optimizer_of(learning_rate))
+        start = origin(recorded)
+        tracker = MaskTracker(
+            recorded.weights, lambda: given or attached(model), audited, lambda: start, failures
         )
-        beside = Beside(variables_of(learning_rate, model))
-        statistics = ChannelPass.of(found.variables, schedule.copies, beside=beside)
-        rate = rate_of(learning_rate, model, beside)
-        offers = Offers(found, statistics, rate, feed, self._probe, notes, meter)
-        super().__init__(logdir, schedule, found, offers, feed, notes, meter, functions)
+        source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
+        super().__init__(logdir, source, schedule, tracker, failures, timer, compared)

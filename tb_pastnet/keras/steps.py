@@ -13,9 +13,6 @@ class BatchCount:
     The optimizer counts its updates, which survive a resume; batch numbers don't. Under gradient
     accumulation it counts one update for several batches. A new `compile` gives a new optimizer,
     which counts from 0, but the same weights, so that the count goes on.
-
-    Attributes:
-        step: batches so far.
     """
 
     def __init__(self) -> None:
@@ -24,15 +21,7 @@ class BatchCount:
         self._counted = 0  # steps made with the optimizers before the last `compile`
 
     def begin(self, model: Any, *, going_on: bool) -> bool:
-        """Takes up the count where training begins.
-
-        Args:
-            model: a compiled keras.Model.
-            going_on: whether it was counted before.
-
-        Returns:
-            Whether the step isn't the one that was reached before, as after loading a checkpoint.
-        """
+        """Takes up the count. Returns whether the step isn't the one that was reached before."""
         self._follow_compile(model, going_on)
         base = self._updates(model)
         if not going_on:
@@ -43,23 +32,16 @@ class BatchCount:
         self.step = base
         return True
 
-    def advance(self, model: Any, told: int) -> int:
-        """Counts on after a batch, or an execution of several.
+    def advance(self, model: Any, batches: int) -> int:
+        """Counts on after as many batches as Keras says that an execution had.
 
         Such an execution may end early with its epoch. Where the optimizer counts batches, it
         knows better than Keras.
-
-        Args:
-            model: the same.
-            told: batches since the last call, as Keras says.
-
-        Returns:
-            The step.
         """
-        several = told > 1 or getattr(model, "steps_per_execution", 1) != 1
+        several = batches > 1 or getattr(model, "steps_per_execution", 1) != 1
         updates = self._updates(model) if several and _accumulation(model) == 1 else None
         counted = 0 if updates is None else updates - self.step
-        self.step += counted if counted > 0 else told
+        self.step += counted if counted > 0 else batches
         return self.step
 
     def _follow_compile(self, model: Any, going_on: bool) -> None:

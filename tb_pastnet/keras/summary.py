@@ -98,12 +98,12 @@ class Compared:
         kept: Any,
         channel_axis: int | tuple[int, ...],
     ) -> None:
-        now, before = _value(current), _value(past)
-        _check(name, now, before)
-        self._axis = explicit_axis(channel_axis, now.shape.as_list(), name)
-        masks = [_mask(name, "kept", kept, now), _mask(name, "trainable", trainable, now)]
-        self.values = [now, before, *masks]
-        self.metadata = _metadata(self._axis, now)
+        current, past = _value(current), _value(past)
+        _check(name, current, past)
+        self._axis = explicit_axis(channel_axis, current.shape.as_list(), name)
+        masks = [_mask(name, "kept", kept, current), _mask(name, "trainable", trainable, current)]
+        self.values = [current, past, *masks]
+        self.metadata = _metadata(self._axis, current)
 
     def message(self, tag: str, step: Any) -> Any:
         """Builds the record, a tensor of bytes.
@@ -112,25 +112,25 @@ class Compared:
             tag: that it is written under.
             step: that it is written under.
         """
-        now, before, *masks = self.values
+        current, past, *masks = self.values
         # Halves are exact in float32, which numpy_function takes everywhere.
-        wide = now.dtype if now.dtype == tf.float64 else tf.float32
-        values = [tf.cast(step, tf.int64), tf.cast(now, wide), tf.cast(before, wide), *masks]
+        wide = current.dtype if current.dtype == tf.float64 else tf.float32
+        values = [tf.cast(step, tf.int64), tf.cast(current, wide), tf.cast(past, wide), *masks]
         encoded = tf.numpy_function(_Encoder(tag, self._axis), values, tf.uint8)
         encoded.set_shape([None])
         return encoded
 
 
-def _check(name: str, now: Any, before: Any) -> None:
-    if not now.dtype.is_floating:
+def _check(name: str, current: Any, past: Any) -> None:
+    if not current.dtype.is_floating:
         raise InvalidArgument(
             f"Could not write the channels of {name!r}: expected a value of floating dtype, got "
-            f"{now.dtype.name}. Cast it first."
+            f"{current.dtype.name}. Cast it first."
         )
-    if now.shape != before.shape or not now.shape.is_fully_defined():
+    if current.shape != past.shape or not current.shape.is_fully_defined():
         raise InvalidArgument(
-            f"Could not compare {name!r} with its past copy: expected shape {_shape(now)}, got "
-            f"{_shape(before)}. Make a new PastVariables after changing a layer's width."
+            f"Could not compare {name!r} with its past copy: expected shape {_shape(current)}, got "
+            f"{_shape(past)}. Make a new PastVariables after changing a layer's width."
         )
 
 
@@ -144,11 +144,11 @@ class _Encoder:
         self._axis = axis
 
     def __call__(
-        self, step: Any, now: Any, before: Any, kept: Any, trainable: Any
+        self, step: Any, current: Any, past: Any, kept: Any, trainable: Any
     ) -> npt.NDArray[np.uint8]:
-        statistics = channel_statistics(now, before, self._axis, kept, trainable)
-        at = np.array([step], np.int64)
-        block = Block(at, at, at - 1, quantize_statistics(statistics)[:, None])
+        statistics = channel_statistics(current, past, self._axis, kept, trainable)
+        steps = np.array([step], np.int64)
+        block = Block(steps, steps, steps - 1, quantize_statistics(statistics)[:, None])
         return np.frombuffer(encode_block(block, tag=self._tag, lineage=0), np.uint8)
 
 

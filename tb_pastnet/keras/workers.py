@@ -24,9 +24,6 @@ def writes(variables: Iterable[Any]) -> bool:
     Of the workers of one strategy that is the one whose task is "chief", or worker 0 where there is
     none, as TensorFlow itself has it. A process without other workers always writes.
 
-    Args:
-        variables: tf.Variables, of which those of a strategy know their place in its cluster.
-
     Example:
         >>> writes([tf.Variable(1.0)])
         True
@@ -36,13 +33,8 @@ def writes(variables: Iterable[Any]) -> bool:
     return all(_is_chief(resolver) for resolver in resolvers if resolver is not None)
 
 
-def check_agreed(variable: Any, what: str, *masks: Any) -> None:
+def check_agreed(variable: Any, subject: str, *masks: Any) -> None:
     """Waits for the other workers of a variable, and compares what they are about to set.
-
-    Args:
-        variable: a tf.Variable.
-        what: is set, for the error.
-        masks: bool arrays.
 
     Raises:
         InvalidArgument: another worker sets something else, or nothing in `PATIENCE`.
@@ -54,15 +46,15 @@ def check_agreed(variable: Any, what: str, *masks: Any) -> None:
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return
     try:
-        prints = _gathered(strategy, _print(what, masks))
+        prints = _gathered(strategy, _print(subject, masks))
     except tf.errors.OpError as error:
         raise InvalidArgument(
-            f"Could not set {what}: expected all workers to do so within {PATIENCE:.0f} s, got no "
-            f"answer ({type(error).__name__}). Call what changes masks in every worker."
+            f"Could not set {subject}: expected all workers to do so within {PATIENCE:.0f} s, got "
+            f"no answer ({type(error).__name__}). Call what changes masks in every worker."
         ) from error
     if len(set(prints)) > 1:
         raise InvalidArgument(
-            f"Could not set {what}: expected the same in all workers, got {len(set(prints))} "
+            f"Could not set {subject}: expected the same in all workers, got {len(set(prints))} "
             f"different ones in {len(prints)} replicas. Seed what draws masks alike in every "
             f"worker."
         )
@@ -76,8 +68,8 @@ def _is_chief(resolver: Any) -> bool:
     return kind in _CHIEFS
 
 
-def _print(what: str, masks: Iterable[Any]) -> int:
-    digest = hashlib.blake2b(what.encode(), digest_size=8)
+def _print(subject: str, masks: Iterable[Any]) -> int:
+    digest = hashlib.blake2b(subject.encode(), digest_size=8)
     for mask in masks:
         digest.update(np.packbits(mask).tobytes())
     return int.from_bytes(digest.digest(), "little", signed=True)
@@ -90,16 +82,16 @@ def _gather(strategy: Any, patience: float) -> Callable[[Any], Any]:
 
     def replica(number: Any) -> Any:
         # Only an operation of the replica has its device.
-        mine = tf.identity(number)[tf.newaxis]
-        return tf.distribute.get_replica_context().all_gather(mine, axis=0, options=options)
+        own = tf.identity(number)[tf.newaxis]
+        return tf.distribute.get_replica_context().all_gather(own, axis=0, options=options)
 
-    told: Callable[[Any], Any] = tf.function(
+    gathered: Callable[[Any], Any] = tf.function(
         lambda number: strategy.run(replica, (number,)), autograph=False
     )
-    return told
+    return gathered
 
 
 def _gathered(strategy: Any, number: int) -> list[int]:
-    told = _gather(strategy, PATIENCE)(tf.constant(number, tf.int64))
-    numbers: list[int] = strategy.experimental_local_results(told)[0].numpy().tolist()
+    gathered = _gather(strategy, PATIENCE)(tf.constant(number, tf.int64))
+    numbers: list[int] = strategy.experimental_local_results(gathered)[0].numpy().tolist()
     return numbers

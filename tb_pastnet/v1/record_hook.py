@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.cost import budget as budgets
-from tb_pastnet.keras.cost.meter import Meter, metered
-from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.measure import schedule
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
+from tb_pastnet.record import budget as budgets
+from tb_pastnet.record import schedule
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.v1.graph.found import Chosen
 from tb_pastnet.v1.masks.masks import Masks
 from tb_pastnet.v1.recorder import Recorder
@@ -85,7 +85,7 @@ class RecorderHook(tf.train.SessionRunHook):
             "budget": budget,
         }
         self._step: Any = None
-        self._notes = Notes()
+        self._failures = Failures()
 
     def begin(self) -> None:
         """Builds the ops."""
@@ -111,7 +111,7 @@ class RecorderHook(tf.train.SessionRunHook):
             self.recorder.close(session=session)
 
     @property
-    def _meter(self) -> Meter | None:
+    def _timer(self) -> OverheadTimer | None:
         return None if self.recorder is None else self.recorder.meter
 
     @metered()
@@ -122,7 +122,7 @@ class RecorderHook(tf.train.SessionRunHook):
         try:
             step = int(session.run(self._step))
         except Exception as error:
-            self._notes.add("Could not read the global step", error)
+            self._failures.add("Could not read the global step", error)
             return
         if begin:
             recorder.restart(step, session)

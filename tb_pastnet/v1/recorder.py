@@ -4,26 +4,46 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.cost.budget import Budget
-from tb_pastnet.keras.cost.meter import Meter, metered
-from tb_pastnet.keras.feed import Feed
-from tb_pastnet.keras.log.lineage import origin
-from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.log.sink import CLOSE_SECONDS
-from tb_pastnet.keras.measure.channel_pass import ChannelPass
-from tb_pastnet.keras.measure.schedule import Schedule
-from tb_pastnet.keras.model.variables import AxisOverrides, Network
-from tb_pastnet.keras.offers import Offers
-from tb_pastnet.keras.recording import Recording
+from tb_pastnet.keras.keras_source import KerasSource
+from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
+from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.budget import Budget
+from tb_pastnet.record.describer import origin
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.overhead_timer import OverheadTimer, metered
+from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.sink import CLOSE_SECONDS
+from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
-from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.masks.audit import Comparison
+from tb_pastnet.v1.graph.session import GraphSession
+from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.masks import Masks
+
+
+class GraphSource(KerasSource):
+    """A network in a graph, whose variables have their values in a session."""
+
+    def __init__(
+        self,
+        network: Network[TFWeight],
+        rate: Callable[[int], float],
+        copies: int,
+        session: GraphSession,
+    ) -> None:
+        super().__init__(network, rate, copies, session)
+        self._session = session
+
+    def bound(self) -> AbstractContextManager[None]:
+        """See `Source`: variables are read in groups."""
+        return self._session.at_once()
 
 
 class Recorder(Recording):
@@ -89,21 +109,19 @@ class Recorder(Recording):
         graph: Any = None,
         budget: float | None = None,
     ) -> None:
-        meter = Meter()
-        limit = None if budget is None else Budget(budget, meter)
+        timer, failures = OverheadTimer(), Failures()
+        limit = None if budget is None else Budget(budget, timer)
         schedule = Schedule(every, past, None, limit)
-        self._site = Site(graph) if masks is None else masks.site.of(graph)
+        self._site = GraphSession(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
         # What a new session hasn't, begins in it.
         self._session: Any = lambda: None
         network = network_in(self._site, variables, channel_axis)
         self._origin = cache(lambda: origin(network))
-        notes = Notes()
-        feed = self._feed_of(network, notes, audit=audit)
-        statistics = ChannelPass.of(network.variables, schedule.copies, self._site)
+        tracker = self._tracker_of(network, failures, audit=audit)
         rate = rate_in(self._site, learning_rate)
-        offers = Offers(network, statistics, rate, feed, None, notes, meter)
-        super().__init__(logdir, schedule, network, offers, feed, notes, meter)
+        source = GraphSource(network, rate, schedule.copies, self._site)
+        super().__init__(logdir, source, schedule, tracker, failures, timer)
 
     @metered()
     def record(self, step: int, session: Any = None) -> None:
@@ -115,7 +133,7 @@ class Recorder(Recording):
             step: the number of the update.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session), self._site.at_once():
+        with self._site.using(session):
             if self._site.current is self._session():
                 super().record(step)
             else:
@@ -129,7 +147,7 @@ class Recorder(Recording):
             initial_step: the step of the values now.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session), self._site.at_once():
+        with self._site.using(session):
             super().restart(initial_step)
 
     @metered()
@@ -158,16 +176,18 @@ class Recorder(Recording):
             self._masks.refresh()
         super()._restart(step)
         if self._site.current is not self._session():
-            before = self._schedule
-            self._schedule = Schedule(before.every, before.past, step, before.budget)
+            old = self._schedule
+            self._schedule = Schedule(old.every, old.past, step, old.budget)
             self._copy(0)
             self._session = weakref.ref(self._site.current)
         self._origin()
 
-    def _feed_of(self, network: Network, notes: Notes, *, audit: bool) -> Feed:
+    def _tracker_of(
+        self, network: Network[TFWeight], failures: Failures, *, audit: bool
+    ) -> MaskTracker:
         masks, audited = self._masks, None
         state = None if masks is None else masks.state
         if audit and masks is not None:
-            compared = Comparison(network.variables, masks.state, self._site)
-            audited = Audit(network.variables, lambda: state, masks.witness, compared)
-        return Feed(network.variables, lambda: state, audited, self._origin, notes)
+            compared = GraphAudit(network.weights, masks.state, self._site, masks.witness)
+            audited = Audit(compared, lambda: state)
+        return MaskTracker(network.weights, lambda: state, audited, self._origin, failures)

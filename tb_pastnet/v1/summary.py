@@ -62,16 +62,16 @@ def channels(
         )
     with tf.name_scope(name) as scope:
         tag = scope.rstrip("/")
-        now, before, through, stays = map(_read, (current, past, trainable, kept))
-        compared = Compared(name, now, before, through, stays, channel_axis)
-        made = tf.raw_ops.TensorSummaryV2(
+        current, past, trainable, kept = map(_read, (current, past, trainable, kept))
+        compared = Compared(name, current, past, trainable, kept, channel_axis)
+        summary = tf.raw_ops.TensorSummaryV2(
             tag=tag,
             tensor=compared.message(tag, step),
             serialized_summary_metadata=compared.metadata.SerializeToString(),
         )
     for collection in [tf.GraphKeys.SUMMARIES] if collections is None else collections:
-        tf.add_to_collection(collection, made)
-    return made
+        tf.add_to_collection(collection, summary)
+    return summary
 
 
 def _read(value: Any) -> Any:

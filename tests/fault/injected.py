@@ -17,7 +17,12 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 OURS = str(Path(__file__).parents[2] / "tb_pastnet")
-GUARDS = ("notes.py:observing", "notes.py:add", "callback.py:_notes", "recording.py:notes")
+GUARDS = (
+    "failures.py:observing",
+    "failures.py:add",
+    "callback.py:_failures",
+    "recording.py:notes",
+)
 """Where failures end: what decorates a method, and what counts them."""
 
 

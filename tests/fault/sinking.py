@@ -17,15 +17,14 @@ from tb_pastnet.core.names import lineage_directory
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.function_change import LAYER, Place
-from tb_pastnet.keras.cost.meter import Spent
-from tb_pastnet.keras.log.batch import Batch, Offer, Span
-from tb_pastnet.keras.log.changes import MaskOffer
-from tb_pastnet.keras.log.costs import Costs
-from tb_pastnet.keras.log.events import Message
-from tb_pastnet.keras.log.functions import Functions
-from tb_pastnet.keras.log.notes import Notes
-from tb_pastnet.keras.log.segments import Segments, create_lineage, join
-from tb_pastnet.keras.log.sink import Sink
+from tb_pastnet.record.batch import Batch, Record, Span
+from tb_pastnet.record.changes import MaskUpdate
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.messages import Message
+from tb_pastnet.record.overhead_timer import OverheadTotals, OverheadWriter
+from tb_pastnet.record.probe_packer import ProbePacker
+from tb_pastnet.record.segments import Segments, create_lineage, join
+from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient
 
 
@@ -39,17 +38,18 @@ def make_sink(logdir, **settings):
 
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
     segments = Segments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
-    notes = Notes()
-    functions = Functions([], [Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
-    batch = Batch(spans, run.lineage, functions=functions)
-    costs = Costs(Spent(), run.lineage)
-    return Sink(segments, batch, describe, notes, costs=costs, **settings), notes
+    failures = Failures()
+    packer = ProbePacker([], [Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
+    batch = Batch(spans, run.lineage, packer=packer)
+    overhead = OverheadWriter(OverheadTotals(), run.lineage)
+    return Sink(segments, batch, describe, failures, overhead=overhead, **settings), failures
 
 
 def offer(sink, step):
     """One record whose values say its step, also those of the probe."""
     values, function = np.full((8, 40), float(step)), np.full((4, 2), step, np.float32)
-    return sink.offer(lambda n: Offer(n, step, step - 1, time.time(), 0.1, values, function))
+    number = sink.reserve()
+    return sink.offer(Record(number, step, step - 1, time.time(), 0.1, values, function))
 
 
 def flags(step, elements=90):
@@ -60,7 +60,7 @@ def flags(step, elements=90):
 def mask(step, variable="a/kernel", kind="kept", elements=90):
     """That mask as it is handed over."""
     kept = flags(step, elements)
-    return MaskOffer(variable, kind, np.packbits(kept), elements, int(kept.sum()))
+    return MaskUpdate(variable, kind, np.packbits(kept), elements, int(kept.sum()))
 
 
 def change(sink, step):

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.keras.log import segments
-from tb_pastnet.keras.log import writer as writer_module
+from tb_pastnet.record import segments
+from tb_pastnet.record import writer as writer_module
 from tests.fault.sinking import make_sink, offer
 from tests.recorded import read_one
 
@@ -156,7 +156,7 @@ def test_full_for_ever(tmp_path, monkeypatch):
 LIMITED = """
 import resource, sys
 from tests.fault.sinking import make_sink, offer
-from tb_pastnet.keras.log import writer as module
+from tb_pastnet.record import writer as module
 from tests.patience import be_patient
 be_patient()
 module._RETRY_SECONDS = (0.001, 0.001)

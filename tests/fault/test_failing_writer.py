@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tb_pastnet.keras.log import writer
+from tb_pastnet.record import writer
 from tests.fault.injected import Injector, Point
 from tests.fault.sinking import change, make_sink, offer
 from tests.fault.test_disk import probed

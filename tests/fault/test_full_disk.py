@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
-from tb_pastnet.keras.log import writer
+from tb_pastnet.record import writer
 from tests.both_loaders import in_both, the_run
 from tests.recorded import read_lineages
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tb_pastnet import Recorder
 from tb_pastnet.core.statistics import DELTA_NORM, NORM, PAST_NORM
-from tb_pastnet.keras.log.segments import Segments
+from tb_pastnet.record.segments import Segments
 from tests.fault.injected import Injector, Point
 from tests.fault.observed import eagerly
 from tests.recorded import read_one

@@ -10,9 +10,6 @@ _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 _USER_CODE = re.compile(r"^in user code:.*\n\s*\w+: (.*)", re.DOTALL)
 """AutoGraph puts the stack before what the error says."""
 
-_STACK = ("Graph execution error", "Detected at node", "Exception encountered", " ", "\t")
-"""How lines begin that a failed execution puts before what it says."""
-
 _LONGEST = 300
 
 
@@ -37,15 +34,3 @@ def reason(error: BaseException) -> str:
         line = repr(line.strip("'\""))
     plain = isinstance(error, ValueError | TypeError) and line
     return line if plain else f"{type(error).__name__}: {line}"
-
-
-def class_and_reason(error: BaseException) -> str:
-    r"""Class and reason of a failed execution in one line.
-
-    Example:
-        >>> class_and_reason(ValueError("Graph execution error:\n\nDetected at node x\nno such w"))
-        'ValueError: no such w'
-    """
-    lines = [line for line in str(error).splitlines() if line and not line.startswith(_STACK)]
-    line = " ".join(lines[0].split())[:_LONGEST] if lines else "no reason given"
-    return f"{type(error).__name__}: {line}"

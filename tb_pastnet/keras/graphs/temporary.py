@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.keras.graphs.trace import Trace
-from tb_pastnet.keras.unscoped import unscoped
+from tb_pastnet.keras.outside_strategy import outside_strategy
 
 
 class TemporaryVariable:
@@ -34,7 +34,9 @@ class TemporaryVariable:
             initial = variable.read_value() if kept else self._nothing
             # Only without a shape of its own can it be emptied.
             shape = variable.shape if kept else tf.TensorShape(None)
-            self.variable = unscoped(lambda: _variable(initial, shape, variable.device, name))
+            self.variable = outside_strategy(
+                lambda: _variable(initial, shape, variable.device, name)
+            )
 
     def fill(self, value: tf.Tensor) -> Any:
         """Takes a value; returns the operation that does, None eagerly."""

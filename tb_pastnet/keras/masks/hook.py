@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from tb_pastnet.keras.masks.hold import Hold
 from tb_pastnet.keras.masks.slots import averages_of
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.walk import tf_variable
 
 _MARK = "_pastnet_hook"
@@ -25,7 +25,7 @@ class Holder(Protocol):
 
     generation: int
 
-    def hold_of(self, variable: Any) -> Hold | None:
+    def storage_of(self, variable: tf.Variable) -> VariableMasks | None:
         """The masks of a tf.Variable, None where it has none."""
 
 
@@ -37,8 +37,6 @@ class Hook:
         holder: knows the masks.
 
     Attributes:
-        optimizer: the same.
-        holder: the same.
         applied: tf.Variable, int64: updates that went through the hook.
         generation: tf.Variable, int64: that of the holder when the last step was traced.
     """
@@ -60,52 +58,47 @@ class Hook:
 
     def _around(self, original: Callable[..., None]) -> Callable[..., None]:
         def apply(grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-            grads, known = list(grads), self._known()
+            grads, variables = list(grads), self._trained()
             if trainable_variables is not None:
-                known = trainable_variables = list(trainable_variables)
+                variables = trainable_variables = list(trainable_variables)
             # An overwriting average writes all variables, also those without a gradient.
-            moved = {id(hold): hold for hold in self._holds([*known, *self._known()]) if hold}
-            through = {at: tf.convert_to_tensor(hold.through) for at, hold in moved.items()}
+            moved = {id(m): m for m in self._masks([*variables, *self._trained()]) if m}
+            through = {key: tf.convert_to_tensor(masks.through) for key, masks in moved.items()}
             # Not strict: Keras has an error of its own for too few gradients.
-            for at, (gradient, hold) in enumerate(zip(grads, self._holds(known), strict=False)):
-                if hold is not None and gradient is not None:
-                    grads[at] = hold.mask_gradient(gradient, through[id(hold)])
-            before = [(through[at], hold.before()) for at, hold in moved.items()]
+            pairs = zip(grads, self._masks(variables), strict=False)
+            for number, (gradient, masks) in enumerate(pairs):
+                if masks is not None and gradient is not None:
+                    grads[number] = masks.mask_gradient(gradient, through[id(masks)])
+            held = [(through[key], masks.held_now()) for key, masks in moved.items()]
             original(grads, trainable_variables)
-            self._restore(list(moved.values()), before)
+            self._restore(list(moved.values()), held)
             self.applied.assign_add(1, read_value=False)
             self.generation.assign(self.holder.generation, read_value=False)
 
         apart: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
         return apart
 
-    def _known(self) -> list[Any]:
+    def _trained(self) -> list[Any]:
         return list(getattr(self.optimizer, "_trainable_variables", ()))
 
-    def _holds(self, variables: Sequence[Any]) -> list[Hold | None]:
-        return [self.holder.hold_of(tf_variable(variable)) for variable in variables]
+    def _masks(self, variables: Sequence[Any]) -> list[VariableMasks | None]:
+        return [self.holder.storage_of(tf_variable(variable)) for variable in variables]
 
-    def _restore(self, holds: Sequence[Hold], before: Sequence[tuple[Any, Any]]) -> None:
+    def _restore(self, moved: Sequence[VariableMasks], held: Sequence[tuple[Any, Any]]) -> None:
         averages = averages_of(self.optimizer)
 
         def put_back(strategy: Any, values: Sequence[Any]) -> None:
-            for hold, value in zip(holds, values, strict=True):
-                for variable in (hold.variable, averages.get(id(hold.variable))):
+            for masks, value in zip(moved, values, strict=True):
+                for variable in (masks.variable, averages.get(id(masks.variable))):
                     if variable is not None:
-                        strategy.extended.update(variable, hold.restore, args=value, group=False)
+                        strategy.extended.update(variable, masks.restore, args=value, group=False)
 
-        if holds:
-            merged(put_back, self.optimizer, before)
+        if moved:
+            merged(put_back, self.optimizer, held)
 
 
 def merged(action: Callable[..., None], optimizer: Any, *arguments: Any) -> None:
-    """Does what can't be done in a replica of a distribution strategy, such as making variables.
-
-    Args:
-        action: takes the strategy and `arguments`.
-        optimizer: made under the strategy.
-        arguments: values of this replica.
-    """
+    """Does what can't be done in a replica of a distribution strategy, such as making variables."""
     strategy = optimizer._distribution_strategy
     if tf.distribute.in_cross_replica_context():
         action(strategy, *arguments)

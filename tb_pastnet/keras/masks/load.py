@@ -10,10 +10,10 @@ import h5py
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.log.notes import LOGGER
-from tb_pastnet.keras.masks.keeper import ATTRIBUTE
+from tb_pastnet.keras.masks.enforcer import ATTRIBUTE
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.masks.state import STORED
+from tb_pastnet.record.failures import LOGGER
 
 _WEIGHTS = "model.weights.h5"
 
@@ -72,5 +72,5 @@ def _stored(path: str) -> bytes | None:
 
 def _read(file: Any) -> bytes | None:
     with h5py.File(file, "r") as stored:
-        found = stored.get(f"{ATTRIBUTE}/vars/{STORED}")
-        return None if found is None else bytes(found[()].tobytes())
+        masks = stored.get(f"{ATTRIBUTE}/vars/{STORED}")
+        return None if masks is None else bytes(masks[()].tobytes())

@@ -18,28 +18,18 @@ _WEIGHTS = "_trainable_variables"
 def slots_of(optimizer: Any, variable: Any) -> dict[str, Any]:
     """The slots of a variable that have its shape, without its moving average.
 
-    Args:
-        optimizer: innermost, of Keras.
-        variable: a tf.Variable.
-
-    Returns:
-        tf.Variables by the name of the optimizer's list, such as "_momentums"; none where the
-        optimizer isn't built or doesn't train the variable.
+    By the name of the optimizer's list, such as "_momentums"; none where the optimizer isn't built
+    or doesn't train the variable.
     """
     return {
         name: slot
-        for name, known, slot in _entries(optimizer)
-        if known is variable and name != _AVERAGES and slot.shape == variable.shape
+        for name, weight, slot in _entries(optimizer)
+        if weight is variable and name != _AVERAGES and slot.shape == variable.shape
     }
 
 
 def fresh_value(optimizer: Any, name: str) -> float:
-    """What a new optimizer has in a slot.
-
-    Args:
-        optimizer: innermost, of Keras.
-        name: as from `slots_of`.
-    """
+    """What a new optimizer has in a slot of a name as from `slots_of`."""
     # Of Adagrad and Ftrl, which divide by it.
     start = getattr(optimizer, "initial_accumulator_value", 0.0)
     return float(start) if name == "_accumulators" else 0.0
@@ -47,7 +37,7 @@ def fresh_value(optimizer: Any, name: str) -> float:
 
 def averages_of(optimizer: Any) -> dict[int, Any]:
     """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
-    return {id(known): slot for name, known, slot in _entries(optimizer) if name == _AVERAGES}
+    return {id(weight): slot for name, weight, slot in _entries(optimizer) if name == _AVERAGES}
 
 
 def _entries(optimizer: Any) -> Iterator[tuple[str, Any, Any]]:

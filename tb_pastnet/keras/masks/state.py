@@ -7,42 +7,43 @@ Keras that loads the file.
 
 from __future__ import annotations
 
-import io
-import json
-import math
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
-from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.hold import Hold, Mask
-from tb_pastnet.keras.masks.resumed import Resumed
-from tb_pastnet.keras.masks.table import MaskTable
-from tb_pastnet.keras.model.variables import Recorded
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.workers import check_agreed
+from tb_pastnet.record.masks import packed
+from tb_pastnet.record.masks.packed import SavedMasks, Sums
+from tb_pastnet.record.masks.resumed import Resumed, check_sums
+from tb_pastnet.record.masks.table import MaskTable
 
-Sums = npt.NDArray[np.uint32]
-
-_HEAD = "head"
 STORED = "masks"
 
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
-    """The masks of a model's variables.
+    """The masks of a model's variables."""
 
-    Args:
-        variables: all that could have masks.
-    """
-
-    def __init__(self, variables: Sequence[Recorded]) -> None:
-        MaskTable.__init__(self, variables)
+    def __init__(self, weights: Sequence[TFWeight]) -> None:
+        MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))
         keras.losses.Loss.__init__(self, name="pastnet_masks")
         self._loaded = _Loaded()
+
+    def write(self, name: str, kept: Mask, trainable: Mask) -> None:
+        """Sets the masks of a weight, the same in all workers of a strategy.
+
+        Raises:
+            InvalidArgument: another worker sets others, or none.
+        """
+        variable = self.weights[name].variable
+        check_agreed(variable, f"the masks of {name!r}", kept, trainable)
+        super().write(name, kept, trainable)
 
     def settle(self) -> None:
         """Compares held values with those of a file that was loaded, and holds them as they are.
@@ -52,11 +53,15 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         saved, self._loaded.sums = self._loaded.sums, None
         if saved is None:
             return
-        for hold in self.holds.values():
-            hold.refer_anew()
-        self._loaded.resumed = Resumed.of(
-            {n: (s, check_sums(self.holds[n], self.variables[n].axis)) for n, s in saved.items()}
-        )
+        for masks in self.masked.values():
+            masks.refer_anew()
+        sums = {name: (own, self._saved(name).sums) for name, own in saved.items()}
+        self._loaded.resumed = Resumed.of(sums)
+
+    def _saved(self, name: str) -> SavedMasks:
+        masks, axis = self.masked[name], self.weights[name].axis
+        kept, through = masks.kept.numpy(), masks.through.numpy()
+        return SavedMasks(kept, through, check_sums(masks.variable.numpy(), through, axis))
 
     @property
     def resumed(self) -> Resumed | None:
@@ -72,16 +77,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         """
         if not tf.executing_eagerly():
             return b""
-        shapes = {name: self.variables[name].text.shape for name in self.holds}
-        head = json.dumps({"origin": self.origin, "variables": shapes})
-        arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
-        for at, (name, hold) in enumerate(self.holds.items()):
-            arrays[f"kept_{at}"] = np.packbits(hold.kept.numpy())
-            arrays[f"through_{at}"] = np.packbits(hold.through.numpy())
-            arrays[f"held_{at}"] = check_sums(hold, self.variables[name].axis)
-        stream = io.BytesIO()
-        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
-        return stream.getvalue()
+        return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 
     def deserialize(self, string_value: bytes) -> None:
         """Reads what `serialize` wrote, maybe before the weights are loaded.
@@ -91,32 +87,22 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         """
         if not string_value:
             return
-        with np.load(io.BytesIO(string_value), allow_pickle=False) as stored:
-            arrays = dict(stored)
-        head = json.loads(arrays[_HEAD].tobytes())
-        names = head["variables"]
-        for name, shape in names.items():
-            self._check_fits(name, tuple(shape))
-        self.origin = head["origin"]
-        masks = {
-            name: [_unpack(arrays[f"{mask}_{at}"], shape) for mask in ("kept", "through")]
-            for at, (name, shape) in enumerate(names.items())
-        }
-        for name in {*self.holds, *names}:
-            hold = self.hold(name)
-            ones = np.ones(hold.variable.shape, bool)
-            kept, through = masks.get(name, (ones, ones))
-            hold.kept.assign(kept)
-            hold.through.assign(through)
-        self._loaded.sums = {name: arrays[f"held_{at}"] for at, name in enumerate(names)}
+        self.origin, loaded = packed.load(string_value, self._check_fits)
+        for name in {*self.masked, *loaded}:
+            masks = self.storage_for(name)
+            free = np.ones(masks.variable.shape, bool)
+            kept, through = loaded[name][:2] if name in loaded else (free, free)
+            masks.kept.assign(kept)
+            masks.through.assign(through)
+        self._loaded.sums = {name: saved.sums for name, saved in loaded.items()}
         self.version += 1
         if self.keeper is not None:
             self.keeper.retrace()
 
     def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
-        record = self.variables.get(name)
-        if record is None or record.text.shape != shape:
-            got = "no such variable" if record is None else f"shape {record.text.shape}"
+        weight = self.weights.get(name)
+        if weight is None or weight.shape != shape:
+            got = "no such variable" if weight is None else f"shape {weight.shape}"
             raise InvalidArgument(
                 f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as "
                 f"the file says, got {got} in the model. Load them into a model of the same "
@@ -128,11 +114,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         store[STORED] = np.frombuffer(self.serialize(), np.uint8)
 
     def load_own_variables(self, store: Any) -> None:
-        """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it.
-
-        Raises:
-            InvalidArgument: the file's masks are of other variables.
-        """
+        """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it."""
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
             # An index, as h5py's data sets are not quite arrays.
             self.deserialize(store[STORED][()].tobytes())
@@ -144,25 +126,3 @@ class _Loaded:
     def __init__(self) -> None:
         self.sums: dict[str, Sums] | None = None
         self.resumed: Resumed | None = None
-
-
-def check_sums(hold: Hold, axis: ChannelAxis) -> Sums:
-    """CRC-32 of the bytes of the held elements of each channel.
-
-    Args:
-        hold: masks and variable.
-        axis: how it splits into channels.
-
-    Returns:
-        uint32 of shape (channels,).
-    """
-    values = np.ascontiguousarray(axis.split(hold.variable.numpy()))
-    held = axis.split(~hold.through.numpy())
-    return np.array(
-        [zlib.crc32(row[flags].tobytes()) for row, flags in zip(values, held, strict=True)],
-        np.uint32,
-    )
-
-
-def _unpack(packed: npt.NDArray[np.uint8], shape: Sequence[int]) -> Mask:
-    return np.unpackbits(packed, count=math.prod(shape)).astype(bool).reshape(tuple(shape))

@@ -6,18 +6,20 @@ import logging
 import os
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
-from tb_pastnet.keras.measure.beside import Beside
-from tb_pastnet.keras.measure.copies import Copies, TensorCopies
-from tb_pastnet.keras.measure.place import EAGER, Place
+from tb_pastnet.keras.measure.copies import TensorCopies
+from tb_pastnet.keras.measure.learning_rate import LearningRate
+from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.measure.stacks import Stack, channel_order, stacks
-from tb_pastnet.keras.model.variables import Recorded
+
+if TYPE_CHECKING:
+    from tb_pastnet.record.array_copies import ArrayCopies
 
 Floats = npt.NDArray[np.floating]
 
@@ -35,8 +37,8 @@ class ChannelPass:
         variables: tf.Variables of floating dtype and fixed shape.
         axes: how each splits into channels.
         copies: past copies to hold room for. Eagerly each is taken now.
-        place: where it is computed.
-        beside: is read with what `statistics` compares.
+        runner: where it is computed.
+        rate: is read with what `statistics` compares.
 
     Example:
         >>> import tensorflow as tf
@@ -53,104 +55,68 @@ class ChannelPass:
         variables: Sequence[Any],
         axes: Sequence[ChannelAxis],
         copies: int = 1,
-        place: Place = EAGER,
-        beside: Beside | None = None,
+        runner: Runner = EAGER,
+        rate: LearningRate | None = None,
     ) -> None:
         self._starts = np.cumsum([0, *(axis.channels for axis in axes)])
-        quick, others = _parted(stacks(variables, axes), place)
-        self._stacks = [*quick, *others]
+        quick, rest = _parted(stacks(variables, axes), runner)
+        self._stacks = [*quick, *rest]
         self._order = channel_order(self._stacks, self._starts)
-        self._copies = [_copies(quick, others, place, beside or Beside()) for _ in range(copies)]
-
-    @classmethod
-    def of(
-        cls,
-        records: Sequence[Recorded],
-        copies: int = 1,
-        place: Place = EAGER,
-        beside: Beside | None = None,
-    ) -> ChannelPass:
-        """That of recorded variables."""
-        variables = [record.found.variable for record in records]
-        return cls(variables, [record.axis for record in records], copies, place, beside)
+        self._copies = [_copies(quick, rest, runner, rate or LearningRate()) for _ in range(copies)]
 
     @property
     def channels(self) -> int:
         """Channels of all variables."""
         return int(self._starts[-1])
 
-    def spans(self) -> list[tuple[int, int]]:
-        """First channel of each variable, and one after its last."""
-        return list(zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True))
-
     def copy(self, number: int = 0) -> None:
-        """Takes the current values as a past copy.
-
-        Args:
-            number: which of the copies.
-        """
+        """Takes the current values as a past copy."""
         for part in self._copies[number]:
             part.take()
 
     def past(self, number: int = 0) -> list[Any]:
-        """The values of a past copy.
-
-        Args:
-            number: which of the copies.
-
-        Returns:
-            A tensor a variable, in their shapes and dtypes. Later copies leave it as it is.
-        """
+        """The values of a past copy: a tensor a variable. Later copies leave them as they are."""
         values = [value for part in self._copies[number] for value in part.past()]
         members = [member for stack in self._stacks for member in stack.members]
         return [value for _, value in sorted(zip(members, values, strict=True), key=itemgetter(0))]
 
     def statistics(self, number: int = 0, *, replace: bool = False) -> Floats:
-        """Compares the current values with a past copy.
-
-        Args:
-            number: which of the copies.
-            replace: whether the current values take its place, cheaper than by `copy`.
-
-        Returns:
-            Floats (8, channels), rows as in `core.statistics.STATISTICS`; kept and trainable are 1,
-            as no masks are known here.
-        """
+        """Compares the current values with a past copy: see `record.source.Source.compare`."""
         parts = [part.compare(replace=replace) for part in self._copies[number]]
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        result = np.empty((len(STATISTICS), self.channels), found.dtype)
+        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        result = np.empty((len(STATISTICS), self.channels), stacked.dtype)
         # Told to clip, NumPy writes in place.
-        np.take(found, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
+        np.take(stacked, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
         result[[KEPT, TRAINABLE]] = 1
         return result
 
 
-def _parted(found: Sequence[Stack], place: Place) -> tuple[list[Stack], list[Stack]]:
+def _parted(stacked: Sequence[Stack], runner: Runner) -> tuple[list[Stack], list[Stack]]:
     """Stacks that numba measures, and those that TensorFlow does."""
-    if place is not EAGER or os.environ.get(SWITCH) == "0":
-        return [], list(found)
+    if runner is not EAGER or os.environ.get(SWITCH) == "0":
+        return [], list(stacked)
     try:
         from tb_pastnet.keras.measure.fused import fitting
     except ModuleNotFoundError:  # the extra `fast` isn't installed
-        return [], list(found)
+        return [], list(stacked)
     except Exception as error:
         text = "Could not use numba, so that TensorFlow measures: %s. Mend or remove it."
         logging.getLogger("tb_pastnet").warning(text, error)
-        return [], list(found)
-    quick = fitting(found)
+        return [], list(stacked)
+    quick = fitting(stacked)
     taken = {stack.members for stack in quick}
-    return quick, [stack for stack in found if stack.members not in taken]
+    return quick, [stack for stack in stacked if stack.members not in taken]
 
 
 def _copies(
-    quick: Sequence[Stack], others: Sequence[Stack], place: Place, beside: Beside
-) -> list[Copies]:
-    made: list[Copies] = []
+    quick: Sequence[Stack], rest: Sequence[Stack], runner: Runner, rate: LearningRate
+) -> list[TensorCopies | ArrayCopies]:
+    copies: list[TensorCopies | ArrayCopies] = []
     if quick:
-        from tb_pastnet.keras.measure.fused import ArrayCopies
+        from tb_pastnet.keras.measure.fused import FusedCopies
 
-        made.append(ArrayCopies(quick, beside))
-        beside = Beside()  # once is enough
-    if others:
-        made.append(TensorCopies(others, place, beside))
-    return made
+        copies.append(FusedCopies(quick, rate))
+        rate = LearningRate()  # once is enough
+    if rest:
+        copies.append(TensorCopies(rest, runner, rate))
+    return copies

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,8 @@ from tb_pastnet.core.statistics import (
     NONFINITE,
     channel_statistics,
 )
-from tb_pastnet.keras.measure.beside import Beside
-from tb_pastnet.keras.measure.place import Place
+from tb_pastnet.keras.measure.learning_rate import LearningRate
+from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.measure.stacks import Stack
 
 _TINY_NORM = 1e-14
@@ -36,78 +36,47 @@ _TINY_NORM = 1e-14
 Floats = npt.NDArray[np.floating]
 
 
-class Copies(Protocol):
-    """Past values of some stacks, and what compares the current ones with them."""
-
-    def take(self) -> None:
-        """Makes the current values the past ones."""
-
-    def compare(self, *, replace: bool) -> Floats:
-        """Compares the current values with the past ones.
-
-        Args:
-            replace: whether the current values then take their place, cheaper than by `take`.
-
-        Returns:
-            Floats (6, channels of all stacks): those rows of `core.statistics.STATISTICS` that
-            values alone give.
-        """
-
-    def past(self) -> list[Any]:
-        """The past values: a tensor of its shape for each variable of each stack.
-
-        Later copies leave them as they are.
-        """
-
-
 class TensorCopies:
-    """Past copies where the variables are; see `Copies`.
+    """Past copies where the variables are. `ArrayCopies` has the same face."""
 
-    Args:
-        stacks: what is compared.
-        place: where it is computed. Eagerly the past values are those of now; in a graph they have
-            to be taken.
-        beside: is read where they are compared.
-    """
-
-    def __init__(self, stacks: Sequence[Stack], place: Place, beside: Beside) -> None:
+    def __init__(self, stacks: Sequence[Stack], runner: Runner, rate: LearningRate) -> None:
         self._stacks = tuple(stacks)
-        self._place = place
-        self._beside = beside
+        self._runner = runner
+        self._rate = rate
         self._copies = [
-            place.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
+            runner.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
         ]
         # Found where they are current: of past values they are the same each time.
         self._norms = [
-            place.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
+            runner.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
         ]
         self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
-        self._take = place.function(self._assign_all)
-        self._compare = place.fetch(lambda: [*self._rows(self._read())[:2], *beside.tensors()])
-        self._replace = place.fetch(self._compare_and_assign)
+        self._take = runner.function(self._assign_all)
+        self._compare = runner.fetch(lambda: [*self._rows(self._read())[:2], *rate.tensors()])
+        self._replace = runner.fetch(self._compare_and_assign)
         self._give: Callable[[], Any] | None = None
 
     def take(self) -> None:
-        """See `Copies`."""
+        """Makes the current values the past ones."""
         self._take()
 
     def compare(self, *, replace: bool) -> Floats:
-        """See `Copies`."""
+        """See `ArrayCopies`."""
         rows, suspect, *numbers = (self._replace if replace else self._compare)()
-        self._beside.hear(numbers)
+        self._rate.hear(numbers)
         result: Floats = np.zeros((NONFINITE + 1, rows.shape[1]), np.float32)
         result[: CHANGED + 1] = rows
         suspects = np.flatnonzero(suspect)
         if suspects.size:
-            result = self._exact(result, suspects)
+            result = self._corrected(result, suspects)
             if replace:
                 self.take()
         return result
 
     def past(self) -> list[Any]:
-        """See `Copies`."""
+        """The past values: a tensor a variable. Later copies leave them as they are."""
         if self._give is None:
-            self._give = self._place.function(self._apart)
+            self._give = self._runner.function(self._apart)
         return list(self._give())
 
     def _read(self) -> list[Any]:
@@ -115,15 +84,15 @@ class TensorCopies:
 
     def _apart(self) -> list[Any]:
         return [
-            tf.reshape(one, stack.axis.shape)
+            tf.reshape(value, stack.axis.shape)
             for stack, copy in zip(self._stacks, self._copies, strict=True)
-            for one in tf.unstack(copy.read_value())
+            for value in tf.unstack(copy.read_value())
         ]
 
     def _assign_all(self) -> Any:
         values = self._read()
-        both = zip(self._stacks, values, strict=True)
-        return self._assign(values, [_norm(_known(value), stack.axis) for stack, value in both])
+        pairs = zip(self._stacks, values, strict=True)
+        return self._assign(values, [_norm(_exact(value), stack.axis) for stack, value in pairs])
 
     def _assign(self, values: Sequence[Any], norms: Sequence[Any]) -> Any:
         pairs = zip((*self._copies, *self._norms), (*values, *norms), strict=True)
@@ -134,15 +103,15 @@ class TensorCopies:
         """The rows of all stacks, which channels are suspect, and each one's current norms."""
         past = zip(self._copies, self._norms, strict=True)
         sides = [
-            _Sides(_known(value), _known(copy.read_value()), known.read_value(), stack.axis)
-            for stack, value, (copy, known) in zip(self._stacks, values, past, strict=True)
+            _Sides(_exact(value), _exact(copy.read_value()), norm.read_value(), stack.axis)
+            for stack, value, (copy, norm) in zip(self._stacks, values, past, strict=True)
         ]
         # All channels at once from here on: what counts is how many operations there are.
-        wide = tf.float64 if any(one.norm.dtype == tf.float64 for one in sides) else tf.float32
-        rows = tf.concat([tf.cast(one.rows(), wide) for one in sides], axis=1)
-        hidden = tf.concat([one.hidden() for one in sides], 0)
+        wide = tf.float64 if any(side.norm.dtype == tf.float64 for side in sides) else tf.float32
+        rows = tf.concat([tf.cast(side.rows(), wide) for side in sides], axis=1)
+        hidden = tf.concat([side.hidden() for side in sides], 0)
         suspect = hidden | _suspect(rows, self._tiny.astype(wide.as_numpy_dtype))
-        return tf.cast(rows, tf.float32), suspect, [one.norm for one in sides]
+        return tf.cast(rows, tf.float32), suspect, [side.norm for side in sides]
 
     def _compare_and_assign(self) -> list[Any]:
         values = self._read()
@@ -154,9 +123,9 @@ class TensorCopies:
             lambda: self._assign(values, norms),
         )
         with tf.control_dependencies([done]):
-            return [tf.identity(rows), tf.identity(suspect), *self._beside.tensors()]
+            return [tf.identity(rows), tf.identity(suspect), *self._rate.tensors()]
 
-    def _exact(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
+    def _corrected(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.
         exact = result.astype(np.float64)
         start = 0
@@ -172,17 +141,7 @@ class TensorCopies:
 
 
 class _Sides:
-    """Current and past values of a stack, (members, *view).
-
-    Args:
-        current: in a dtype that has all operations.
-        past: likewise.
-        past_norm: of each channel.
-        axis: how each splits into channels.
-
-    Attributes:
-        norm: of each channel of the current ones.
-    """
+    """Current and past values of a stack, (members, *view)."""
 
     def __init__(self, current: Any, past: Any, past_norm: Any, axis: ChannelAxis) -> None:
         self._current = current
@@ -206,19 +165,19 @@ class _Sides:
         zero = tf.equal(tf.minimum(self.norm, self._past_norm), 0)
 
         def look() -> Any:
-            now = _hidden(self._current, self.norm, self._axis)
-            return now | _hidden(self._past, self._past_norm, self._axis)
+            current = _hidden(self._current, self.norm, self._axis)
+            return current | _hidden(self._past, self._past_norm, self._axis)
 
         # Of each stack alone: one channel of zeros shouldn't let all weights be looked at.
-        found = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
-        return _in_order(found[tf.newaxis], self._axis)[0]
+        hidden = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
+        return _in_order(hidden[tf.newaxis], self._axis)[0]
 
 
 def _norm_now(stack: Stack) -> Any:
-    return _norm(_known(stack.read()), stack.axis)
+    return _norm(_exact(stack.read()), stack.axis)
 
 
-def _known(values: Any) -> Any:
+def _exact(values: Any) -> Any:
     """In a dtype that is exact enough, and has all operations."""
     return values if values.dtype in (tf.float32, tf.float64) else tf.cast(values, tf.float32)
 
@@ -232,7 +191,7 @@ def _reduced(function: Any, values: Any, axis: ChannelAxis) -> Any:
     """(members, *view) to (members, *channel axes)."""
     if axis.elements > 1:
         return function(values, _over(axis))
-    sizes = (n for at, n in enumerate(axis.view) if at in axis.axes)
+    sizes = (size for number, size in enumerate(axis.view) if number in axis.axes)
     return tf.reshape(values, [values.shape.as_list()[0], *sizes])
 
 
@@ -261,8 +220,8 @@ def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
     """Channels of norm 0 with an element that isn't: by its bits, as subnormals compare as 0."""
     bits = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
     magnitude = tf.bitwise.left_shift(bits, tf.ones_like(bits))
-    found = tf.reduce_any(tf.not_equal(magnitude, 0), _over(axis))
-    return tf.equal(norm, 0) & tf.reshape(found, tf.shape(norm))
+    nonzero = tf.reduce_any(tf.not_equal(magnitude, 0), _over(axis))
+    return tf.equal(norm, 0) & tf.reshape(nonzero, tf.shape(norm))
 
 
 def _in_order(rows: Any, axis: ChannelAxis) -> Any:

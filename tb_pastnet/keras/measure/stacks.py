@@ -50,38 +50,25 @@ class Stack(NamedTuple):
 
 
 def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
-    """Puts variables together that can be measured together.
-
-    Args:
-        variables: tf.Variables of floating dtype and fixed shape.
-        axes: how each splits into channels.
-    """
-    found: dict[Any, list[int]] = {}
+    """Puts variables together that can be measured together."""
+    groups: dict[Any, list[int]] = {}
     for number, (variable, axis) in enumerate(zip(variables, axes, strict=True)):
         small = axis.channels * axis.elements <= STACK_ELEMENTS
         key = (axis.view, axis.axes, variable.dtype, None if small else number)
-        found.setdefault(key, []).append(number)
+        groups.setdefault(key, []).append(number)
     return [
-        Stack(tuple(members), tuple(variables[at] for at in members), axes[members[0]])
-        for members in found.values()
+        Stack(tuple(members), tuple(variables[number] for number in members), axes[members[0]])
+        for members in groups.values()
     ]
 
 
 def channel_order(all_stacks: Sequence[Stack], starts: Integers) -> Integers:
-    """Where the channels of the variables, in their order, lie among those of the stacks.
-
-    Args:
-        all_stacks: in the order in which they are measured.
-        starts: first channel of each variable, and one after the last of all.
-
-    Returns:
-        An index a channel.
-    """
+    """Where the channels of the variables, in their order, lie among those of the stacks."""
     order = np.empty(starts[-1], np.intp)
-    at = 0
+    place = 0
     for stack in all_stacks:
         for member in stack.members:
             start, stop = starts[member], starts[member + 1]
-            order[start:stop] = np.arange(at, at + stop - start)
-            at += stop - start
+            order[start:stop] = np.arange(place, place + stop - start)
+            place += stop - start
     return order

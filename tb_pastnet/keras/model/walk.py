@@ -12,6 +12,7 @@ from typing import Any
 
 from tb_pastnet.core.names import renumber
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+from tb_pastnet.record.weight import OwnMasks
 
 _SIDES = ("forward_", "backward_")
 
@@ -34,6 +35,7 @@ class Found:
         holders: whatever has a `trainable` flag that concerns it.
         owner: the Keras layer whose path this is; None of variables elsewhere.
         rule: its name in the table of channel axes, "" where that is `name`.
+        masks: of a layer that owns them; None of others.
     """
 
     layer: str
@@ -48,6 +50,7 @@ class Found:
     holders: tuple[Any, ...] = ()
     owner: Any = None
     rule: str = ""
+    masks: OwnMasks | None = None
 
     @property
     def id(self) -> str:
@@ -71,15 +74,15 @@ def find_variables(model: Any) -> list[Found]:
     import keras
     import tensorflow as tf
 
-    found: Iterator[Found]
+    entries: Iterator[Found]
     if isinstance(model, keras.layers.Layer):
         _check_backend(keras.backend.backend())
         _check_built(model)
-        found = _of_layer(model, "", (), "")
+        entries = _of_layer(model, "", (), "")
     elif isinstance(model, tf.Module):
-        found = _of_module(model, "")
+        entries = _of_module(model, "")
     elif isinstance(model, Mapping):
-        found = (_of_entry(str(name), value) for name, value in model.items())
+        entries = (_of_entry(str(name), value) for name, value in model.items())
     else:
         raise InvalidArgument(
             f"Could not record {model!r:.80}: expected a keras.Model, a tf.Module or a mapping of "
@@ -87,7 +90,7 @@ def find_variables(model: Any) -> list[Found]:
         )
     seen: set[int] = set()
     unique = []
-    for entry in found:
+    for entry in entries:
         if id(entry.variable) not in seen:
             seen.add(id(entry.variable))
             unique.append(entry)
@@ -95,18 +98,11 @@ def find_variables(model: Any) -> list[Found]:
 
 
 def find_weights(layer: Any) -> list[tuple[str, Any]]:
-    """Lists the weights of a built layer that are trained by gradients, each shared one once.
-
-    Args:
-        layer: of Keras.
-
-    Returns:
-        Name below the layer, such as "kernel" or "query/kernel", and keras.Variable.
-    """
+    """Name below a built layer, and keras.Variable, of each weight that gradients train, once."""
     weights = {
-        id(found.holders[-1]): (found.id, found.holders[-1])
-        for found in _of_layer(layer, "", (), "")
-        if not found.statistic
+        id(entry.holders[-1]): (entry.id, entry.holders[-1])
+        for entry in _of_layer(layer, "", (), "")
+        if not entry.statistic
     }
     return list(weights.values())
 
@@ -192,9 +188,9 @@ def _of_masked(
 ) -> Iterator[Found]:
     # As the layer inside: its masks, held values and raw weights aren't listed on their own.
     masked = {id(each.weight): each for each in layer.masked_weights()}
-    for found in _of_layer(layer.layer, path, (*holders, layer), local_name, parent):
-        each = masked.get(id(found.holders[-1]))
-        yield found if each is None else replace(found, variable=each)
+    for entry in _of_layer(layer.layer, path, (*holders, layer), local_name, parent):
+        each = masked.get(id(entry.holders[-1]))
+        yield entry if each is None else replace(entry, variable=each, masks=each)
 
 
 def _names(parent: Any, children: Sequence[Any]) -> list[str]:

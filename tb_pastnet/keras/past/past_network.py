@@ -13,7 +13,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import callable_network
 from tb_pastnet.keras.graphs.temporary import Scratch
 from tb_pastnet.keras.graphs.trace import Capture, Trace
-from tb_pastnet.keras.model.variables import choose
+from tb_pastnet.keras.model.weights import chosen
 from tb_pastnet.keras.past.network_calls import NetworkCalls
 from tb_pastnet.keras.past.past_deltas import PastDeltas
 from tb_pastnet.keras.past.past_variables import PastVariables
@@ -165,7 +165,7 @@ class PastNetwork(tf.Module):
                 f"{got}. Pass example=, a batch or a tuple of arguments that it is called with."
             )
         if variables is not None:
-            named = {name: named[name] for name in choose(variables, named)}
+            named = {name: named[name] for name in chosen(variables, named)}
         return PastVariables({name: primary(each.holders[-1]) for name, each in named.items()})
 
     def _past_of(

@@ -13,14 +13,15 @@ from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.keras.graphs.nodes import READS
-from tb_pastnet.keras.graphs.reason import class_and_reason
 from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
 from tb_pastnet.keras.graphs.trace import Trace
-from tb_pastnet.keras.model.variables import Network
+from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.past.replicas import primary
 from tb_pastnet.keras.probe.layer_outputs import OutputTracer
 from tb_pastnet.keras.probe.measures import Pair, changes
 from tb_pastnet.keras.probe.probe_batch import ProbeBatch, probe_batch
+from tb_pastnet.record.failures import reason_of
+from tb_pastnet.record.weight import Network
 
 _HARMLESS = READS | {"LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2"}
 
@@ -42,7 +43,7 @@ class Probe:
 
     Example:
         >>> import keras
-        >>> from tb_pastnet.keras.model.variables import network
+        >>> from tb_pastnet.keras.model.weights import network
         >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
         >>> model.set_weights([np.array([[3.0]])])
         >>> probe = Probe(model, network(model), np.ones((5, 1), np.float32))
@@ -52,7 +53,7 @@ class Probe:
         [[0.5, 0.5], [1.0, 1.0]]
     """
 
-    def __init__(self, model: Any, network: Network, batch: Any) -> None:
+    def __init__(self, model: Any, network: Network[TFWeight], batch: Any) -> None:
         if isinstance(model, Mapping) or not callable(model):
             raise InvalidArgument(
                 f"Could not probe a {type(model).__name__}: expected a model that can be called, "
@@ -61,7 +62,7 @@ class Probe:
         fixed = probe_batch(batch)
         layers = {
             record.text.layer: record.found.owner
-            for record in network.variables
+            for record in network.weights
             if record.found.owner is not None
         }
         tracer = OutputTracer(model, layers)
@@ -91,8 +92,8 @@ class Probe:
 class _Past:
     """The recorded variables, and what stands in for them."""
 
-    def __init__(self, network: Network) -> None:
-        self.variables = [record.found.variable for record in network.variables]
+    def __init__(self, network: Network[TFWeight]) -> None:
+        self.variables = [record.found.variable for record in network.weights]
         self.stand_ins = [TemporaryVariable(_sources(each)[0]) for each in self.variables]
         self.state = {
             id(source.handle): stand_in.variable.handle
@@ -187,5 +188,5 @@ def _unusable(name: str, batch: ProbeBatch, error: Exception) -> InvalidArgument
     got = ", ".join(f"{each.dtype} {each.shape}" for each in batch.inputs)
     return InvalidArgument(
         f"Could not probe {name}: expected a batch that it takes, got {got}, which raised "
-        f"{class_and_reason(error)}. Pass a batch as for predict."
+        f"{reason_of(error)}. Pass a batch as for predict."
     )

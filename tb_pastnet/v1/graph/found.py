@@ -8,8 +8,9 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.variables import AxisOverrides, Network, network_of
 from tb_pastnet.keras.model.walk import Found
+from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
+from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.graph_checks import one_graph
 from tb_pastnet.v1.graph.graph_variables import (
     MASK_VARIABLES,
@@ -18,18 +19,18 @@ from tb_pastnet.v1.graph.graph_variables import (
     graph_variables,
 )
 from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Role, roles
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 Chosen = str | Mapping[str, Any] | Iterable[Any] | None
 
 
 def network_in(
-    site: Site,
+    site: GraphSession,
     variables: Chosen = None,
     channel_axes: AxisOverrides | None = None,
     *,
     writable: bool = False,
-) -> Network:
+) -> Network[TFWeight]:
     """Lists variables of a graph, with their layers and channels.
 
     Args:
@@ -48,24 +49,24 @@ def network_in(
         UnknownName: a name fits no variable, or several.
     """
     named = _named(site.graph, variables)
-    made = {op.name: at for at, op in enumerate(site.graph.get_operations())}
+    order = {op.name: number for number, op in enumerate(site.graph.get_operations())}
     if not isinstance(variables, Mapping):
         # Collections have them in an order that differs from process to process.
-        named = dict(sorted(named.items(), key=lambda one: made[one[1].parts[0].op.name]))
-    known = roles(list(named.values()))
-    found = []
+        named = dict(sorted(named.items(), key=lambda entry: order[entry[1].parts[0].op.name]))
+    used = roles(list(named.values()))
+    entries = []
     for name, variable in named.items():
         face = site.variable_of(variable, writable=writable)
-        found.append(_found(name, face, known[variable.name]))
+        entries.append(_entry(name, face, used[variable.name]))
     listed = isinstance(variables, str | Mapping) or variables is None
-    return network_of(found, "a graph", None if listed else _names(variables), channel_axes)
+    return network_of(entries, "a graph", None if listed else _names(variables), channel_axes)
 
 
 def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
     if isinstance(variables, Mapping):
-        named = {str(name): graph_variable(one) for name, one in variables.items()}
+        named = {str(name): graph_variable(each) for name, each in variables.items()}
     elif isinstance(variables, str):
-        named = {one.name: one for one in _networks(graph_variables(graph, variables))}
+        named = {each.name: each for each in _networks(graph_variables(graph, variables))}
         if not named:
             raise InvalidArgument(
                 f"Could not take the variables of scope {variables!r}: expected at least one, got "
@@ -76,9 +77,9 @@ def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
             _listed(graph, key)
             for key in (tf.GraphKeys.MODEL_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)
         )
-        named = {one.name: one for one in graph_variables(graph) if _own(one, models, every)}
+        named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
     else:
-        named = {one.name: one for one in _networks(graph_variables(graph), _names(variables))}
+        named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
     one_graph(named.values(), graph, "take variables")
     return named
 
@@ -88,12 +89,12 @@ def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> l
 
     A slot is named below its variable, "net/kernel/Adam", and so are averages.
     """
-    names = {one.name for one in every}
+    names = {each.name for each in every}
     masks = _listed(every[0].graph, MASK_VARIABLES) if every else set()
     return [
-        one
-        for one in every
-        if one.name in wanted or not (names & {*_above(one.name)} or _op(one) in masks)
+        each
+        for each in every
+        if each.name in wanted or not (names & {*_above(each.name)} or _op(each) in masks)
     ]
 
 
@@ -112,7 +113,7 @@ def _own(variable: GraphVariable, models: Collection[str], every: Collection[str
 
 def _listed(graph: Any, key: str) -> set[str]:
     """The names of what is in a collection."""
-    return {one.op.name for one in graph.get_collection(key)}
+    return {each.op.name for each in graph.get_collection(key)}
 
 
 def _op(variable: GraphVariable) -> str:
@@ -121,10 +122,10 @@ def _op(variable: GraphVariable) -> str:
 
 
 def _names(variables: Any) -> list[str]:
-    return [one if isinstance(one, str) else graph_variable(one).name for one in variables]
+    return [each if isinstance(each, str) else graph_variable(each).name for each in variables]
 
 
-def _found(name: str, face: Any, use: Role) -> Found:
+def _entry(name: str, face: Any, use: Role) -> Found:
     layer, _, own = name.strip("/").rpartition("/")
     return Found(
         layer=layer or own,

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.measure.rates import Rate
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 
-def rate_in(site: Site, source: Any) -> Rate:
+def rate_in(site: GraphSession, source: Any) -> Callable[[int], float]:
     """Makes a function of the step that gives the learning rate.
-
-    Args:
-        site: the graph, and its session.
-        source: a number, a scalar tensor or variable of the graph, a function without arguments;
-            None: it isn't known.
-
-    Returns:
-        A function that gives NaN where no rate is known.
 
     Raises:
         InvalidArgument: it is something else.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session().as_default():
-        ...     rate_in(Site(), 2 * tf.constant(0.25))(7)
+        ...     rate_in(GraphSession(), 2 * tf.constant(0.25))(7)
         0.5
     """
     if source is None:

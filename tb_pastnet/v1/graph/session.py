@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.v1.graph.graph_checks import open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable
 
@@ -19,22 +20,15 @@ So the names of masks, which a Saver goes by, depend on nothing but those of the
 """
 
 
-class Site:
-    """The `Place` of a graph: code builds ops at once, a session runs them.
-
-    Args:
-        graph: a tf.Graph; None: the default graph.
-
-    Attributes:
-        graph: the same.
-        session: that runs the ops. None: the default session of the moment.
+class GraphSession(Runner):
+    """The `Runner` of a graph: code builds ops at once, a session runs them.
 
     Raises:
         InvalidArgument: the graph is finalized.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session().as_default():
-        ...     doubled = Site().fetch(lambda: 2 * tf.ones(2))
+        ...     doubled = GraphSession().fetch(lambda: 2 * tf.ones(2))
         ...     doubled().tolist()
         [2.0, 2.0]
     """
@@ -42,20 +36,13 @@ class Site:
     def __init__(self, graph: Any = None) -> None:
         self.graph = open_graph(graph, "add ops")
         self.session: Any = None
-        self._known: dict[str, SessionVariable] = {}
-        self._groups: dict[str, list[SessionVariable]] = {}
-        self._read: dict[SessionVariable, Any] | None = None
-        self._written: dict[SessionVariable, Any] = {}
+        self._weights: dict[str, GraphWeight] = {}
+        self._groups: dict[str, list[GraphWeight]] = {}
+        self._read: dict[GraphWeight, Any] | None = None
+        self._written: dict[GraphWeight, Any] = {}
 
-    def of(self, graph: Any) -> Site:
-        """The same.
-
-        Args:
-            graph: that it is expected to be of; None: whichever.
-
-        Raises:
-            InvalidArgument: it is of another one, or its graph was finalized since.
-        """
+    def of(self, graph: Any) -> GraphSession:
+        """Itself, for a command whose `graph=` has to be this one or None: else it raises."""
         open_graph(self.graph, "add ops")
         if graph is not None and graph is not self.graph:
             raise InvalidArgument(
@@ -73,12 +60,12 @@ class Site:
     @contextmanager
     def using(self, session: Any) -> Iterator[None]:
         """Where another session runs the ops; None: the one of before."""
-        before = self.session
-        self.session = before if session is None else session
+        previous = self.session
+        self.session = previous if session is None else session
         try:
             yield
         finally:
-            self.session = before
+            self.session = previous
 
     @property
     def current(self) -> Any:
@@ -126,17 +113,17 @@ class Site:
             self._read = None
             self._written.clear()
 
-    def value_of(self, face: SessionVariable) -> Any:
+    def value_of(self, face: GraphWeight) -> Any:
         """The value of a variable, an array."""
         if self._read is None or face.group is None:
             return self.run(face.read)
         if face not in self._read:
             faces = self._groups[face.group]
-            values = self.run([one.read for one in faces])
+            values = self.run([member.read for member in faces])
             self._read = {**dict(zip(faces, values, strict=True)), **self._read}
         return self._read[face]
 
-    def write(self, face: SessionVariable, value: Any) -> None:
+    def write(self, face: GraphWeight, value: Any) -> None:
         """Writes an array."""
         self._written[face] = value
         if self._read is None or face.group is None:
@@ -150,8 +137,8 @@ class Site:
             feeds = {face.fed: value for face, value in written.items()}
             self.run([face.written for face in written], feeds)
 
-    def variable(self, build: Callable[[], Any], name: str) -> SessionVariable:
-        """See `Place`. It is in no collection, so that no Saver and no initializer knows it."""
+    def variable(self, build: Callable[[], Any], name: str) -> GraphWeight:
+        """See `Runner`. It is in no collection, so that no Saver and no initializer knows it."""
         with self.building():
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
@@ -162,57 +149,49 @@ class Site:
         name: str,
         collection: str | None = None,
         group: str | None = None,
-    ) -> SessionVariable:
-        """A variable of ours, which isn't trained.
-
-        Args:
-            initial: its initial value, a tensor.
-            name: in the name scope of now.
-            collection: that it is listed in.
-            group: see `SessionVariable`.
-        """
-        kept = [] if collection is None else [collection]
-        made = tf.Variable(initial, trainable=False, collections=kept, name=name, use_resource=True)
-        whole = GraphVariable(made.op.name, (made,), False)
-        return SessionVariable(self, whole, writable=True, group=group)
+    ) -> GraphWeight:
+        """A variable of ours, which isn't trained, listed in a collection if any."""
+        collections = [] if collection is None else [collection]
+        variable = tf.Variable(
+            initial, trainable=False, collections=collections, name=name, use_resource=True
+        )
+        owned = GraphVariable(variable.op.name, (variable,), False)
+        return GraphWeight(self, owned, writable=True, group=group)
 
     def initialized(self, variables: Sequence[Any]) -> Any:
         """Builds an operation that initializes variables, unless all of them have values.
 
         A MonitoredTrainingSession runs it, after a checkpoint is restored: it belongs to what
         `tf.tables_initializer` runs. Local variables would be set back there.
-
-        Args:
-            variables: tf.Variables of ours.
         """
         with self.building():
-            known = tf.reduce_all([tf.is_variable_initialized(one) for one in variables])
+            complete = tf.reduce_all([tf.is_variable_initialized(each) for each in variables])
 
             def begin() -> Any:
                 with tf.control_dependencies(
-                    [one.assign(one.initial_value, read_value=False) for one in variables]
+                    [each.assign(each.initial_value, read_value=False) for each in variables]
                 ):
                     return tf.constant(True)
 
-            done = tf.cond(known, lambda: tf.constant(False), begin).op
+            done = tf.cond(complete, lambda: tf.constant(False), begin).op
         self.graph.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, done)
         return done
 
-    def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> SessionVariable:
+    def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> GraphWeight:
         """That of a variable of the user's, one object for each."""
-        known = self._known.get(variable.name)
-        if known is None:
-            known = SessionVariable(self, variable, writable=writable, group="weights")
-            self._known[variable.name] = known
-        return known
+        weight = self._weights.get(variable.name)
+        if weight is None:
+            weight = GraphWeight(self, variable, writable=writable, group="weights")
+            self._weights[variable.name] = weight
+        return weight
 
-    def member(self, face: SessionVariable) -> None:
+    def member(self, face: GraphWeight) -> None:
         """Takes a variable into its group."""
         if face.group is not None:
             self._groups.setdefault(face.group, []).append(face)
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
-        """See `Place`. Results are arrays."""
+        """See `Runner`. Results are arrays."""
         with self.building():
             fetches = build()
         return lambda: self.run(fetches)
@@ -220,14 +199,14 @@ class Site:
     fetch = function
 
 
-class SessionVariable:
+class GraphWeight:
     """A variable of a graph with the face of one that runs eagerly.
 
     Args:
         site: its graph, and session.
         variable: the same.
         writable: whether arrays are going to be assigned to it.
-        group: those of one group are read together, within `Site.at_once`.
+        group: those of one group are read together, within `GraphSession.at_once`.
 
     Attributes:
         variable: the same.
@@ -242,7 +221,7 @@ class SessionVariable:
 
     def __init__(
         self,
-        site: Site,
+        site: GraphSession,
         variable: GraphVariable,
         *,
         writable: bool = False,

@@ -10,18 +10,18 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.masks.commands import MaskCommands
-from tb_pastnet.keras.masks.view import MaskView
-from tb_pastnet.keras.model.variables import AxisOverrides
+from tb_pastnet.keras.model.weights import AxisOverrides
+from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.masks.commands import MaskCommands
+from tb_pastnet.record.masks.editor import MaskEditor
+from tb_pastnet.record.masks.table import MaskView
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.graph_checks import open_graph
-from tb_pastnet.v1.graph.session import Site
-from tb_pastnet.v1.masks.audit import Comparison
+from tb_pastnet.v1.graph.session import GraphSession
+from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses
 from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
-from tb_pastnet.v1.masks.slots import Slots
-from tb_pastnet.v1.masks.table import SessionDesk, SessionTable
-from tb_pastnet.v1.masks.witness import GraphWitness
+from tb_pastnet.v1.masks.optimizer_slots import OptimizerSlots
+from tb_pastnet.v1.masks.session_masks import SessionMasks
 
 
 class Masks(MaskCommands):
@@ -79,18 +79,18 @@ class Masks(MaskCommands):
         channel_axis: AxisOverrides | None = None,
         graph: Any = None,
     ) -> None:
-        self.site = Site(graph)
-        found = network_in(self.site, variables, channel_axis, writable=True).variables
-        self.state = SessionTable(found, self.site)
-        slots = Slots(self.site)
-        super().__init__(SessionDesk(self.state, slots, self.site), slots)
+        self.site = GraphSession(graph)
+        weights = network_in(self.site, variables, channel_axis, writable=True).weights
+        self.state = SessionMasks(weights, self.site)
+        slots = OptimizerSlots(self.site)
+        super().__init__(MaskEditor(self.state, slots, at_once=self.site.at_once))
         self._holding = Holding(self.state.made.values(), slots)
-        self.witness = GraphWitness(self.site.graph, self._holding)
-        self.variables = [one for hold in self.state.made.values() for one in hold.variables]
+        self.witness = GraphCauses(self.site.graph, self._holding)
+        self.variables = [own for masks in self.state.made.values() for own in masks.variables]
         self.initializer = self.site.initialized(self.variables)
         self.kept = MaskView(self.state, 0)
         self.trainable = MaskView(self.state, 1)
-        self._comparison = Comparison(found, self.state, self.site)
+        self._audited = GraphAudit(weights, self.state, self.site, self.witness)
 
     @property
     def session(self) -> Any:
@@ -101,7 +101,7 @@ class Masks(MaskCommands):
     def session(self, session: Any) -> None:
         self.site.session = session
 
-    def wrap(self, optimizer: Any) -> Any:
+    def wrap(self, optimizer: tf.train.Optimizer) -> Any:
         """An optimizer that trains with the masks.
 
         Its `compute_gradients` gives zeros for what is held, before you clip. Its `apply_gradients`
@@ -173,5 +173,4 @@ class Masks(MaskCommands):
 
     @cached_property
     def _audit(self) -> Audit:
-        records = list(self.state.variables.values())
-        return Audit(records, lambda: self.state, self.witness, self._comparison)
+        return Audit(self._audited, lambda: self.state)

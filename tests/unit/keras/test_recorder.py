@@ -165,8 +165,8 @@ def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, cap
         raise RuntimeError("device lost")
 
     with caplog.at_level(logging.WARNING, "tb_pastnet"), monkeypatch.context() as patch:
-        for name in ("statistics", "copy"):
-            patch.setattr(recorder._offers._pass, name, broken)
+        for name in ("compare", "copy"):
+            patch.setattr(recorder._maker._source, name, broken)
         train(recorder, weight, [2, 3])
         recorder.sync()
         recorder.restart(1)
@@ -226,7 +226,7 @@ def test_a_directory_that_takes_no_file(tmp_path, model, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device", path)
 
-    monkeypatch.setattr("tb_pastnet.keras.log.segments.open_file", full)
+    monkeypatch.setattr("tb_pastnet.record.segments.open_file", full)
     with pytest.raises(UnwritableLog, match=r"got 'No space left on device'"):
         Recorder(tmp_path, model)
 

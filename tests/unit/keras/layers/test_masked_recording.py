@@ -12,10 +12,10 @@ from tb_pastnet import PastNetCallback, Recorder
 from tb_pastnet.core.statistics import CHANGED, DELTA_NORM, NORM
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.masked import Masked, MaskedDense
-from tb_pastnet.keras.log.lineage import origin
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.switches import Switches
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.trainable_flags import TrainableFlags
+from tb_pastnet.keras.model.weights import network
+from tb_pastnet.record.describer import origin
 from tests.naming import ids, texts
 from tests.recorded import read_one
 
@@ -73,7 +73,7 @@ def test_a_layer_of_its_own_and_its_variables_as_a_choice():
     for want in (kernel, kernel.weight, kernel.variable, "dense0/kernel"):
         assert ids(model, variables=[want]) == ["dense0/kernel"]
     assert ids(model.layers[0])[0] == "kernel"
-    switches = Switches([record.found for record in network(model).variables])
+    switches = TrainableFlags([record.found for record in network(model).weights])
     model.layers[1].layer.trainable = False
     assert switches.of(switches.read()) == [True, True, False, False]
 

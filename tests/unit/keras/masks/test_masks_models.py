@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import tb_pastnet as pastnet
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.enforcer import attached
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -186,4 +186,4 @@ def test_a_module_keeps_its_masks_in_a_checkpoint(tmp_path):
     found = pastnet.Masks(other, keras.optimizers.SGD())
     tf.train.Checkpoint(module=other).restore(path)
     np.testing.assert_array_equal(found.kept["w"], masks.kept["w"])
-    assert found.resumed
+    assert found.resumed == (("w",), {})

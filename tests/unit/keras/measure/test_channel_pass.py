@@ -12,11 +12,10 @@ from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
-from tb_pastnet.keras import measure
 from tb_pastnet.keras.measure import stacks
 from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
 from tb_pastnet.keras.measure.copies import TensorCopies
-from tb_pastnet.keras.measure.fused import ArrayCopies
+from tb_pastnet.keras.measure.fused import FusedCopies
 
 SHAPES = [
     ((3, 4), -1),
@@ -90,7 +89,7 @@ def two(_with):
 def test_numba_measures_what_it_can_and_tensorflow_the_rest(monkeypatch):
     variables = [tf.Variable(tf.zeros((2, 3), dtype)) for dtype in (tf.float16, tf.float32)]
     axes = [explicit_axis(-1, (2, 3), "w")] * 2
-    for switch, classes in (("1", [ArrayCopies, TensorCopies]), ("0", [TensorCopies])):
+    for switch, classes in (("1", [FusedCopies, TensorCopies]), ("0", [TensorCopies])):
         monkeypatch.setenv(SWITCH, switch)
         reducer = ChannelPass(variables, axes)
         assert [type(part) for part in reducer._copies[0]] == classes
@@ -106,8 +105,13 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
 
     real = builtins.__import__
     monkeypatch.setenv(SWITCH, "1")
-    for module in ("fused", "forms", "kernels"):
-        monkeypatch.delitem(sys.modules, f"{measure.__name__}.{module}")
+    for module in (
+        "keras.measure.fused",
+        "record.array_copies",
+        "core.memory_layout",
+        "core.kernels",
+    ):
+        monkeypatch.delitem(sys.modules, f"tb_pastnet.{module}")
     monkeypatch.setattr(builtins, "__import__", imported)
     reducer = ChannelPass([tf.Variable(tf.zeros((3, 4)))], [AXIS])
     assert [type(part) for part in reducer._copies[0]] == [TensorCopies]
@@ -207,7 +211,7 @@ def test_many_small_variables_are_few_operations():
     reducer = ChannelPass(variables, axes)
     assert len(reducer._stacks) == 1
     variables[17].assign_add(tf.ones((4, 3)))
-    start, stop = reducer.spans()[17]
+    start, stop = 17 * 3, 18 * 3
     moved = np.flatnonzero(reducer.statistics()[DELTA_NORM])
     assert moved.tolist() == list(range(start, stop))
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
-from tb_pastnet.keras.measure import fused
-from tb_pastnet.keras.measure.beside import Beside
-from tb_pastnet.keras.measure.fused import ArrayCopies, fitting
+from tb_pastnet.keras.measure.fused import FusedCopies, fitting
+from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.stacks import Stack
+from tb_pastnet.record import array_copies
 
 ODD = np.array([0, -0.0, 1, -2.5, 1e-45, 3e38, np.nan, np.inf, -np.inf], np.float32)
 
@@ -54,11 +54,11 @@ def cases(draw):
 def test_it_is_what_the_definition_says(case, processors, longest):
     stack, current, past = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "processors", lambda: processors)
-        patch.setattr(fused, "_PIECE", 4)
-        patch.setattr("tb_pastnet.keras.measure.forms.LONGEST_PERIOD", longest)
+        patch.setattr(array_copies, "processors", lambda: processors)
+        patch.setattr(array_copies, "_PIECE", 4)
+        patch.setattr("tb_pastnet.core.memory_layout.LONGEST_PERIOD", longest)
         assert len(fitting([stack])) == 1
-        copies = ArrayCopies([stack], Beside())
+        copies = FusedCopies([stack], LearningRate())
         assign(stack, past)
         copies.take()
         assign(stack, current)
@@ -81,7 +81,7 @@ def test_what_it_leaves_to_tensorflow(shape, axis, why):
 
 def test_a_share_is_one_only_where_all_have_changed():
     stack = stack_of(1, (1 << 25, 1), -1)
-    copies = ArrayCopies([stack], Beside())
+    copies = FusedCopies([stack], LearningRate())
     current = np.ones((1 << 25, 1), np.float32)
     current[7] = 0
     assign(stack, [current])
@@ -92,7 +92,7 @@ def test_a_share_is_one_only_where_all_have_changed():
 
 def test_training_need_not_copy_what_was_read():
     stack = stack_of(1, (1000, 1000), -1)
-    copies = ArrayCopies([stack], Beside())
+    copies = FusedCopies([stack], LearningRate())
 
     def address():
         return np.asarray(memoryview(stack.variables[0].read_value())).ctypes.data

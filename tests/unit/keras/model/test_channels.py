@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 
 RNG = np.random.default_rng(0)
 
@@ -55,7 +55,7 @@ RECURRENT = {
 
 def check(model, call, name=None):
     """Changes each element of the variables, or of one of them."""
-    for record in network(model).variables:
+    for record in network(model).weights:
         if name is not None and record.text.id != name:
             continue
         assert record.text.verified, record.text.id
@@ -170,11 +170,9 @@ def test_the_output_of_attention_belongs_to_the_head_it_takes_from():
     layer = layers.MultiHeadAttention(2, 3)
     model = keras.Model(inputs, layer(inputs, inputs))
     given = positive(4, 5)
-    (record,) = [
-        r for r in network(model).variables if r.text.id.endswith("attention_output/kernel")
-    ]
+    (record,) = [r for r in network(model).weights if r.text.id.endswith("attention_output/kernel")]
     assert record.axis.channels == 2
-    value = next(r for r in network(model).variables if r.text.id.endswith("value/kernel"))
+    value = next(r for r in network(model).weights if r.text.id.endswith("value/kernel"))
     for silent in range(2):
         kernel = RNG.uniform(0.3, 0.9, value.text.shape).astype("f")
         kernel[:, silent] = 0
@@ -203,6 +201,6 @@ def test_the_output_of_attention_belongs_to_the_head_it_takes_from():
 )
 def test_what_is_not_one_to_one_is_unverified(make):
     model = keras.Sequential([keras.Input((4, 5)), make()])
-    main = next(r for r in network(model).variables if len(r.text.shape) > 1)
+    main = next(r for r in network(model).weights if len(r.text.shape) > 1)
     assert not main.text.verified
     assert main.text.axis == "-1"

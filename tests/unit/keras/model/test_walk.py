@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.switches import Switches
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.trainable_flags import TrainableFlags
+from tb_pastnet.keras.model.weights import network
 from tests.naming import ids, plain, texts
 
 PLAIN = [
@@ -112,8 +112,8 @@ def test_a_subclassed_model_with_weights_of_its_own_and_a_shared_layer(subclasse
 
 
 def test_trainable_flags_are_those_of_now(subclassed):
-    records = network(subclassed).variables
-    switches = Switches([record.found for record in records])
+    records = network(subclassed).weights
+    switches = TrainableFlags([record.found for record in records])
 
     def held():
         flags = switches.of(switches.read())
@@ -174,7 +174,7 @@ class Inner(tf.Module):
 
 def test_a_module_by_its_attributes():
     found = network(Module())
-    assert [record.text.id for record in found.variables] == [
+    assert [record.text.id for record in found.weights] == [
         "w", "parts/0", "parts/1/k", "frozen", "inner/kernel", "inner/dense/kernel",
         "inner/dense/bias",
     ]  # fmt: skip
@@ -194,7 +194,7 @@ def test_a_mapping_by_its_names():
         "empty": tf.Variable(tf.ones((0, 3))), "again": kernel, "a/moving_mean": statistic,
     }  # fmt: skip
     found = network(model)
-    assert [record.text.id for record in found.variables] == [
+    assert [record.text.id for record in found.weights] == [
         "a/b/kernel", "scale", "a/moving_mean",
     ]  # fmt: skip
     assert [(row.id, row.group) for row in found.layers][:2] == [("a/b", "a"), ("scale", "")]
@@ -202,7 +202,7 @@ def test_a_mapping_by_its_names():
         "x": "its dtype bool isn't a floating one",
         "empty": "it has no elements",
     }
-    switches = Switches([record.found for record in found.variables])
+    switches = TrainableFlags([record.found for record in found.weights])
     assert all(switches.of(switches.read()))
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.format.function_change import DECISIONS, DIVERGENCE
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 from tb_pastnet.keras.probe.probe import Probe
 from tests import probing
 
@@ -138,7 +138,7 @@ def moved(model):
     rng = np.random.default_rng(1)
     before = [np.abs(value) + 0.1 for value in model.get_weights()]
     model.set_weights(before)
-    past = [tf.constant(one.found.variable.numpy()) for one in network(model).variables]
+    past = [tf.constant(one.found.variable.numpy()) for one in network(model).weights]
     model.set_weights([value + 0.3 * rng.normal(size=value.shape) ** 2 for value in before])
     return before, model.get_weights(), past
 
@@ -174,7 +174,7 @@ def test_layers_and_outputs_are_compared(case):
 def test_an_unchanged_network_has_not_moved_at_all():
     model = functional()
     probe = Probe(model, network(model), X)
-    past = [tf.constant(one.found.variable.numpy()) for one in network(model).variables]
+    past = [tf.constant(one.found.variable.numpy()) for one in network(model).weights]
     values = probe.values(past)
     assert (values[0] == 0).all()
     assert (values[1] == 1).all()
@@ -183,7 +183,7 @@ def test_an_unchanged_network_has_not_moved_at_all():
 def test_layers_before_the_first_change_have_not_moved():
     model = functional()
     probe = Probe(model, network(model), X)
-    past = [tf.constant(one.found.variable.numpy()) for one in network(model).variables]
+    past = [tf.constant(one.found.variable.numpy()) for one in network(model).weights]
     norm = model.get_layer("norm")
     norm.moving_mean.assign(norm.moving_mean + 1.0)
     assert (probe.values(past)[0] > 0).tolist() == [False, True, True, True]
@@ -206,7 +206,7 @@ def test_what_is_not_recorded_is_current():
 def test_weights_that_are_not_finite_have_no_measure():
     model = functional()
     probe = Probe(model, network(model), X)
-    past = [tf.constant(one.found.variable.numpy()) for one in network(model).variables]
+    past = [tf.constant(one.found.variable.numpy()) for one in network(model).weights]
     kernel = model.get_layer("last").kernel
     kernel.assign(kernel * np.nan)
     values = probe.values(past)

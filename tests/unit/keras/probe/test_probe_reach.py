@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 from tb_pastnet.keras.probe.probe import Probe
 from tests import probing
 
@@ -38,10 +38,10 @@ def test_a_module_has_outputs_and_keras_layers_inside():
         ("layer", "dense"),
         ("output", "output"),
     ]
-    names = [one.text.id for one in network(model).variables]
+    names = [one.text.id for one in network(model).weights]
     past = {
         name: tf.constant(one.found.variable.numpy())
-        for name, one in zip(names, network(model).variables, strict=True)
+        for name, one in zip(names, network(model).weights, strict=True)
     }
     kernel = model.dense.kernel.numpy()
     past["weight"] = tf.constant(5.0)
@@ -122,7 +122,7 @@ def test_layers_inside_of_a_loop_are_left_out():
 
 REPLICAS = """
 import keras, numpy as np, tensorflow as tf
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 from tb_pastnet.keras.probe.probe import Probe
 with strategy.scope():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])

@@ -12,7 +12,7 @@ from tb_pastnet import Masks, PastNetCallback, Recorder
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import RELATIVE
-from tb_pastnet.keras.log import batch
+from tb_pastnet.record import batch
 from tests import probing
 from tests.recorded import read_lineages, read_one
 

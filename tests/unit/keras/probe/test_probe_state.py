@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import MaskedDense
-from tb_pastnet.keras.model.variables import network
+from tb_pastnet.keras.model.weights import network
 from tb_pastnet.keras.probe.probe import Probe
 from tests import probing
 
@@ -67,7 +67,7 @@ def test_a_stateful_rnn_goes_on_where_it_was():
     model(series)
     before = state_of(model)
     probe = Probe(model, network(model), series)
-    past = [tf.constant(one.found.variable.numpy()) for one in network(model).variables]
+    past = [tf.constant(one.found.variable.numpy()) for one in network(model).weights]
     assert (probe.values(past)[0] == 0).all()
     for one, other in zip(before, state_of(model), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -105,7 +105,7 @@ def test_masks_that_changed_since_do_not_count_for_the_past():
     kept[0] = 0
     masked.prune_kernel(kept)
     probe = Probe(model, network(model), X)
-    records = network(model).variables
+    records = network(model).weights
     past = [tf.convert_to_tensor(one.found.variable) for one in records]
     then = model(X).numpy()
     kept[:3] = 0
@@ -137,7 +137,7 @@ def test_a_lookup_table_is_read():
 def test_between_records_it_holds_no_copy():
     model = keras.Sequential([keras.Input((6,)), layers.Dense(2)])
     probe = Probe(model, network(model), X)
-    past = [tf.constant(one.found.variable.numpy()) for one in network(model).variables]
+    past = [tf.constant(one.found.variable.numpy()) for one in network(model).weights]
     probe.values(past)
     variables = [each for each in gc.get_objects() if issubclass(type(each), tf.Variable)]
     stand_ins = [each for each in variables if each.name.startswith("pastnet_stand_in")]

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet import v1
 from tb_pastnet.v1.graph.found import network_in
 from tb_pastnet.v1.graph.graph_variables import graph_variables
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 NETWORK = ["net/conv/kernel", "net/conv/bias", "net/norm/moving_mean"]
 
@@ -27,7 +27,7 @@ def trained(graph):
 
 
 def ids(variables):
-    return [one.text.id for one in network_in(Site(), variables).variables]
+    return [one.text.id for one in network_in(GraphSession(), variables).weights]
 
 
 def test_a_scope_is_its_network_without_slots_and_averages():
@@ -52,7 +52,7 @@ def test_a_slot_that_is_named_is_taken():
 
 
 def test_slots_leave_the_channels_of_their_variable_alone():
-    kernel, bias, _ = network_in(Site(), "net").variables
+    kernel, bias, _ = network_in(GraphSession(), "net").weights
     assert (kernel.text.verified, bias.text.verified) == (True, True)
 
 

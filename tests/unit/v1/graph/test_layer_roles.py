@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.v1.graph.found import network_in
 from tb_pastnet.v1.graph.graph_variables import graph_variables
 from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Role, roles
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 TWO = tf.fixed_size_partitioner(2)
 
@@ -55,7 +55,7 @@ def test_a_channel_is_what_an_output_depends_on(graph, kind, build, partitioner)
     output, axis = build(partitioner=partitioner)
     kernel = graph_variables()[0]
     tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(output))
-    (record,) = network_in(Site()).variables
+    (record,) = network_in(GraphSession()).weights
     assert (record.found.type, record.axis.verified) == (kind, True)
     assert record.axis.axes == (axis,)
     # Each channel of the kernel moves one of the output, and that only: its last axis, or a row.
@@ -76,7 +76,7 @@ def test_a_channel_is_what_an_output_depends_on(graph, kind, build, partitioner)
 
 def test_a_depthwise_kernel_has_a_channel_for_each_multiple(graph):
     tf.nn.depthwise_conv2d(tf.ones((1, 5, 5, 4)), weight(3, 3, 4, 2), [1] * 4, "SAME")
-    (record,) = network_in(Site()).variables
+    (record,) = network_in(GraphSession()).weights
     assert (record.axis.axes, record.axis.channels) == ((2, 3), 8)
 
 
@@ -85,7 +85,7 @@ def test_biases_and_statistics(graph, kind):
     gamma, beta = weight(4, name="net/bn/gamma"), weight(4, name="net/bn/beta")
     weight(4, name="net/bn/moving_mean", trainable=False)
     tf.nn.fused_batch_norm(hidden, gamma, beta)
-    found = {record.text.id: record for record in network_in(Site()).variables}
+    found = {record.text.id: record for record in network_in(GraphSession()).weights}
     assert list(found) == ["net/b", "net/bn/gamma", "net/bn/beta", "net/bn/moving_mean"]
     assert [one.text.role for one in found.values()] == ["other", "scale", "bias", "statistic"]
     assert all(one.axis.verified for one in found.values())
@@ -94,7 +94,7 @@ def test_biases_and_statistics(graph, kind):
 
 def test_what_no_op_tells_is_unverified(graph):
     tf.square(weight(4, 6))
-    (record,) = network_in(Site()).variables
+    (record,) = network_in(GraphSession()).weights
     assert (record.found.type, record.text.axis, record.text.verified) == ("Variable", "-1", False)
 
 

@@ -13,7 +13,7 @@ from tb_pastnet.core.statistics import channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.measure.channel_pass import ChannelPass
 from tb_pastnet.v1.graph.graph_variables import graph_variables
-from tb_pastnet.v1.graph.session import Site
+from tb_pastnet.v1.graph.session import GraphSession
 
 VALUE = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -25,7 +25,7 @@ def variable(request, graph, kind):
 
 
 def test_a_variable_reads_and_writes_arrays_and_builds_for_tensors(variable):
-    site = Site()
+    site = GraphSession()
     face = site.variable_of(variable, writable=True)
     doubled = face.assign(2 * tf.convert_to_tensor(face))
     tf.get_default_graph().finalize()
@@ -45,7 +45,7 @@ def test_statistics_are_those_of_the_definition(variable, control, request):
     was = tf.control_flow_v2_enabled()
     (tf.enable_control_flow_v2 if control == "v2" else tf.disable_control_flow_v2)()
     request.addfinalizer(tf.enable_control_flow_v2 if was else tf.disable_control_flow_v2)
-    site, axis = Site(), explicit_axis(-1, (4, 3), "w")
+    site, axis = GraphSession(), explicit_axis(-1, (4, 3), "w")
     face = site.variable_of(variable, writable=True)
     measured = ChannelPass([face], [axis], 2, site)
     values = [VALUE, VALUE + np.eye(3)[1], VALUE * [1, np.nan, 1e30], VALUE]
@@ -64,14 +64,14 @@ def test_statistics_are_those_of_the_definition(variable, control, request):
 
 
 def test_own_variables_are_in_no_collection(graph):
-    made = Site().variable(lambda: tf.ones((2, 3)), "copy")
+    made = GraphSession().variable(lambda: tf.ones((2, 3)), "copy")
     assert graph.collections == []
     assert made.name == "pastnet/copy"
 
 
 @pytest.mark.usefixtures("control_flow")
 def test_initialized_leaves_what_has_values(graph):
-    site = Site()
+    site = GraphSession()
     two = [site.own(tf.ones(2), name).variable.parts[0] for name in ("a", "b")]
     begin = site.initialized(two)
     assert graph.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) == [begin]
@@ -87,11 +87,14 @@ def test_initialized_leaves_what_has_values(graph):
 def test_what_is_built_around_stays_outside(graph):
     gate = tf.placeholder(tf.float32)
     with tf.control_dependencies([gate]), tf.Session().as_default():
-        assert Site().fetch(lambda: tf.ones(2))().tolist() == [1, 1]  # without feeding the gate
+        assert GraphSession().fetch(lambda: tf.ones(2))().tolist() == [
+            1,
+            1,
+        ]  # without feeding the gate
 
 
 def test_a_session_is_needed(graph):
-    read = Site().fetch(lambda: tf.ones(2))
+    read = GraphSession().fetch(lambda: tf.ones(2))
     text = "Could not run ops of a graph: expected a session of it, got none. Pass session="
     with pytest.raises(InvalidArgument, match=text):
         read()
@@ -100,7 +103,7 @@ def test_a_session_is_needed(graph):
 
 
 def test_a_given_session_goes_before_the_default_one(graph):
-    site = Site()
+    site = GraphSession()
     made = site.own(tf.zeros(()), "a")
     add = made.variable.parts[0].assign_add(1.0)
     sessions = [tf.Session(), tf.Session()]
@@ -117,11 +120,11 @@ def test_a_given_session_goes_before_the_default_one(graph):
 def test_a_finalized_graph_is_refused(graph):
     graph.finalize()
     with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
-        Site()
+        GraphSession()
 
 
 def test_another_graph_than_that_of_the_masks_is_refused(graph):
-    site = Site()
+    site = GraphSession()
     assert site.of(None) is site.of(graph) is site
     with pytest.raises(InvalidArgument, match="expected the graph that they are of, got another"):
         site.of(tf.Graph())

@@ -90,5 +90,5 @@ def test_a_graph_that_cannot_be_read_has_no_known_cause(monkeypatch):
     def unreadable(*_):
         raise ValueError("unreadable")
 
-    monkeypatch.setattr("tb_pastnet.v1.masks.witness.called_functions", unreadable)
+    monkeypatch.setattr("tb_pastnet.v1.masks.graph_audit.called_functions", unreadable)
     assert causes(add) == {"unknown"}

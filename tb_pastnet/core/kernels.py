@@ -1,0 +1,198 @@
+"""The statistics of float32 values, compiled by numba: one pass over memory does all of it.
+
+It computes what `core.statistics.channel_statistics` defines, with sums in float64, in which the
+square of no float32 vanishes or overflows. Importing this module needs numba, and compiles, or
+loads what an earlier process compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.float64]
+
+NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE = range(6)
+ROWS = 6
+"""What a kernel gives for each channel: three sums of squares, the largest |delta|, two counts."""
+
+_LARGEST = np.finfo(np.float32).max
+_ZERO = np.float32(0)
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+
+# Sums may be added in any order, which is what lets several be added at once. Nothing else is
+# relaxed: NaN and infinity are told from numbers.
+_MATHS = {"reassoc", "contract"}
+
+
+def _compiled(signature: str) -> Callable[[Callable[..., Any]], Any]:
+    """Compiles code that lets go of the interpreter's lock, and keeps it on disk if possible."""
+
+    def compile_now(function: Callable[..., Any]) -> Any:
+        options = {"nogil": True, "fastmath": _MATHS, "error_model": "numpy"}
+        # Numba raises where neither the package's directory nor the user's can be written.
+        with contextlib.suppress(RuntimeError):
+            return numba.njit(signature, cache=True, **options)(function)
+        return numba.njit(signature, **options)(function)
+
+    return compile_now
+
+
+@numba.njit(inline="always")
+def _compared(value: Any, past: Any) -> Any:  # pragma: no cover  compiled
+    """What one element adds: current, past, delta, bits of |delta|, changed, non-finite."""
+    finite, was_finite = abs(value) <= _LARGEST, abs(past) <= _LARGEST
+    # NaN that stays NaN has not changed.
+    changed = (value != past) & ((value == value) | (past == past))
+    delta = value - past if finite & was_finite else _ZERO
+    # The bits of magnitudes are in their order, and the larger of two integers is quick to find.
+    bits = np.float32(abs(delta)).view(np.int32)
+    counted = np.int32(changed), np.int32(not finite)
+    value, past = value if finite else _ZERO, past if was_finite else _ZERO
+    return np.float64(value), np.float64(past), np.float64(delta), bits, *counted
+
+
+@numba.njit(inline="always")
+def _add(
+    out: Any, member: Any, channel: Any, first: Any, second: Any, third: Any, bits: Any
+) -> None:  # pragma: no cover  compiled
+    """Adds sums of squares, and the largest |delta| by its bits."""
+    out[NORM, member, channel] += first
+    out[PAST_NORM, member, channel] += second
+    out[DELTA_NORM, member, channel] += third
+    largest = np.float64(np.int32(bits).view(np.float32))
+    out[DELTA_MAX, member, channel] = max(out[DELTA_MAX, member, channel], largest)
+
+
+@numba.njit(inline="always")
+def _collect(
+    out: Any, member: Any, inner: Any, squares: Any, largest: Any, changed: Any, nonfinite: Any
+) -> None:  # pragma: no cover  compiled
+    """Adds what was summed place by place to the channels, which come in turn."""
+    place = 0
+    while place < largest.shape[0]:  # counted: to divide for each place is slow
+        for channel in range(out.shape[2]):
+            for _ in range(inner):
+                first, second, third = squares[0, place], squares[1, place], squares[2, place]
+                _add(out, member, channel, first, second, third, largest[place])
+                out[CHANGED, member, channel] += changed[place]
+                out[NONFINITE, member, channel] += nonfinite[place]
+                place += 1
+
+
+_SIGNATURE = (
+    "(Array(float32, 2, 'C', readonly=True), float32[:, ::1], i8, i8, float64[:, :, ::1], b1)"
+)
+
+
+@_compiled(_SIGNATURE)
+def columns(
+    current: Any, past: Any, width: Any, inner: Any, out: Any, replace: Any
+) -> None:  # pragma: no cover
+    """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
+
+    Args:
+        current: float32 (members, elements), from the first element of the first channel on.
+        past: likewise.
+        width: elements that are summed side by side: whole turns of all channels.
+        inner: elements of a channel that lie side by side.
+        out: float64 (ROWS, members, channels), which is overwritten.
+        replace: whether `past` becomes `current`.
+    """
+    squares = np.empty((3, width), np.float64)
+    first, second, third = squares[0], squares[1], squares[2]
+    largest = np.empty(width, np.int32)
+    changed = np.empty(width, np.int32)
+    nonfinite = np.empty(width, np.int32)
+    for member in range(current.shape[0]):
+        for place in range(width):
+            first[place] = second[place] = third[place] = 0
+            largest[place] = changed[place] = nonfinite[place] = 0
+        for start in range(0, current.shape[1], width):
+            piece = current[member, start : start + width]
+            old = past[member, start : start + width]
+            for place in range(piece.shape[0]):
+                a, b, d, bits, differs, wrong = _compared(piece[place], old[place])
+                first[place] += a * a
+                second[place] += b * b
+                third[place] += d * d
+                largest[place] = max(largest[place], bits)
+                changed[place] += differs
+                nonfinite[place] += wrong
+            if replace:  # a loop: numba's own copy of a slice takes several times as long
+                for place in range(piece.shape[0]):
+                    old[place] = piece[place]
+        for row in range(ROWS):
+            for channel in range(out.shape[2]):
+                out[row, member, channel] = 0
+        _collect(out, member, inner, squares, largest, changed, nonfinite)
+
+
+@_compiled(_SIGNATURE)
+def rows(
+    current: Any, past: Any, first_row: Any, turns: Any, out: Any, replace: Any
+) -> None:  # pragma: no cover
+    """Reduces arrays each row of which belongs to one channel: 0, 1, …, 0, 1, … and so on.
+
+    Args:
+        current: float32 (rows, elements): some rows of all members.
+        past: likewise.
+        first_row: the number of the first of them.
+        turns: how often the channels come in turn in a member.
+        out: float64 (ROWS, members, channels), to which is added.
+        replace: whether `past` becomes `current`.
+    """
+    for row in range(current.shape[0]):
+        piece, old = current[row], past[row]
+        first = second = third = 0.0
+        largest = changed = nonfinite = np.int32(0)
+        for place in range(piece.shape[0]):
+            a, b, d, bits, differs, wrong = _compared(piece[place], old[place])
+            first += a * a
+            second += b * b
+            third += d * d
+            largest = max(largest, bits)
+            changed += differs
+            nonfinite += wrong
+        if replace:
+            for place in range(piece.shape[0]):
+                old[place] = piece[place]
+        turn, channel = divmod(first_row + row, out.shape[2])
+        member = turn // turns
+        _add(out, member, channel, first, second, third, largest)
+        out[CHANGED, member, channel] += changed
+        out[NONFINITE, member, channel] += nonfinite
+
+
+@_compiled("(float64[:, ::1], f8, float32[:, ::1])")
+def finish(sums: Any, elements: Any, result: Any) -> bool:  # pragma: no cover  compiled
+    """Makes statistics of sums, as far as float32 can hold them.
+
+    Args:
+        sums: float64 (ROWS, channels).
+        elements: of a channel.
+        result: float32 (ROWS, channels), which is overwritten.
+
+    Returns:
+        Whether all fit: the norm of the largest values doesn't.
+    """
+    fits = True
+    for row in range(DELTA_NORM + 1):
+        for channel in range(sums.shape[1]):
+            norm = np.sqrt(sums[row, channel])
+            fits &= norm <= _LARGEST
+            result[row, channel] = norm
+    for channel in range(sums.shape[1]):
+        result[DELTA_MAX, channel] = sums[DELTA_MAX, channel]
+        changed = sums[CHANGED, channel]
+        # A share is 1 only where it is exactly that.
+        share = np.float32(changed / elements)
+        result[CHANGED, channel] = share if changed == elements else min(share, _BELOW_ONE)
+        result[NONFINITE, channel] = sums[NONFINITE, channel]
+    return fits

@@ -1,0 +1,116 @@
+"""How arrays are laid out and cut for the kernels, and how what these give is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import kernels
+from tb_pastnet.core.axes import ChannelAxis
+
+LONGEST_PERIOD = 4096
+"""Sums for so many places at most are kept beside each other; beyond, each row is summed alone."""
+
+WIDTH = 128
+"""Shorter periods are repeated up to about here: a loop over a few places doesn't pay."""
+
+Values = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.float64]
+Cut = tuple[slice, slice]
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Variables as an array (members, outer, channels, inner), of which `channels` are told apart.
+
+    `measure` gives one cut of it to the kernel, replaces that part of `past` if asked to, and
+    returns float64 (kernels.ROWS, members, channels).
+    """
+
+    members: int
+    outer: int
+    channels: int
+    inner: int
+
+
+class Interleaved(_Sizes):
+    """The channels come in turn: 0, 1, …, 0, 1, …, each with the few elements behind it."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the array that is cut and given to the kernel."""
+        return self.members, self.outer * self._period
+
+    @property
+    def _period(self) -> int:
+        return self.channels * self.inner
+
+    @property
+    def _width(self) -> int:
+        return self._period * min(self.outer, max(1, WIDTH // self._period))
+
+    def cuts(self, parts: int) -> list[Cut]:
+        """Cuts that array in at most so many parts. Variables stay together: they are small."""
+        size, width = self.shape[1], self._width
+        parts = 1 if self.members > 1 else parts
+        step = width * max(1, -(-size // (parts * width)))
+        return [(slice(None), slice(start, start + step)) for start in range(0, size, step)]
+
+    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
+        """See `_Sizes`."""
+        out = np.empty((kernels.ROWS, self.members, self.channels))
+        kernels.columns(current[cut], past[cut], self._width, self.inner, out, replace)
+        return out
+
+
+class Contiguous(_Sizes):
+    """Each channel has so many elements behind it that they are summed alone, row by row."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the array that is cut and given to the kernel."""
+        return self.members * self.outer * self.channels, self.inner
+
+    def cuts(self, parts: int) -> list[Cut]:
+        """Cuts that array in at most so many parts."""
+        rows = self.shape[0]
+        step = -(-rows // parts)
+        return [(slice(start, start + step), slice(None)) for start in range(0, rows, step)]
+
+    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
+        """See `_Sizes`."""
+        out = np.zeros((kernels.ROWS, self.members, self.channels))
+        kernels.rows(current[cut], past[cut], cut[0].start, self.outer, out, replace)
+        return out
+
+
+MemoryLayout = Interleaved | Contiguous
+
+
+def layout_of(axis: ChannelAxis, members: int) -> MemoryLayout | None:
+    """How so many variables of one axis are laid out.
+
+    None where the channels are numbered by axes that don't lie side by side in their order, or
+    there is nothing to measure.
+    """
+    first = axis.axes[0] if axis.axes else 0
+    last = first + len(axis.axes)
+    if axis.axes != tuple(range(first, last)) or not prod(axis.view):
+        return None
+    sizes = (members, prod(axis.view[:first]), axis.channels, prod(axis.view[last:]))
+    short = sizes[2] * sizes[3] <= LONGEST_PERIOD or sizes[3] == 1
+    return Interleaved(*sizes) if short else Contiguous(*sizes)
+
+
+def united(parts: Sequence[Rows]) -> Rows:
+    """Puts together what the parts of an array gave, at least one."""
+    total = parts[0]
+    for part in parts[1:]:
+        largest = np.maximum(total[kernels.DELTA_MAX], part[kernels.DELTA_MAX])
+        total = total + part
+        total[kernels.DELTA_MAX] = largest
+    return total

@@ -1,1 +1,0 @@
-"""From records to event files: packed, queued, written, counted."""

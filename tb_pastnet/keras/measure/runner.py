@@ -1,0 +1,87 @@
+"""Where code of TensorFlow is run: eagerly, here; or by a session, see `v1.graph.session`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+
+from tb_pastnet.keras.outside_strategy import outside_strategy
+
+
+class Runner:
+    """Makes variables, and functions of TensorFlow code, that run eagerly.
+
+    Code that is given to it works eagerly and in a graph alike: it reads variables by
+    `tf.convert_to_tensor` and `read_value`, and writes them by `assign(…, read_value=False)`.
+
+    Example:
+        >>> weight = EAGER.variable(lambda: tf.ones(2), "weight")
+        >>> EAGER.fetch(lambda: 2 * weight)().tolist()
+        [2.0, 2.0]
+    """
+
+    def variable(self, build: Callable[[], Any], name: str) -> Any:
+        """A variable that isn't trained, of the shape and dtype that `build` gives.
+
+        It has `assign`, `read_value` and `numpy`. Eagerly it has the value of now; in a graph it
+        has one once it is assigned.
+        """
+        with tf.init_scope():
+            value = build()
+            return outside_strategy(lambda: tf.Variable(value, trainable=False, name=name))
+
+    def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """Runs code that gives a tensor, or a list of them, each time that it is called.
+
+        It is compiled by its first call.
+        """
+        return _Compiled(build)
+
+    def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
+        """Likewise, but the result is of arrays."""
+        compiled = self.function(build)
+
+        def fetched() -> Any:
+            results = compiled()
+            if isinstance(results, list):
+                return [result.numpy() for result in results]
+            return results.numpy()
+
+        return fetched
+
+
+class _Compiled:
+    """Code as one TensorFlow function that is looked up once.
+
+    `tf.function` looks at each call which of its traces fits, which costs much where hundreds of
+    variables are captured, and warns of tracing too often where there are several recorders.
+    """
+
+    def __init__(self, build: Callable[[], Any]) -> None:
+        self._build = build
+        self._run: Callable[[], Any] | None = None
+
+    def __call__(self) -> Any:
+        if self._run is None:
+            self._run = _quick(tf.function(self._build, autograph=False).get_concrete_function())
+        return self._run()
+
+
+def _quick(function: Any) -> Callable[[], Any]:
+    """Runs a function as a single operation, where all that it reads is on one processor.
+
+    What else a call does, for gradients and arguments that there aren't here, takes longer than to
+    read a dozen variables.
+    """
+    captured = function.captured_inputs
+    if len({source.device for source in captured}) != 1 or "CPU" not in captured[0].device:
+        return function  # type: ignore[no-any-return]
+    dtypes = [output.dtype for output in function.outputs]
+    call = partial(tf.raw_ops.StatefulPartitionedCall, args=captured, Tout=dtypes, f=function)
+    return call if isinstance(function.structured_outputs, list) else lambda: call()[0]
+
+
+EAGER = Runner()

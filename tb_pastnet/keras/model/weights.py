@@ -1,0 +1,163 @@
+"""Which variables of a model are recorded, under which names and with which channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
+from tb_pastnet.core.names import choose, resolve
+from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
+from tb_pastnet.keras.past.replicas import differs
+from tb_pastnet.record.weight import Array, Network, OwnMasks, Weight
+
+AxisOverrides = Mapping[str, int | tuple[int, ...]]
+
+
+class TFWeight(Weight):
+    """A weight that a variable of TensorFlow holds, or a `GraphWeight`."""
+
+    def __init__(self, name: str, entry: Found, axis: ChannelAxis) -> None:
+        super().__init__(
+            name,
+            [int(size) for size in entry.variable.shape],
+            entry.variable.dtype.name,
+            axis,
+            layer=entry.layer,
+            own_name=entry.name,
+            kind=entry.type,
+            statistic=entry.statistic,
+        )
+        self.found = entry
+        self.variable = entry.variable
+        self.holders = entry.holders
+
+    def read(self) -> Array:
+        """See `Weight`. Of a layer that owns its masks, the effective value."""
+        value: Array = self.variable.numpy()
+        return value
+
+    def trainable(self) -> bool:
+        """See `Weight`."""
+        return self.statistic or all(holder.trainable for holder in self.holders)
+
+    def masks(self) -> OwnMasks | None:
+        """See `Weight`."""
+        return self.found.masks
+
+
+def network(
+    model: Any,
+    variables: Iterable[Any] | None = None,
+    channel_axes: AxisOverrides | None = None,
+) -> Network[TFWeight]:
+    """Lists what is recorded of a model.
+
+    Args:
+        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
+        variables: those to record: names (a whole path, the end of one, or a pattern such as
+            `"*/kernel"`) or the variables themselves. None: all.
+        channel_axes: corrections by name: an axis, or several to be numbered together.
+
+    Returns:
+        The variables with their names and channels, and their layers.
+
+    Raises:
+        InvalidArgument: the model isn't built, nothing is left to record, or an axis is out of
+            range.
+        UnknownName: a name fits no variable, or several.
+        UnsupportedBackend: Keras doesn't run on TensorFlow.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> net = network({"dense/kernel": tf.Variable(tf.ones((2, 3)))})
+        >>> [(weight.name, weight.axis.channels) for weight in net.weights]
+        [('dense/kernel', 3)]
+    """
+    return network_of(find_variables(model), _shown(model), variables, channel_axes)
+
+
+def network_of(
+    entries: Sequence[Found],
+    shown: str,
+    variables: Iterable[Any] | None = None,
+    channel_axes: AxisOverrides | None = None,
+) -> Network[TFWeight]:
+    """Lists what is recorded of variables that were found."""
+    usable: dict[str, Found] = {}
+    skipped = []
+    for name, entry in _named(entries):
+        reason = _unusable(entry.variable)
+        if reason is None:
+            usable[name] = entry
+        else:
+            skipped.append((name, reason))
+    axes = {resolve(name, usable): axis for name, axis in (channel_axes or {}).items()}
+    return Network.of(
+        [
+            TFWeight(name, entry, _axis(name, entry, axes.get(name)))
+            for name, entry in usable.items()
+        ],
+        variables,
+        skipped=skipped,
+        shown=shown,
+        name_of=_names_in(usable),
+    )
+
+
+def chosen(wanted: Iterable[Any], usable: Mapping[str, Found]) -> set[str]:
+    """The names of chosen variables, as by `variables=` of `network`."""
+    return choose(wanted, {name: name for name in usable}, _names_in(usable))
+
+
+def _names_in(usable: Mapping[str, Found]) -> Callable[[object], str | None]:
+    """Gives the name of a variable that a user passes, None where it isn't one of these."""
+    # Of a layer that owns its masks the variable lies inside.
+    by_object = {
+        id(variable): name
+        for name, entry in usable.items()
+        for variable in (entry.variable, getattr(entry.variable, "variable", None))
+        if variable is not None
+    }
+    return lambda given: by_object.get(id(tf_variable(given))) or by_object.get(id(given))
+
+
+def _named(entries: Sequence[Found]) -> Iterable[tuple[str, Found]]:
+    names: set[str] = set()
+    for entry in entries:
+        name, number = entry.id, 1
+        while name in names:
+            name, number = f"{entry.id}_{number}", number + 1
+        names.add(name)
+        yield name, entry
+
+
+def _unusable(variable: Any) -> str | None:
+    if not variable.dtype.is_floating:
+        return f"its dtype {variable.dtype.name} isn't a floating one"
+    if not variable.shape.is_fully_defined():
+        return f"its shape {variable.shape} isn't fixed"
+    if variable.shape.num_elements() == 0:
+        return "it has no elements"
+    if differs(variable):
+        return "it has another value in each replica"
+    return None
+
+
+def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> ChannelAxis:
+    shape = tuple(int(size) for size in entry.variable.shape)
+    if override is not None:
+        return explicit_axis(override, shape, name)
+    return channel_axis(
+        entry.types,
+        entry.rule or entry.name,
+        shape,
+        parent_types=entry.parent_types,
+        layer_name=entry.local_name,
+        equation=entry.equation,
+    )
+
+
+def _shown(model: Any) -> str:
+    name = getattr(model, "name", None)
+    return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

@@ -1,0 +1,1 @@
+"""From measures to event files: when a record is due, what it holds, and how it is written."""

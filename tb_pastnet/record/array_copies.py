@@ -1,0 +1,127 @@
+"""Past copies as arrays, compared by numba: for float32 weights in the memory of this machine.
+
+Each weight is read once, beside its past value, which is replaced in the same pass: 12 bytes a
+weight, at about the pace of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.kernels import DELTA_NORM, finish
+from tb_pastnet.core.memory_layout import Cut, MemoryLayout, Rows, Values, layout_of, united
+from tb_pastnet.core.parallel import processors, together
+from tb_pastnet.core.statistics import CHANGED
+
+_PIECE = 1 << 18
+"""Elements that are worth another thread."""
+
+Floats = npt.NDArray[np.floating]
+Result = TypeVar("Result")
+
+
+class ArrayCopies:
+    """Past values of some arrays, and what compares the current ones with them.
+
+    Args:
+        axes: of each array that `read` gives, how its members split into channels, and how many
+            members of that shape lie one behind the other in it.
+        read: gives the current values, C-contiguous float32; views, which are let go at once.
+
+    Raises:
+        ValueError: one has no memory layout: see `core.memory_layout.layout_of`.
+    """
+
+    def __init__(
+        self, axes: Sequence[tuple[ChannelAxis, int]], read: Callable[[], Sequence[Values]]
+    ) -> None:
+        self._axes = [axis for axis, _ in axes]
+        layouts = [layout_of(axis, members) for axis, members in axes]
+        self._layouts = [layout for layout in layouts if layout is not None]
+        if len(self._layouts) < len(layouts):
+            raise ValueError("expected channels that lie side by side, got others")
+        self._read = read
+        # The largest first: then threads end at about the same time.
+        self._cuts = sorted(
+            (
+                (number, part)
+                for number, layout in enumerate(self._layouts)
+                for part in layout.cuts(_parts(layout))
+            ),
+            key=lambda cut: -_size(self._layouts[cut[0]], cut[1]),
+        )
+        self._past = [value.copy() for value in self._values()]
+
+    def take(self) -> None:
+        """Makes the current values the past ones."""
+        values = self._values()
+        self._each(lambda number, part: np.copyto(self._past[number][part], values[number][part]))
+
+    def compare(self, *, replace: bool) -> Floats:
+        """Compares the current values with the past ones, and may let them take their place.
+
+        Returns:
+            Floats (6, channels of all): those rows of `core.statistics.STATISTICS` that values
+            alone give.
+        """
+        values = self._values()
+
+        def measure(number: int, part: Cut) -> Rows:
+            layout = self._layouts[number]
+            return layout.measure(values[number], self._past[number], part, replace=replace)
+
+        parts = self._each(measure)
+        numbers = [number for number, _ in self._cuts]
+        results = []
+        for number, axis in enumerate(self._axes):
+            own = [rows for part, rows in zip(numbers, parts, strict=True) if part == number]
+            results.append(_finished(united(own), axis.elements))
+        return np.concatenate(results, axis=1)
+
+    def past(self) -> list[Values]:
+        """The past values: an array of its own for each member of each array."""
+        return [
+            value.copy()
+            for axis, past in zip(self._axes, self._past, strict=True)
+            for value in past.reshape(-1, *axis.shape)
+        ]
+
+    def _values(self) -> list[Values]:
+        pairs = zip(self._read(), self._layouts, strict=True)
+        return [value.reshape(layout.shape) for value, layout in pairs]
+
+    def _each(self, action: Callable[[int, Cut], Result]) -> list[Result]:
+        actions = [partial(action, *cut) for cut in self._cuts]
+        large = len(self._cuts) > len(self._axes)
+        return together(actions) if large else [action() for action in actions]
+
+
+def _parts(layout: MemoryLayout) -> int:
+    rows, columns = layout.shape
+    return max(1, min(processors(), rows * columns // _PIECE))
+
+
+def _size(layout: MemoryLayout, cut: Cut) -> int:
+    lengths = zip(cut, layout.shape, strict=True)
+    return prod(len(range(*part.indices(length))) for part, length in lengths)
+
+
+def _finished(rows: Rows, elements: int) -> Floats:
+    """From sums to statistics: (6, members, channels) to (6, all channels).
+
+    float32 where they fit: the norm of the largest values doesn't.
+    """
+    rows = rows.reshape(len(rows), -1)
+    result = np.empty(rows.shape, np.float32)
+    if finish(rows, elements, result):
+        return result
+    np.sqrt(rows[: DELTA_NORM + 1], out=rows[: DELTA_NORM + 1])
+    rows[CHANGED] /= elements
+    return rows

@@ -1,0 +1,261 @@
+"""From single records to the messages that are stored: quantised, thinned, packed in blocks.
+
+All of it runs on the sink's thread. A block holds some consecutive records of one variable; the
+blocks of all variables and the timeline of the same records are written together, and with them the
+changes of masks and the violations that came meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
+from tb_pastnet.core.parallel import yield_gil
+from tb_pastnet.core.quantize import ZERO, Codes
+from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistics
+from tb_pastnet.core.thinning import Thinning
+from tb_pastnet.format import limits
+from tb_pastnet.format.block import Block, encode_blocks
+from tb_pastnet.format.timeline import Timeline, encode_timeline
+from tb_pastnet.record.changes import Changes
+from tb_pastnet.record.messages import Message
+from tb_pastnet.record.probe_packer import ProbePacker
+from tb_pastnet.record.weight import Weight
+
+BLOCK_RECORDS = 16
+"""Records in a block: more would be smaller on disk, and be lost together."""
+
+
+_PIECE = 4096
+"""Channels that are worked on at once: until it is done, training may wait for the interpreter."""
+
+
+class Span(NamedTuple):
+    """Where a weight's channels lie among those of all; zeros mean that a kernel is pruned."""
+
+    variable: str
+    start: int
+    stop: int
+    kernel: bool
+
+
+def spans_of(weights: Sequence[Weight]) -> list[Span]:
+    """Where the channels of each weight lie in a record."""
+    stops = np.cumsum([weight.axis.channels for weight in weights]).tolist()
+    return [
+        Span(weight.name, stop - weight.axis.channels, stop, weight.role == "kernel")
+        for weight, stop in zip(weights, stops, strict=True)
+    ]
+
+
+class Record(NamedTuple):
+    """One record of all variables, as it leaves the training thread.
+
+    Attributes:
+        sequence: its number in the lineage, from 0.
+        step: the step that it shows.
+        past_step: the step of the past values that it compares with.
+        wall_time: seconds since 1970.
+        learning_rate: NaN where it isn't known.
+        values: floats (8, channels of all variables), rows as in `core.statistics.STATISTICS`.
+        function: float32 (4, places of the probe), rows as in `core.function_change.MEASURES`; None
+            where there is no probe, or it couldn't be evaluated.
+        thinned: records of the lineage before it that a budget left out.
+    """
+
+    sequence: int
+    step: int
+    past_step: int
+    wall_time: float
+    learning_rate: float
+    values: npt.NDArray[np.floating]
+    function: npt.NDArray[np.float32] | None = None
+    thinned: int = 0
+
+
+class Group(NamedTuple):
+    """Messages that are stored together or not at all, and how many records they hold."""
+
+    messages: tuple[Message, ...]
+    records: int
+
+
+class _Quantized(NamedTuple):
+    record: Record
+    codes: Codes
+
+
+class Batch:
+    """Collects records and packs them.
+
+    Attributes:
+        changes: what is no record; they are written with the records, or alone.
+        packed: records that were packed and are written.
+    """
+
+    def __init__(
+        self,
+        spans: Sequence[Span],
+        lineage: int,
+        thinning: Thinning | None = None,
+        packer: ProbePacker | None = None,
+    ) -> None:
+        self._spans = tuple(spans)
+        self._lineage = lineage
+        self._thinning = thinning or Thinning()
+        self._packer = packer
+        widest = max(span.stop - span.start for span in self._spans)
+        self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
+        kernels = [np.arange(s.start, s.stop) for s in self._spans if s.kernel]
+        self._kernels = np.concatenate(kernels) if kernels else np.zeros(0, np.int64)
+        self._pending: list[_Quantized] = []
+        self._left_out: _Quantized | None = None
+        self._previous: Codes | None = None
+        self._timeline_step = -1
+        self._seen = 0
+        self._by_rule = 0
+        self._by_budget = 0
+        self.changes = Changes(lineage)
+        self.packed = 0
+
+    @property
+    def thinned(self) -> int:
+        """Records left out so far, by the thinning rule and by a budget."""
+        return self._by_rule + self._by_budget
+
+    @property
+    def full(self) -> bool:
+        """Whether a block is complete, or changes are too many to wait."""
+        return len(self._pending) >= self._capacity or self.changes.full
+
+    @property
+    def empty(self) -> bool:
+        """Whether no kept record waits, and no change."""
+        return not self._pending and self.changes.empty
+
+    def add(self, record: Record) -> None:
+        """Takes the next record; keeps it or leaves it out by the thinning rule."""
+        quantized = _Quantized(record, _quantize(record.values))
+        self.reach(record.sequence + 1, record.thinned)
+        changed = self._mask_changed(quantized.codes)
+        self._previous = quantized.codes
+        if self._thinning.keep(changed):
+            self._left_out = None
+            self._pending.append(quantized)
+        else:
+            self._left_out = quantized
+            self._by_rule += 1
+
+    def reach(self, offered: int, thinned: int) -> None:
+        """Takes note of how many records were offered so far, and how many a budget left out."""
+        self._seen = max(self._seen, offered)
+        self._by_budget = max(self._by_budget, thinned)
+
+    def restore_last(self) -> None:
+        """Keeps the newest record even where it was left out: a log ends with its last one."""
+        if self._left_out is not None:
+            self._pending.append(self._left_out)
+            self._left_out = None
+            self._by_rule -= 1
+
+    def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
+        """Packs what waits, which it goes on doing until `done`.
+
+        Returns:
+            A message a variable, the probe's, the changes, and the timeline, which comes last: it
+            stands for all records. Changes alone need none.
+        """
+        records = self._pending
+        messages = self._blocks(records) if records else []
+        if self._packer is not None:
+            messages += self._packer.pack([r.record for r in records], self._lineage)
+        messages += self.changes.pack()
+        if closed or records or not messages:
+            messages.append(self._timeline(records, closed=closed, notes=notes or {}))
+        return Group(tuple(messages), len(records))
+
+    def done(self, group: Group) -> None:
+        """Begins anew: what was packed, which is all that waits, is written."""
+        self.changes.done()
+        if group.messages[-1].tag == TAG_TIMELINE:
+            self._timeline_step = group.messages[-1].step
+        self.packed += group.records
+        self._pending = []
+
+    def drop(self) -> None:
+        """Gives up what waits: these records then count as dropped."""
+        self.changes.drop()
+        self._pending = []
+
+    def _timeline(
+        self,
+        records: Sequence[_Quantized],
+        *,
+        closed: bool,
+        notes: Mapping[str, int],
+    ) -> Message:
+        timeline = Timeline(
+            np.array([r.record.sequence for r in records], np.int64),
+            np.array([r.record.step for r in records], np.int64),
+            np.array([r.record.wall_time for r in records], np.float64),
+            np.array([r.record.learning_rate for r in records], np.float64),
+            offered=self._seen,
+            thinned=self.thinned,
+            dropped=self._seen - self.packed - len(records) - self.thinned,
+            closed=closed,
+            notes=dict(notes),
+        )
+        # The steps of a tag must increase, also behind a closing timeline that was not the last.
+        last = records[-1].record.step if records else -1
+        step = max(last, self._timeline_step + 1)
+        sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self._lineage)
+        return Message(TAG_TIMELINE, step, sealed)
+
+    def _blocks(self, records: Sequence[_Quantized]) -> list[Message]:
+        sequence = np.array([r.record.sequence for r in records], np.int64)
+        steps = np.array([r.record.step for r in records], np.int64)
+        past_steps = np.array([r.record.past_step for r in records], np.int64)
+        messages = []
+        for spans in _pieces(self._spans, _PIECE):
+            first, last = spans[0].start, spans[-1].stop
+            codes = np.stack([r.codes[:, first:last] for r in records], axis=1)
+            block = Block(sequence, steps, past_steps, codes)
+            ranges = [(channels_tag(s.variable), s.start - first, s.stop - first) for s in spans]
+            sealed = encode_blocks(block, ranges, lineage=self._lineage)
+            for (tag, _, _), message in zip(ranges, sealed, strict=True):
+                messages.append(Message(tag, int(steps[-1]), message))
+            yield_gil()
+        return messages
+
+    def _mask_changed(self, codes: Codes) -> bool:
+        if self._previous is None:
+            return True
+        masks = [KEPT, TRAINABLE]
+        if not np.array_equal(codes[masks], self._previous[masks]):
+            return True
+        zero = codes[NORM, self._kernels] == ZERO
+        return not np.array_equal(zero, self._previous[NORM, self._kernels] == ZERO)
+
+
+def _pieces(spans: Sequence[Span], channels: int) -> Iterator[list[Span]]:
+    """Spans that are packed together: of so many channels, or one that has more."""
+    piece: list[Span] = []
+    for span in spans:
+        if piece and span.stop - piece[0].start > channels:
+            yield piece
+            piece = []
+        piece.append(span)
+    if piece:
+        yield piece
+
+
+def _quantize(values: npt.NDArray[np.floating]) -> Codes:
+    codes = np.empty(values.shape, np.int16)
+    for start in range(0, values.shape[1], _PIECE):
+        codes[:, start : start + _PIECE] = quantize_statistics(values[:, start : start + _PIECE])
+        yield_gil()
+    return codes

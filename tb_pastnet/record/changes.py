@@ -1,0 +1,166 @@
+"""What is no record: changes of masks, and held weights that moved.
+
+They are written beside the records, but never thinned, and also before the first record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.names import TAG_MASKS, TAG_VIOLATIONS, mask_tag
+from tb_pastnet.core.parallel import yield_gil
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.violations import encode_violations
+from tb_pastnet.record.messages import Message
+
+GROUP_CHANGES = 1024
+GROUP_BYTES = 16 << 20
+"""Masks that are written together, and bytes: those behind them wait in the queue, which counts."""
+
+_ENTRY_BYTES = 256
+_PIECE = 4096
+
+
+class MaskUpdate(NamedTuple):
+    """A mask as it is from a step on.
+
+    Attributes:
+        variable: the variable's id.
+        mask: "kept" or "trainable".
+        packed: uint8 (ceil(elements / 8),), `numpy.packbits` of the flattened mask. Not to be
+            changed any more.
+        elements: of the variable.
+        free: elements that the mask lets through.
+    """
+
+    variable: str
+    mask: str
+    packed: npt.NDArray[np.uint8]
+    elements: int
+    free: int
+
+
+class Change(NamedTuple):
+    """What was given to the sink at once.
+
+    Attributes:
+        step: the first step whose record it is in force in, or shows it.
+        masks: those that changed.
+        violations: those that are new or go on.
+        lost: changes of masks given up since the last one.
+    """
+
+    step: int
+    masks: tuple[MaskUpdate, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    lost: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """About what it occupies while it waits."""
+        entries = len(self.masks) + len(self.violations)
+        return sum(update.packed.nbytes for update in self.masks) + _ENTRY_BYTES * entries
+
+
+class Changes:
+    """Collects changes of masks and violations, and packs them."""
+
+    def __init__(self, lineage: int) -> None:
+        self._lineage = lineage
+        self._masks: dict[tuple[str, str, int], tuple[int, MaskUpdate]] = {}
+        self._violations: dict[tuple[str, int, int], Violation] = {}
+        self._violation_step = 0
+        self._bytes = 0
+        self._lost = 0
+        self._packed = 0
+        self._last_steps: dict[str, int] = {}
+        self._packing: dict[str, int] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._masks and not self._violations
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits that it is to be written."""
+        return len(self._masks) >= GROUP_CHANGES or self._bytes >= GROUP_BYTES
+
+    def add(self, change: Change) -> None:
+        """Takes a change; where that raises it may be given again.
+
+        A mask replaces an earlier one of the same step, and a violation an earlier one of the same
+        channel and beginning, where that waits still.
+        """
+        step, lost = max(change.step, 0), self._lost + change.lost
+        for update in change.masks:
+            key = (update.variable, update.mask, step)
+            self._masks.pop(key, None)
+            self._masks[key] = (lost, update)
+        for violation in change.violations:
+            place = (violation.variable, violation.channel, violation.first_step)
+            self._violations[place] = violation
+            self._violation_step = step
+        self._bytes += change.nbytes
+        self._lost = lost
+
+    def lose(self, change: Change) -> None:
+        """Counts a change that couldn't be taken: the numbers of its masks will be missing."""
+        self._lost += len(change.masks) + change.lost
+
+    def pack(self) -> list[Message]:
+        """Packs what waits, which it goes on doing until `done`.
+
+        Returns:
+            A message a mask, one of the log of changes, and those of the violations.
+        """
+        self._packing = dict(self._last_steps)
+        return [*self._pack_masks(self._packing), *self._pack_violations(self._packing)]
+
+    def done(self) -> None:
+        """Begins anew: what was packed is written."""
+        self._last_steps = self._packing
+        self.drop()
+
+    def drop(self) -> None:
+        """Begins anew. Numbers of masks that are missing then tell the reader of those lost."""
+        self._packed += len(self._masks)
+        self._masks, self._violations, self._bytes = {}, {}, 0
+
+    def _pack_masks(self, steps: dict[str, int]) -> Iterator[Message]:
+        log = []
+        waiting = enumerate(self._masks.items(), start=self._packed)
+        for packed, ((variable, mask, step), (lost, update)) in waiting:
+            # A number that is missing tells the reader of a change that was lost.
+            number = packed + lost
+            tag = mask_tag(mask, variable)
+            bits = MaskBits(number, step, update.elements, update.packed)
+            own = _event_step(steps, tag, step)
+            yield Message(tag, own, encode_mask(bits, tag=tag, step=own, lineage=self._lineage))
+            log.append(MaskChange(number, step, variable, mask, update.free, update.elements))
+            yield_gil()
+        if log:
+            last = _event_step(steps, TAG_MASKS, log[-1].step)
+            sealed = encode_mask_log(log, tag=TAG_MASKS, step=last, lineage=self._lineage)
+            yield Message(TAG_MASKS, last, sealed)
+
+    def _pack_violations(self, steps: dict[str, int]) -> Iterator[Message]:
+        violations = list(self._violations.values())
+        for start in range(0, len(violations), _PIECE):
+            piece = violations[start : start + _PIECE]
+            own = _event_step(steps, TAG_VIOLATIONS, self._violation_step)
+            sealed = encode_violations(piece, tag=TAG_VIOLATIONS, step=own, lineage=self._lineage)
+            yield Message(TAG_VIOLATIONS, own, sealed)
+            yield_gil()
+
+
+def _event_step(steps: dict[str, int], tag: str, step: int) -> int:
+    # The steps of a tag must increase, or TensorBoard's fast loader drops events.
+    steps[tag] = max(step, steps.get(tag, -1) + 1)
+    return steps[tag]

@@ -1,0 +1,100 @@
+"""What went wrong while observing: logged once per cause, and counted."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+LOGGER = logging.getLogger("tb_pastnet")
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_BEFORE = ("Graph execution error", "Detected at node", "Exception encountered", " ", "\t")
+"""How lines begin that a failed execution puts before what it says."""
+
+_LONGEST = 300
+
+
+class Failures:
+    """Counts failures by their text.
+
+    Example:
+        >>> failures = Failures()
+        >>> LOGGER.disabled = True
+        >>> failures.add("Could not write"), failures.add("Could not write")
+        (None, None)
+        >>> LOGGER.disabled = False
+        >>> failures.counts()
+        {'Could not write': 2}
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, text: str, error: BaseException | None = None) -> None:
+        """Counts a failure by text and error, and logs the first of its kind. It never raises."""
+        if error is not None:
+            text = f"{text}: {type(error).__name__}: {_reason(error)}"
+        count = self._counts.get(text, 0)
+        self._counts[text] = count + 1
+        if count == 0:
+            # Handlers of the user's own may raise.
+            with suppress(Exception):
+                LOGGER.warning("%s. Training goes on; further ones are counted.", text)
+
+    def counts(self) -> dict[str, int]:
+        """A copy of what was counted, by text."""
+        return dict(self._counts)
+
+
+def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:
+    """Decorates a method that only observes, and so never raises: it counts in `self._failures`.
+
+    Example:
+        >>> class Observer:
+        ...     _failures = Failures()
+        ...     @noted("Could not look", otherwise=0)
+        ...     def look(self):
+        ...         raise ValueError("dark")
+        >>> LOGGER.disabled = True
+        >>> Observer().look()
+        0
+        >>> LOGGER.disabled = False
+        >>> Observer._failures.counts()
+        {'Could not look: ValueError: dark': 1}
+    """
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def observing(self: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return method(self, *args, **kwargs)
+            except Exception as error:
+                self._failures.add(text, error)
+                return otherwise
+
+        return observing  # type: ignore[return-value]
+
+    return decorate
+
+
+def reason_of(error: BaseException) -> str:
+    r"""Class and reason of a failed execution in one line.
+
+    Example:
+        >>> reason_of(ValueError("Graph execution error:\n\nDetected at node\nno such w"))
+        'ValueError: no such w'
+    """
+    lines = [line for line in str(error).splitlines() if line and not line.startswith(_BEFORE)]
+    line = " ".join(lines[0].split())[:_LONGEST] if lines else "no reason given"
+    return f"{type(error).__name__}: {line}"
+
+
+def _reason(error: BaseException) -> str:
+    with suppress(Exception):
+        # Not str(error): it names a file, and so would differ with every segment.
+        return str(getattr(error, "strerror", None) or error) or "no reason given"
+    return "a reason that can't be shown"

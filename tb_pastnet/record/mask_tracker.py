@@ -1,0 +1,194 @@
+"""What a Recorder asks of the masks: which changed, what they hold, and what of it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.names import MASKS
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.changes import MaskUpdate
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.masks.table import MaskTable, version_of
+from tb_pastnet.record.weight import Mask, Weight
+
+Floats = npt.NDArray[np.float32]
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+
+
+class MaskTracker:
+    """Follows the masks of a model, also those that it gets while it is recorded.
+
+    Args:
+        weights: those that are recorded.
+        store: gives the masks of now, None where there are none.
+        audit: compares held weights with what they were; None: nothing does.
+        origin: gives a fingerprint of the values at the beginning; that of the masks goes before.
+        failures: what is wrong with a training goes there.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[Weight],
+        store: Callable[[], MaskTable | None],
+        audit: Audit | None,
+        origin: Callable[[], str],
+        failures: Failures,
+    ) -> None:
+        self._weights = tuple(weights)
+        self._store = store
+        self._audit = audit
+        self._own_origin = origin
+        self._failures = failures
+        self._noted = 0
+        self._handed_violations: dict[tuple[str, int, int], Violation] = {}
+        self._missed = False
+        self._looked = False
+        self._earlier: set[tuple[str, int, int]] = set()
+        self._owned = [own for weight in weights if (own := weight.masks()) is not None]
+        self._version: tuple[int, ...] | None = None
+        self._seen: tuple[int, ...] | None = None
+        self._handed_masks: dict[tuple[str, str], bytes] = {}
+        starts = np.cumsum([0, *(weight.axis.channels for weight in self._weights)])
+        self._spans = [slice(a, b) for a, b in pairwise(starts.tolist())]
+        self._kept = np.ones(starts[-1], np.float32)
+        self._free = np.ones(starts[-1], np.float32)
+
+    @property
+    def origin(self) -> str:
+        """The origin of the weights."""
+        store = self._store()
+        return (store.origin if store is not None else "") or self._own_origin()
+
+    @property
+    def audited(self) -> bool:
+        """Whether held weights are compared with what they were."""
+        return self._audit is not None
+
+    def begin(self) -> None:
+        """Gives all masks again, and violations that last, for a new lineage."""
+        self._version = None
+        self._handed_masks.clear()
+        self._handed_violations.clear()
+        self._missed = False
+        if self._audit is not None:
+            self._audit.restart()
+            self._earlier = {_key(violation) for violation in self._audit.violations}
+
+    def observe(self, *, quick: bool = False) -> None:
+        """Sees what is held before the next update moves it, where `violations` hasn't just."""
+        looked, self._looked = self._looked, False
+        try:
+            if self._audit is not None and not looked:
+                self._audit.observe(quick=quick)
+        except Exception as error:
+            self._failures.add("Could not see what is held", error)
+
+    def violations(self, step: int) -> list[Violation]:
+        """Held weights that moved, as far as that is new; `handed_on` is to be called for them."""
+        if self._audit is None:
+            return []
+        try:
+            violations = self._audit.check(step)
+            self._looked = True
+        except Exception as error:
+            self._failures.add("Could not audit held weights", error)
+            self._missed = True
+            return []
+        if self._missed:
+            # Also what a check that failed had found.
+            violations, self._missed = self._of_this_lineage(), False
+        for text in self._audit.notes[self._noted :]:
+            self._failures.add(text)
+        self._noted = len(self._audit.notes)
+        return [violation for violation in violations if self._is_news(violation)]
+
+    def late_violations(self) -> list[Violation]:
+        """Those that have grown since they were handed on, or couldn't be."""
+        handed = self._handed_violations
+        return [each for each in self._of_this_lineage() if handed.get(_key(each)) != each]
+
+    def handed_on(
+        self, masks: Sequence[MaskUpdate] = (), violations: Sequence[Violation] = ()
+    ) -> None:
+        """Takes note of what was handed on; anything else is given again."""
+        self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in masks})
+        self._handed_violations.update({_key(violation): violation for violation in violations})
+        if masks:
+            self._version = self._seen
+
+    def changes(self, *, due: bool = False) -> list[MaskUpdate]:
+        """The masks that changed since they were handed on; `due` also looks at owned masks."""
+        store = self._store()
+        version = version_of(store, self._owned)
+        if version == self._version and not (due and self._owned):
+            return []
+        if store is not None:
+            store.origin = store.origin or self._own_origin()
+        updates = []
+        for weight, span in zip(self._weights, self._spans, strict=True):
+            masks = _masks_of(weight, store)
+            if masks is not None:
+                updates += self._follow(weight, span, *masks)
+        self._seen = version
+        if not updates:
+            self._version = version
+        return updates
+
+    def shares(self) -> tuple[Floats, Floats]:
+        """Share of each channel that is kept, and that masks let an update change."""
+        return self._kept, self._free
+
+    def _of_this_lineage(self) -> list[Violation]:
+        violations = [] if self._audit is None else self._audit.violations
+        earlier = self._earlier - self._handed_violations.keys()
+        return [violation for violation in violations if _key(violation) not in earlier]
+
+    def _is_news(self, violation: Violation) -> bool:
+        """Whether it is new, or goes on and is twice as long, or twice as far."""
+        handed = self._handed_violations.get(_key(violation))
+        if handed is not None:
+            longer = _duration(violation) >= 2 * _duration(handed)
+            farther = violation.largest >= 2 * handed.largest
+            return longer or farther or violation.cause != handed.cause
+        return True
+
+    def _follow(self, weight: Weight, span: slice, kept: Mask, trainable: Mask) -> list[MaskUpdate]:
+        self._kept[span] = _share(weight.axis.split(kept))
+        self._free[span] = _share(weight.axis.split(kept & trainable))
+        updates = []
+        for word, mask in zip(MASKS, (kept, trainable), strict=True):
+            packed, passing = np.packbits(mask), int(mask.sum())
+            handed = self._handed_masks.get((weight.name, word))
+            # What was never held is let through without a word.
+            if handed is None and passing == mask.size:
+                continue
+            if handed != packed.tobytes():
+                updates.append(MaskUpdate(weight.name, word, packed, mask.size, passing))
+        return updates
+
+
+def _masks_of(weight: Weight, store: MaskTable | None) -> tuple[Mask, Mask] | None:
+    own = weight.masks()
+    if own is not None:
+        return own.kept, own.trainable
+    return None if store is None else store.masks_of(weight)
+
+
+def _share(mask: Mask) -> Floats:
+    """Share of each row; 1 only where it is exactly that."""
+    share = mask.mean(axis=1)
+    result: Floats = np.where(share < 1, np.minimum(share, _BELOW_ONE), share).astype(np.float32)
+    return result
+
+
+def _key(violation: Violation) -> tuple[str, int, int]:
+    return violation.variable, violation.channel, violation.first_step
+
+
+def _duration(violation: Violation) -> int:
+    return violation.last_step - violation.first_step + 1

@@ -1,0 +1,297 @@
+"""What a Recorder does with its measures, wherever these come from: when, and into which log."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import TypeVar
+
+from tb_pastnet.core.parallel import fork_aware_pid
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.lineage_log import LineageLog
+from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.overhead_timer import MASKS, OverheadTimer, metered
+from tb_pastnet.record.probe_packer import ProbePacker
+from tb_pastnet.record.record_maker import Probing, RecordMaker
+from tb_pastnet.record.schedule import Action, Schedule
+from tb_pastnet.record.sink import CLOSE_SECONDS, Sink
+from tb_pastnet.record.source import Source
+
+Own = TypeVar("Own", bound="Recording")
+
+
+class Recording:
+    """Follows the steps of a training, and writes a record where one is due.
+
+    Nothing here raises into training, or waits for the disk: what fails is logged once per cause
+    and counted. Of several workers of a strategy only the chief writes; in the others, whose values
+    are the same, nothing is measured, and no method does anything.
+
+    Args:
+        logdir: the run's directory.
+        source: what is recorded.
+        schedule: says what is due.
+        tracker: follows its masks.
+        failures: are counted here.
+        timer: times what training waits for.
+        probe: says how far outputs moved; None without one.
+
+    Attributes:
+        meter: the timer.
+
+    Raises:
+        UnwritableLog: the log directory can't be made or written.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        source: Source,
+        schedule: Schedule,
+        tracker: MaskTracker,
+        failures: Failures,
+        timer: OverheadTimer,
+        probe: Probing | None = None,
+    ) -> None:
+        self._source = source
+        self._schedule = schedule
+        self._maker = RecordMaker(source, tracker, probe, failures, timer)
+        self._tracker = tracker
+        self._failures = failures
+        self.meter = self._timer = timer
+        self._masks_part = timer.part(MASKS)
+        self._sink: Sink | None = None
+        self._closed = False
+        self._pid = fork_aware_pid()
+        self._writes = source.writes
+        if self._writes:
+            packer = None if probe is None else ProbePacker(probe.inputs, probe.places)
+            self._lineages = LineageLog(logdir, source.network, packer, failures)
+
+    @property
+    def notes(self) -> Failures:
+        """What went wrong so far, and how often."""
+        return self._failures
+
+    @property
+    def overhead(self) -> Overhead:
+        """What recording has cost training since this lineage began. Here nothing tells of bytes.
+
+        The log tells that, too: see `docs/overhead.md`.
+        """
+        return self._timer.totals.overhead()
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that was seen; None before the first."""
+        return self._schedule.last
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing is left to do, or it is that of another process."""
+        return self._closed or not self._writes or fork_aware_pid() != self._pid
+
+    @metered("Could not make a record")
+    def record(self, step: int) -> None:
+        """Tells that an update was made. Call it after each: it knows when a record is due.
+
+        Args:
+            step: the number of the update.
+        """
+        self.follow(step)
+
+    def follow(self, step: int) -> None:
+        """What `record` does, for who counts and times it: the callback at each step.
+
+        Args:
+            step: the number of the update.
+        """
+        if self._idle:
+            return
+        with self._source.bound():
+            try:
+                self._advance(int(step))
+            finally:
+                self._observe(quick=True)
+
+    @metered("Could not see what is held")
+    def observe(self) -> None:
+        """Sees what is `trainable` before an update, where that was changed since the last one.
+
+        `PastNetCallback` calls it where an epoch begins. In a loop of your own it is needed only
+        where you set `trainable` without compiling anew, and want to be told of that at once.
+        `record` sees what you set of a layer after each step, of a variable alone after a record.
+        """
+        if not self._idle:
+            self._observe()
+
+    @metered("Could not copy the past values")
+    def sync(self) -> None:
+        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
+        if not self._idle:
+            self._copy(self._schedule.sync())
+
+    @metered("Could not begin a new lineage")
+    def restart(self, initial_step: int) -> None:
+        """Begins a new lineage because training begins anew, or goes back to a checkpoint.
+
+        Args:
+            initial_step: the step of the values now.
+        """
+        if not self._idle:
+            with self._source.bound():
+                self._restart(initial_step)
+
+    @metered("Could not write records", otherwise=False)
+    def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
+        """Waits until all records so far are written.
+
+        Args:
+            timeout: seconds to wait at most.
+            closed: whether training ends here, as far as it is known; the log may still go on.
+
+        Returns:
+            True where they are: they survive kill -9; also in a worker that doesn't write. False
+            where some aren't yet, which are then tried again, or were dropped since the last flush,
+            which are counted.
+        """
+        if self._idle:
+            return not self._writes
+        self._tell_late()
+        if closed:
+            self._timer.rest()
+        return True if self._sink is None else self._sink.flush(timeout, closed=closed)
+
+    @metered("Could not close the log")
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Writes what waits and the final account. Also runs when the program ends.
+
+        Args:
+            timeout: seconds to wait at most.
+        """
+        if self._idle:
+            return
+        self._tell_late()
+        self._closed = True
+        if self._sink is None:
+            self._lineages.close()
+        else:
+            self._sink.close(timeout)
+
+    def __enter__(self: Own) -> Own:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _advance(self, step: int) -> None:
+        if self._sink is not None and self._schedule.passes(step):
+            self._timer.totals.steps += 1
+            self._tell_masks(self._sink, step)
+            return
+        if self._schedule.goes_back(step):
+            # The values that this step came from are unknown, so it has nothing to compare with.
+            self._restart(step)
+            return
+        if self._sink is None:
+            start = self._schedule.last
+            self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
+        self._timer.totals.steps += 1
+        action = self._schedule.advance(step)
+        try:
+            if action.record:
+                self._record(self._sink, step, action)
+            elif action.thinned:
+                self._thin(self._sink, step)
+            else:
+                self._tell_masks(self._sink, step)
+        finally:
+            # Also where no record could be made, so that the next one has its past.
+            if action.copy is not None and not self._schedule.knows(action.copy):
+                self._copy(action.copy)
+
+    def _record(self, sink: Sink, step: int, action: Action) -> None:
+        if action.past_step is None:
+            self._tell_masks(sink, step)
+            sink.reserve()
+            self._failures.add("Could not make a record: its past values are unknown")
+            return
+        try:
+            sequence = sink.reserve()
+            # Before the record that they are in force in, and which can't be right without them.
+            self._tell_masks(sink, step, due=True)
+            record = self._maker.make(sequence, step, action)
+            if action.copy == action.compare:
+                self._schedule.copied(action.compare)
+            if not sink.offer(record):
+                self._failures.add("Could not keep up with the records: the queue was full")
+        finally:
+            self._tell_violations(sink, step)
+            self._schedule.finished()
+
+    def _thin(self, sink: Sink, step: int) -> None:
+        """Leaves out a record that the budget can't pay, but neither masks nor violations."""
+        sink.thin()
+        try:
+            self._tell_masks(sink, step, due=True)
+        finally:
+            self._tell_violations(sink, step)
+
+    def _copy(self, number: int) -> None:
+        self._maker.copy(number)
+        self._schedule.copied(number)
+
+    def _observe(self, *, quick: bool = False) -> None:
+        with self._masks_part:
+            self._tracker.observe(quick=quick)
+
+    def _tell_violations(self, sink: Sink, step: int) -> None:
+        with self._masks_part:
+            violations = self._tracker.violations(step)
+        if violations:
+            sink.violations(step, violations)
+            self._tracker.handed_on(violations=violations)
+
+    def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
+        with self._masks_part:
+            updates = self._tracker.changes(due=due)
+        if updates:
+            sink.masks(step, updates)
+            self._tracker.handed_on(masks=updates)
+
+    def _tell_late(self) -> None:
+        """What else is known: masks that changed after the last step are in force from the next."""
+        step = self._schedule.last
+        if self._sink is None or step is None:
+            return
+        try:
+            late = self._tracker.late_violations()
+            if late:
+                self._sink.violations(step, late)
+                self._tracker.handed_on(violations=late)
+            self._tell_masks(self._sink, step + 1, due=True)
+        except Exception as error:
+            self._failures.add("Could not record masks", error)
+
+    def _restart(self, step: int) -> None:
+        if self._sink is not None:
+            # Its thread writes the rest; waiting for that would stop training.
+            self._sink.close(timeout=0.0)
+            self._timer.restart()
+            self._lineages.begin_another()
+            self._sink = self._new_sink(resumed=step > 0)
+            self._tracker.begin()
+        copy = self._schedule.restart(step)
+        if copy is not None:
+            self._copy(copy)
+
+    def _new_sink(self, *, resumed: bool) -> Sink:
+        return self._lineages.sink(
+            self._schedule, self._tracker, self._timer.totals, resumed=resumed
+        )

@@ -1,0 +1,205 @@
+"""When a record is due, and which past values it is compared with. No TensorFlow, no clock."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.budget import Budget
+
+NAMED = ("previous", "record", "epoch", "initial")
+MOST_COPIES = 16
+"""Past copies that k steps of lag may need at once."""
+
+
+class Action(NamedTuple):
+    """What a step asks for, in this order.
+
+    Attributes:
+        record: whether a record is due.
+        compare: the copy that it is compared with.
+        past_step: the step of that copy; None where it isn't known, because it couldn't be taken.
+        copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
+        thinned: a record is due, but the budget leaves it out.
+    """
+
+    record: bool
+    compare: int
+    past_step: int | None
+    copy: int | None
+    thinned: bool = False
+
+
+class Schedule:
+    """Says at each step what is due.
+
+    Records are due where `step // every` grows. The previous value is copied one step before a
+    record is due, so that what it shows doesn't depend on `every`. Under `steps_per_execution` a
+    "step" is what is seen: one execution.
+
+    Args:
+        every: steps from record to record, at least 1.
+        past: "previous", "record", "epoch", "initial" or a number of steps.
+        start: the step that the values have now; None where it is only known from the first step.
+        budget: which of the records that are due can be paid; None: all. Where a copy is taken for
+            one record alone it is asked then, so that no copy is in vain.
+
+    Attributes:
+        copies: how many past copies are held.
+
+    Raises:
+        InvalidArgument: `every` or `past` is something else.
+
+    Example:
+        >>> schedule = Schedule(every=10, past="previous", start=0)
+        >>> actions = {step: schedule.advance(step) for step in range(1, 10)}
+        >>> actions[9].copy
+        0
+        >>> schedule.copied(0)
+        >>> schedule.advance(10)[:3]
+        (True, 0, 9)
+    """
+
+    def __init__(
+        self,
+        every: int,
+        past: str | int,
+        start: int | None = 0,
+        budget: Budget | None = None,
+    ) -> None:
+        check(every, past)
+        self.every = every
+        self.past = past
+        self.budget = budget
+        lag = past if isinstance(past, int) else 1
+        self.copies = -(-lag // every)
+        self._lag = lag if isinstance(past, int) or past == "previous" else None
+        self._last = start
+        # Steps of the copies; None where one was never taken.
+        self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
+        self._unknown = start is None
+        # Whether the record that is due as the n-th of all (step // every) is made, once decided.
+        self._decided: dict[int, bool] = {}
+        # Before this step nothing is due, while steps follow one another.
+        self._quiet_until = 0
+
+    @property
+    def last(self) -> int | None:
+        """The last step seen."""
+        return self._last
+
+    def goes_back(self, step: int) -> bool:
+        """Whether a step isn't later than the last one."""
+        return self._last is not None and step <= self._last
+
+    def knows(self, copy: int) -> bool:
+        """Whether a copy holds the values of a known step."""
+        return self._steps[copy] is not None
+
+    def copied(self, copy: int) -> None:
+        """Takes note that a copy was taken at the last step seen."""
+        self._steps[copy] = self._last
+
+    def restart(self, step: int | None) -> int | None:
+        """Begins anew at a step. Returns the copy to take, if any: with "initial" it stays."""
+        self._last = step
+        self._unknown = step is None
+        self._quiet_until = 0
+        self._decided.clear()
+        if self.budget is not None:
+            self.budget.begin()
+        if self.past == "initial":
+            return None
+        self._steps = [None] * self.copies
+        return 0
+
+    def sync(self) -> int:
+        """The current values become the past. Returns the copy to take now."""
+        self._steps[0] = None
+        return 0
+
+    def passes(self, step: int) -> bool:
+        """Goes on to the next step, where `advance` has said that nothing is due: quick."""
+        if step >= self._quiet_until or step - 1 != self._last:
+            return False
+        self._last = step
+        return True
+
+    def advance(self, step: int) -> Action:
+        """Goes on to a later step: what is due."""
+        if self._unknown:
+            self._last, self._unknown = step - 1, False
+            self._steps[0] = step - 1
+        previous = step - 1 if self._last is None else self._last
+        self._last = step
+        number = step // self.every
+        due = number > previous // self.every
+        if due:
+            # What was passed over waits no more.
+            self._decided = {n: yes for n, yes in self._decided.items() if n >= number}
+        record = due and self._affords(number)
+        compare = self._compare(step) if due else 0
+        past_step = self._steps[compare]
+        copy = self._copy(step, step - previous, record)
+        if copy is not None:
+            self._steps[copy] = None
+        # The next record, and the next step that is `_lag` before one.
+        self._quiet_until = step + min(
+            self.every - start % self.every for start in (step, step + (self._lag or 0))
+        )
+        return Action(record, compare, past_step, copy, due and not record)
+
+    def finished(self) -> None:
+        """Takes note that a record was made at the last step seen, or has failed."""
+        if self.budget is not None and self._last is not None:
+            self._decided.pop(self._last // self.every, None)
+            self.budget.finished()
+
+    def _affords(self, number: int) -> bool:
+        """Whether the record that is due as the n-th is made. Asked again it doesn't change."""
+        if self.budget is None:
+            return True
+        if number not in self._decided:
+            self._decided[number] = self.budget.affords(sum(self._decided.values()))
+        return self._decided[number]
+
+    def _compare(self, step: int) -> int:
+        taken = [(step_of, copy) for copy, step_of in enumerate(self._steps) if step_of is not None]
+        if self._lag is None or not taken:
+            return 0
+        # The youngest that is old enough; before there is one, the oldest.
+        old_enough = [entry for entry in taken if entry[0] <= step - self._lag]
+        return max(old_enough)[1] if old_enough else min(taken)[1]
+
+    def _copy(self, step: int, stride: int, record: bool) -> int | None:
+        if self._lag is None:
+            return 0 if self.past == "record" and record else None
+        # The step that would be compared with these values, if steps go on as the last ones did.
+        due = step + stride * -(-self._lag // stride)
+        number = due // self.every
+        if number == (due - stride) // self.every or not self._affords(number):
+            return None
+        free = [copy for copy, taken in enumerate(self._steps) if taken is None]
+        oldest = min(range(self.copies), key=lambda copy: self._steps[copy] or 0)
+        return free[0] if free else oldest
+
+
+def check(every: object, past: object) -> None:
+    """Raises InvalidArgument for settings that can't be used."""
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise InvalidArgument(
+            f"Could not schedule records: expected every= a whole number of at least 1, got "
+            f"{every!r}. Use every=1 to record each step."
+        )
+    if isinstance(past, int) and not isinstance(past, bool):
+        if not 1 <= past <= MOST_COPIES * every:
+            raise InvalidArgument(
+                f"Could not schedule records: expected past= from 1 to {MOST_COPIES * every} steps "
+                f"with every={every}, got {past}. Each copy takes the memory of the weights: "
+                f"record less often to look back further."
+            )
+    elif past not in NAMED:
+        raise InvalidArgument(
+            f"Could not schedule records: expected past= one of {', '.join(map(repr, NAMED))} or a "
+            f"number of steps, got {past!r}. Use the default, 'previous'."
+        )

@@ -1,0 +1,95 @@
+"""The seam between the recording loop and a framework: subclass `Source` and `Weight` for one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.statistics import channel_statistics
+from tb_pastnet.record.weight import Network, Weight
+
+Floats = npt.NDArray[np.floating]
+_UNBOUND = nullcontext()
+
+
+class Source(ABC):
+    """A network as it is trained: its weights, their past copies, and what else a record needs.
+
+    Copy 0 holds the values that the weights have when a source is made.
+
+    Args:
+        network: what is recorded.
+    """
+
+    def __init__(self, network: Network[Weight]) -> None:
+        self.network = network
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes the log: one of several that train the same network does."""
+        return True
+
+    def bound(self) -> AbstractContextManager[object]:
+        """Where values are read: a session, the scope of a distribution, or nothing."""
+        return _UNBOUND
+
+    def trainable(self) -> Sequence[bool]:
+        """Of each weight, whether the framework's own flags let updates change it."""
+        return [weight.trainable() for weight in self.network.weights]
+
+    def learning_rate(self, step: int) -> float:
+        """That of a step; NaN where it isn't known."""
+        return float("nan")
+
+    @abstractmethod
+    def copy(self, number: int) -> None:
+        """Takes the current values as a past copy, of as many as the schedule holds."""
+
+    @abstractmethod
+    def past(self, number: int) -> Sequence[Any]:
+        """The values of a past copy, as the framework's probe takes them."""
+
+    @abstractmethod
+    def compare(self, number: int, *, replace: bool = False) -> Floats:
+        """Compares the current values with a past copy.
+
+        Args:
+            number: which of the copies.
+            replace: whether the current values take its place, which may be cheaper than `copy`.
+
+        Returns:
+            Floats (8, channels of all weights), rows as in `core.statistics.STATISTICS`; kept and
+            trainable are 1, as no masks are known here.
+        """
+
+
+class ArraySource(Source):
+    """Past copies and statistics by NumPy, for weights whose `effective` is at hand."""
+
+    def __init__(self, network: Network[Weight]) -> None:
+        super().__init__(network)
+        self._past: dict[int, list[npt.NDArray[Any]]] = {}
+        self.copy(0)
+
+    def copy(self, number: int) -> None:
+        """See `Source`."""
+        self._past[number] = [np.array(weight.effective()) for weight in self.network.weights]
+
+    def past(self, number: int) -> Sequence[Any]:
+        """See `Source`."""
+        return self._past[number]
+
+    def compare(self, number: int, *, replace: bool = False) -> Floats:
+        """See `Source`."""
+        statistics = [
+            channel_statistics(weight.effective(), past, weight.axis)
+            for weight, past in zip(self.network.weights, self._past[number], strict=True)
+        ]
+        if replace:
+            self.copy(number)
+        return np.concatenate(statistics, axis=1)

@@ -1,0 +1,199 @@
+"""One array of a network, and the network, as core and record see them: in any framework."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import ChannelAxis, main_variable, variable_role
+from tb_pastnet.core.names import choose
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format import description, limits
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+
+class OwnMasks(Protocol):
+    """The masks of a weight whose layer owns them."""
+
+    @property
+    def version(self) -> int:
+        """Another number after each change."""
+
+    @property
+    def kept(self) -> Mask:
+        """False is pruned."""
+
+    @property
+    def trainable(self) -> Mask:
+        """False is frozen."""
+
+
+class Weight(ABC):
+    """An array that training changes: subclass it once for a framework.
+
+    Args:
+        name: its identity in the network, a path such as "block/conv1/kernel".
+        shape: of the array.
+        dtype: its name, such as "float32".
+        axis: how it splits into channels.
+        layer: the path of its layer; "": all of `name` but its last part.
+        own_name: its name in that layer; "": the rest of `name`.
+        kind: the class of its layer.
+        statistic: it isn't trained by gradients.
+        aliases: other names that a user may call it by.
+
+    Attributes:
+        text: what the log says of it.
+        variable: the framework's own, by which two weights are known to be the same.
+
+    Raises:
+        InvalidArgument: it has more channels than a log can hold.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: str,
+        axis: ChannelAxis,
+        *,
+        layer: str = "",
+        own_name: str = "",
+        kind: str = "",
+        statistic: bool = False,
+        aliases: Sequence[str] = (),
+    ) -> None:
+        if axis.channels > limits.MAX_CHANNELS:
+            raise InvalidArgument(
+                f"Could not record {name!r}: expected at most {limits.MAX_CHANNELS} channels, got "
+                f"{axis.channels}. Correct channel_axis=, or leave it out with variables=."
+            )
+        path, _, last = name.rpartition("/")
+        own_name = own_name or last
+        self.name = name
+        self.variable: Any = self
+        self.layer = layer or path or last
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.axis = axis
+        self.kind = kind
+        self.statistic = statistic
+        self.aliases = tuple(aliases)
+        self.role = variable_role(own_name, self.shape, statistic=statistic)
+        self.text = description.Variable(
+            id=name,
+            layer=self.layer,
+            name=own_name,
+            role=self.role,
+            shape=self.shape,
+            dtype=dtype,
+            axis=axis.text,
+            verified=axis.verified,
+            channels=axis.channels,
+            elements=axis.elements,
+        )
+
+    @abstractmethod
+    def read(self) -> Array:
+        """The values now. They may be a view of the framework's memory: copy what is kept."""
+
+    def effective(self) -> Array:
+        """What the network computes with, where that isn't what is stored."""
+        return self.read()
+
+    def trainable(self) -> bool:
+        """Whether updates may change it, as far as the framework's own flags say."""
+        return True
+
+    def masks(self) -> OwnMasks | None:
+        """Its masks, where its layer owns them."""
+        return None
+
+
+W_co = TypeVar("W_co", bound=Weight, covariant=True)
+
+
+@dataclass(frozen=True)
+class Network(Generic[W_co]):
+    """What is recorded of a model.
+
+    Attributes:
+        weights: those that are recorded, in forward order.
+        layers: the layers that have any of them.
+        skipped: name and reason of each variable that can't be recorded.
+        everything: all weights that could be, also those that weren't chosen.
+    """
+
+    weights: tuple[W_co, ...]
+    layers: tuple[description.Layer, ...]
+    skipped: tuple[tuple[str, str], ...]
+    everything: tuple[W_co, ...]
+
+    @classmethod
+    def of(
+        cls,
+        everything: Sequence[W_co],
+        wanted: Iterable[object] | None = None,
+        *,
+        skipped: Sequence[tuple[str, str]] = (),
+        shown: str = "a network",
+        name_of: Callable[[object], str | None] = lambda _: None,
+    ) -> Network[W_co]:
+        """Chooses what is recorded.
+
+        Args:
+            everything: all weights that can be recorded, in forward order.
+            wanted: names, ends of names, patterns such as `"*/kernel"`, or variables. None: all.
+            skipped: name and reason of each variable that can't be recorded.
+            shown: what they are of, for errors.
+            name_of: the name of a variable that a user gives; None where it isn't one of these.
+
+        Raises:
+            InvalidArgument: nothing is left to record, or a variable isn't of the network.
+            UnknownName: a name fits no variable, or several.
+        """
+        chosen = everything
+        if wanted is not None:
+            names = choose(wanted, _called(everything), name_of)
+            chosen = [weight for weight in everything if weight.name in names]
+        if not chosen:
+            raise InvalidArgument(
+                f"Could not record {shown}: expected at least one variable of floating dtype, "
+                f"got none of {len(everything) + len(skipped)}. Build the model, or choose others "
+                f"with variables=."
+            )
+        return cls(tuple(chosen), _layers(chosen), tuple(skipped), tuple(everything))
+
+
+def _called(weights: Sequence[Weight]) -> dict[str, str]:
+    """Each name that a weight goes by, and its identity."""
+    aliases = {alias: weight.name for weight in weights for alias in weight.aliases}
+    return {**aliases, **{weight.name: weight.name for weight in weights}}
+
+
+def _layers(weights: Sequence[Weight]) -> tuple[description.Layer, ...]:
+    members: dict[str, list[Weight]] = {}
+    for weight in weights:
+        members.setdefault(weight.layer, []).append(weight)
+    layers = []
+    for path, own in members.items():
+        group, _, name = path.rpartition("/")
+        main = own[main_variable([(weight.text.name, weight.shape) for weight in own])]
+        layers.append(
+            description.Layer(
+                id=path,
+                group=group,
+                name=name,
+                type=own[0].kind,
+                variables=tuple(weight.name for weight in own),
+                main=main.name,
+            )
+        )
+    return tuple(layers)

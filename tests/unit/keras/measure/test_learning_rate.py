@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_pastnet
+from tb_pastnet import Recorder
+from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
+from tb_pastnet.keras.measure.learning_rate import LearningRate
+
+AXIS = explicit_axis(-1, (3, 4), "w")
+SCHEDULE = keras.optimizers.schedules.ExponentialDecay(0.5, 10, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("source", "rate"),
+    [
+        (0.25, 0.25),
+        (1, 1.0),
+        (tf.Variable(0.25), 0.25),
+        (keras.Variable(0.25), 0.25),
+        (lambda: 0.25, 0.25),
+        (SCHEDULE, 0.05),
+        (keras.optimizers.SGD(0.25), 0.25),
+        (keras.optimizers.SGD(SCHEDULE), 0.5),
+        (keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.25)), 0.25),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_user_has_at_hand(source, rate):
+    assert LearningRate(source)(10) == pytest.approx(rate)
+
+
+def test_the_optimizer_of_the_model_of_now():
+    model = SimpleNamespace()
+    rate = LearningRate(None, model)
+    assert math.isnan(rate(1))
+    model.optimizer = keras.optimizers.SGD(0.5)
+    assert rate(1) == 0.5
+    model.optimizer.learning_rate = 0.25
+    assert rate(1) == 0.25
+
+
+def heard(source, model=None):
+    rate = LearningRate(source, model)
+    rate.hear(rate.tensors())
+    return rate
+
+
+@pytest.mark.parametrize(
+    ("source", "held"),
+    [
+        (0.25, 0),
+        (None, 0),
+        (lambda: 1 / 0, 0),
+        (SCHEDULE, 0),
+        (keras.optimizers.SGD(SCHEDULE), 0),
+        (tf.Variable(0.25), 1),
+        (keras.Variable(0.25), 1),
+        (keras.optimizers.SGD(0.25), 1),
+        (keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.25)), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_variables_that_hold_it_are_found_and_nothing_of_the_users_is_called(source, held):
+    assert len(LearningRate(source).tensors()) == held
+
+
+def test_what_was_read_with_the_weights_is_used_once():
+    optimizer = keras.optimizers.SGD(0.5)
+    model = SimpleNamespace(optimizer=optimizer)
+    rate = heard(None, model)
+    optimizer.learning_rate = 0.25
+    assert (rate(1), rate(2)) == (0.5, 0.25)
+    # Nor is it used for another optimizer.
+    rate = heard(None, model)
+    model.optimizer = keras.optimizers.SGD(0.125)
+    assert rate(1) == 0.125
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+@pytest.mark.parametrize("replace", [False, True])
+def test_it_is_read_with_the_comparison(monkeypatch, fast, replace):
+    monkeypatch.setenv(SWITCH, fast)
+    variable = tf.Variable(0.5, dtype=tf.float64)
+    rate = LearningRate(variable)
+    # A float16 weight is TensorFlow's, also where numba measures the others.
+    weights = [tf.Variable(tf.ones((3, 4))), tf.Variable(tf.ones((3, 4), tf.float16))]
+    measured = ChannelPass(weights, [AXIS, AXIS], rate=rate)
+    for value in (0.25, 0.125):
+        variable.assign(value)
+        rows = measured.statistics(replace=replace)
+        variable.assign(7)
+        assert (rate(1), rate(2)) == (value, 7)
+        np.testing.assert_array_equal(rows[0], np.full(8, np.sqrt(3), np.float32))
+
+
+def test_a_recorder_writes_the_rate_of_each_step(tmp_path):
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    optimizer = keras.optimizers.SGD(1.0)
+    model.compile(optimizer)
+    with Recorder(tmp_path, model, every=1) as recorder:
+        for step in range(1, 5):
+            optimizer.learning_rate = 2.0**-step
+            recorder.record(step)
+        # One that was never known to it.
+        model.compile(keras.optimizers.SGD(0.75))
+        recorder.record(5)
+    [run] = tb_pastnet.read(tmp_path).runs.values()
+    assert run.learning_rates.tolist() == [0.5, 0.25, 0.125, 0.0625, 0.75]

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE
+from tb_pastnet.core.thinning import Thinning
+from tb_pastnet.format import limits
+from tb_pastnet.format.block import decode_block
+from tb_pastnet.format.timeline import decode_timeline
+from tb_pastnet.record import batch as module
+from tb_pastnet.record import changes
+from tb_pastnet.record.batch import Batch, Record, Span
+from tb_pastnet.record.changes import Change, MaskUpdate
+
+SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
+
+
+def offer(sequence, step=None, **rows):
+    values = np.ones((8, 4))
+    for name, row in rows.items():
+        values[{"norm": NORM, "kept": KEPT, "trainable": TRAINABLE}[name]] = row
+    return Record(sequence, sequence + 1 if step is None else step, sequence, 5.0, 0.1, values)
+
+
+def take(batch, **told):
+    """What waits, as if it were written."""
+    group = batch.pack(**told)
+    batch.done(group)
+    return group
+
+
+def decode(group):
+    *blocks, timeline = group.messages
+    decoded = [decode_block(m.payload, tag=m.tag, step=m.step, lineage=7) for m in blocks]
+    account = decode_timeline(timeline.payload, tag="timeline", step=timeline.step, lineage=7)
+    return {m.tag: block for m, block in zip(blocks, decoded, strict=True)}, account
+
+
+def test_a_block_a_variable_and_their_timeline():
+    batch = Batch(SPANS, 7)
+    for sequence in range(3):
+        batch.add(offer(sequence, norm=[1, 2, 4, 8]))
+    group = take(batch, notes={"slow": 2})
+    blocks, timeline = decode(group)
+    assert group.records == 3
+    assert list(blocks) == ["channels/a/kernel", "channels/a/bias"]
+    assert dequantize(blocks["channels/a/kernel"].codes[NORM, 2]).tolist() == [1, 2, 4]
+    assert dequantize(blocks["channels/a/bias"].codes[NORM, 2]).tolist() == [8]
+    assert blocks["channels/a/bias"].past_steps.tolist() == [0, 1, 2]
+    assert timeline.steps.tolist() == [1, 2, 3]
+    assert timeline.wall_times.tolist() == [5, 5, 5]
+    assert timeline.learning_rates.tolist() == [0.1, 0.1, 0.1]
+    assert timeline.notes == {"slow": 2}
+    assert (timeline.offered, timeline.thinned, timeline.dropped) == (3, 0, 0)
+    assert batch.empty
+
+
+def test_what_cannot_be_packed_or_written_waits(monkeypatch):
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0))
+    batch.changes.add(Change(1, masks=(MaskUpdate("a/bias", "kept", np.zeros(1, np.uint8), 1, 0),)))
+    monkeypatch.setattr(module, "encode_timeline", broken)
+    with pytest.raises(MemoryError):
+        batch.pack()
+    monkeypatch.undo()
+    first, again = batch.pack(), batch.pack()
+    assert first == again
+    assert [message.tag for message in first.messages][-3:] == ["kept/a/bias", "masks", "timeline"]
+    assert batch.packed == 0
+    batch.done(again)
+    assert (batch.packed, batch.empty) == (1, True)
+
+
+def broken(*args, **kwargs):
+    raise MemoryError
+
+
+def test_missing_sequence_numbers_are_dropped_records():
+    batch = Batch(SPANS, 7)
+    for sequence in (0, 1, 5):
+        batch.add(offer(sequence))
+    _, timeline = decode(take(batch))
+    assert (timeline.offered, timeline.dropped) == (6, 3)
+    batch.reach(8, 0)
+    _, end = decode(take(batch, closed=True))
+    assert (end.offered, end.dropped, end.closed, len(end.steps)) == (8, 5, True, 0)
+
+
+def test_a_group_that_was_given_up_is_dropped():
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0))
+    batch.pack()
+    batch.drop()
+    batch.add(offer(1))
+    _, timeline = decode(take(batch))
+    assert (timeline.offered, timeline.dropped) == (2, 1)
+
+
+def test_steps_of_the_timeline_increase_also_behind_an_end():
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0))
+    steps = [take(batch).messages[-1].step]
+    steps.append(take(batch, closed=True).messages[-1].step)
+    batch.add(offer(1, step=2))
+    group = take(batch)
+    steps.append(group.messages[-1].step)
+    assert steps == [1, 2, 3]
+    assert decode(group)[1].steps.tolist() == [2]
+
+
+def test_full_at_sixteen_or_fewer_where_channels_are_many(monkeypatch):
+    batch = Batch(SPANS, 7)
+    for sequence in range(16):
+        assert not batch.full
+        batch.add(offer(sequence))
+    assert batch.full
+    monkeypatch.setattr(limits, "MAX_CELLS", 7)
+    wide = Batch(SPANS, 7)
+    wide.add(offer(0))
+    assert not wide.full
+    wide.add(offer(1))
+    assert wide.full
+
+
+def stored(batch, offers):
+    steps = []
+    for one in offers:
+        batch.add(one)
+        if batch.full:
+            steps += decode(take(batch))[1].steps.tolist()
+    batch.restore_last()
+    _, timeline = decode(take(batch, closed=True))
+    return steps + timeline.steps.tolist(), timeline
+
+
+def test_thinning_counts_and_keeps_first_and_last():
+    steps, timeline = stored(Batch(SPANS, 7, Thinning(4)), [offer(n) for n in range(40)])
+    assert steps[0] == 1
+    assert steps[-1] == 40
+    assert timeline.offered == 40
+    assert len(steps) + timeline.thinned == 40
+    assert timeline.thinned > 10
+    assert timeline.dropped == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kept": [1, 0.5, 1, 1]}, {"trainable": [1, 1, 0, 1]}, {"norm": [0, 1, 1, 1]}],
+    ids=["kept", "trainable", "zero channel"],
+)
+def test_a_mask_change_is_never_thinned(change):
+    changed_at = 24
+    offers = [offer(n, **(change if n >= changed_at else {})) for n in range(40)]
+    steps, _ = stored(Batch(SPANS, 7, Thinning(2)), offers)
+    without, _ = stored(Batch(SPANS, 7, Thinning(2)), [offer(n) for n in range(40)])
+    assert changed_at + 1 not in without
+    assert set(steps) - set(without) == {changed_at + 1}
+
+
+def test_a_bias_of_zeros_is_no_mask():
+    offers = [offer(n, norm=[1, 1, 1, n % 2]) for n in range(40)]
+    steps, _ = stored(Batch(SPANS, 7, Thinning(2)), offers)
+    assert len(steps) < 20
+
+
+def test_many_channels_are_quantised_in_pieces(monkeypatch):
+    monkeypatch.setattr(module, "_PIECE", 3)
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0, norm=[1, 2, 4, 8]))
+    blocks, _ = decode(take(batch))
+    assert dequantize(blocks["channels/a/bias"].codes[NORM, 0]).tolist() == [8]
+
+
+def test_changes_are_written_with_records_or_alone():
+    batch = Batch(SPANS, 7)
+    change = Change(1, masks=(MaskUpdate("a/kernel", "kept", np.zeros(1, np.uint8), 6, 0),))
+    batch.changes.add(change)
+    assert not batch.empty
+    alone = take(batch)
+    assert [m.tag for m in alone.messages] == ["kept/a/kernel", "masks"]
+    assert alone.records == 0
+    assert batch.empty
+    batch.changes.add(change._replace(step=2))
+    batch.add(offer(0))
+    together = [message.tag for message in take(batch).messages]
+    blocks = ["channels/a/kernel", "channels/a/bias"]
+    assert together == [*blocks, "kept/a/kernel", "masks", "timeline"]
+    batch.changes.add(change._replace(step=3))
+    end = take(batch, closed=True).messages
+    assert [m.tag for m in end] == ["kept/a/kernel", "masks", "timeline"]
+
+
+def test_many_changes_fill_a_batch(monkeypatch):
+    batch = Batch(SPANS, 7)
+    monkeypatch.setattr(changes, "GROUP_CHANGES", 1)
+    assert not batch.full
+    batch.changes.add(Change(1, masks=(MaskUpdate("w", "kept", np.zeros(1, np.uint8), 6, 0),)))
+    assert batch.full

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import keras
+import pytest
+import tensorflow as tf
+
+from tb_pastnet import Recorder
+from tb_pastnet.keras.model.weights import network
+from tb_pastnet.record.describer import origin
+from tests.recorded import read_lineages
+
+
+def weights(value=1.0):
+    return {"a/kernel": tf.Variable([[value, 2.0]]), "b/bias": tf.Variable([3.0])}
+
+
+def test_an_origin_is_of_names_and_values():
+    first = origin(network(weights()))
+    assert len(first) == 32
+    assert origin(network(weights())) == first
+    assert origin(network(weights(), variables=["a/kernel"])) == first
+    assert origin(network(weights(1.5))) != first
+    other = {"c/kernel": weights()["a/kernel"], "b/bias": weights()["b/bias"]}
+    assert origin(network(other)) != first
+
+
+def test_the_same_seed_is_the_same_origin():
+    origins = set()
+    for _ in range(2):
+        keras.utils.set_random_seed(3)
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+        origins.add(origin(network(model)))
+    assert len(origins) == 1
+
+
+def run(logdir, model, **settings):
+    with Recorder(logdir, model, every=1, **settings) as recorder:
+        start = settings.get("initial_step") or 0
+        for step in range(start + 1, start + 3):
+            model["a/kernel"].assign_add([[0.5, 0.0]])
+            recorder.record(step)
+
+
+def test_a_resumed_lineage_has_the_origin_of_the_one_before(tmp_path):
+    model = weights()
+    run(tmp_path, model)
+    run(tmp_path, model, initial_step=2)
+    first, second = read_lineages(tmp_path)
+    assert (first.ordinal, second.ordinal) == (1, 2)
+    assert first.description.origin == origin(network(weights()))
+    assert second.description.origin == first.description.origin
+    assert (first.description.first_step, second.description.first_step) == (1, 3)
+
+
+def test_one_that_begins_anew_has_its_own(tmp_path):
+    model = weights()
+    run(tmp_path, model)
+    run(tmp_path, model, initial_step=0)
+    first, second = read_lineages(tmp_path)
+    assert second.description.origin != first.description.origin
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "flip"])
+def test_an_unreadable_parent_has_no_heir(tmp_path, damage):
+    model = weights()
+    run(tmp_path, model)
+    (file,) = tmp_path.glob("pastnet.0001.*/*")
+    data = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        flipped = data[:70] + bytes([data[70] ^ 1]) + data[71:]
+        file.write_bytes({"cut": data[:100], "empty": b"", "flip": flipped}[damage])
+    run(tmp_path, model, initial_step=2)
+    second = read_lineages(tmp_path)[1]
+    assert second.description.origin not in ("", origin(network(weights())))
+
+
+def test_remote_logs_are_resumed_too():
+    from tb_pastnet.record.describer import inherited_origin
+    from tb_pastnet.record.segments import create_lineage
+
+    model = weights()
+    run("ram://resumed", model)
+    assert inherited_origin(create_lineage("ram://resumed")) == origin(network(weights()))

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.schedule import Action, Schedule
+
+
+def run(schedule, steps):
+    """What is recorded, as (step, past step, step really held by the copy), taking copies along."""
+    held: dict[int, int | None] = {0: schedule.last}
+    records = []
+    for step in steps:
+        if schedule.passes(step):
+            continue
+        action = schedule.advance(step)
+        if action.record:
+            records.append((step, action.past_step, held[action.compare]))
+        if action.copy is not None:
+            held[action.copy] = step
+            schedule.copied(action.copy)
+    return records
+
+
+def test_previous_is_one_step_before_whatever_every_is():
+    for every in (1, 3, 10):
+        records = run(Schedule(every, "previous"), range(1, 41))
+        assert [step for step, *_ in records] == list(range(every, 41, every))
+        assert all(past == held == step - 1 for step, past, held in records)
+
+
+def test_previous_copies_only_where_the_next_step_is_due():
+    schedule = Schedule(10, "previous")
+    copies = [step for step in range(1, 31) if schedule.advance(step).copy is not None]
+    assert copies == [9, 19, 29]
+
+
+def test_previous_of_executions_of_several_steps():
+    records = run(Schedule(10, "previous"), range(4, 61, 4))
+    assert records == [
+        (12, 8, 8),
+        (20, 16, 16),
+        (32, 28, 28),
+        (40, 36, 36),
+        (52, 48, 48),
+        (60, 56, 56),
+    ]
+
+
+@pytest.mark.parametrize("every", [1, 4, 10])
+@pytest.mark.parametrize("lag", [1, 3, 7, 16])
+def test_k_steps_before(every, lag):
+    records = run(Schedule(every, lag), range(1, 101))
+    assert all(past == held for _, past, held in records)
+    # Before k steps were made, the oldest value there is.
+    assert all(past == max(step - lag, 0) for step, past, _ in records if step >= lag)
+    assert [step for step, *_ in records] == list(range(every, 101, every))
+
+
+@given(
+    every=st.integers(1, 7),
+    past=st.sampled_from(["previous", "record", "initial", 1, 3]),
+    strides=st.lists(st.integers(1, 4), min_size=1, max_size=60),
+)
+def test_strides_that_change_leave_no_record_out(every, past, strides):
+    steps = np.cumsum(strides).tolist()
+    records = run(Schedule(every, past), steps)
+    due = [b for a, b in pairwise([0, *steps]) if b // every > a // every]
+    assert [step for step, *_ in records] == due
+    assert all(told == held and held < step for step, told, held in records)
+
+
+def test_record_is_the_last_record():
+    assert run(Schedule(5, "record"), range(1, 16)) == [(5, 0, 0), (10, 5, 5), (15, 10, 10)]
+
+
+def test_initial_stays():
+    assert run(Schedule(5, "initial"), range(1, 11)) == [(5, 0, 0), (10, 0, 0)]
+
+
+def test_epoch_follows_sync():
+    schedule = Schedule(2, "epoch")
+    assert run(schedule, range(1, 5)) == [(2, 0, 0), (4, 0, 0)]
+    assert schedule.sync() == 0
+    schedule.copied(0)
+    assert schedule.advance(5) == Action(False, 0, 4, None)
+    assert schedule.advance(6) == Action(True, 0, 4, None)
+
+
+def test_steps_may_begin_anywhere():
+    assert run(Schedule(10, "previous", None), range(21)) == [
+        (0, -1, None),
+        (10, 9, 9),
+        (20, 19, 19),
+    ]
+    assert run(Schedule(10, "previous", 85), range(86, 101)) == [(90, 89, 89), (100, 99, 99)]
+
+
+def test_only_due_steps_seen():
+    # A loop that calls record each tenth step only: from the second on its stride is known.
+    records = run(Schedule(10, "previous", None), range(10, 51, 10))
+    assert [(step, past) for step, past, _ in records] == [
+        (10, 9),
+        (20, 9),
+        (30, 20),
+        (40, 30),
+        (50, 40),
+    ]
+
+
+def test_steps_that_go_back_begin_anew():
+    schedule = Schedule(1, "previous")
+    run(schedule, range(1, 11))
+    assert schedule.goes_back(10)
+    assert not schedule.goes_back(11)
+    assert schedule.restart(5) == 0
+    schedule.copied(0)
+    assert schedule.advance(6) == Action(True, 0, 5, 0)
+
+
+@pytest.mark.parametrize("past", ["previous", "record", 1])
+def test_a_copy_that_could_not_be_taken_is_of_no_known_step(past):
+    schedule = Schedule(1, past)
+    assert schedule.advance(1) == Action(True, 0, 0, 0)
+    assert not schedule.knows(0)
+    assert schedule.advance(2) == Action(True, 0, None, 0)
+    schedule.copied(0)
+    assert schedule.advance(3) == Action(True, 0, 2, 0)
+
+
+def test_steps_at_which_nothing_is_due_pass():
+    schedule = Schedule(10, 3)
+    assert [step for step in range(1, 25) if not passes(schedule, step)] == [1, 7, 10, 17, 20]
+    assert not schedule.passes(26)  # the one before wasn't seen
+    schedule.restart(4)
+    assert not schedule.passes(5)
+    assert schedule.last == 4
+
+
+def passes(schedule, step):
+    passed = schedule.passes(step)
+    if not passed:
+        schedule.advance(step)
+    return passed
+
+
+def test_of_several_copies_an_older_one_stands_in():
+    schedule = Schedule(1, 2)
+    for step in (1, 2, 3):
+        schedule.copied(schedule.advance(step).copy)
+    unknown = schedule.advance(4).copy
+    assert not schedule.knows(unknown)
+    assert schedule.advance(5).past_step == 3
+    # That of step 4, which step 6 was to be compared with.
+    assert schedule.advance(6).past_step == 3
+
+
+def test_neither_a_restart_nor_sync_is_believed_before_it_has_copied():
+    schedule = Schedule(1, "epoch", 3)
+    assert schedule.sync() == 0
+    assert schedule.advance(4).past_step is None
+    assert schedule.restart(1) == 0
+    assert schedule.advance(2).past_step is None
+
+
+def test_the_initial_copy_survives_a_restart():
+    schedule = Schedule(1, "initial")
+    run(schedule, range(1, 4))
+    assert schedule.restart(2) is None
+    assert schedule.advance(3) == Action(True, 0, 0, None)
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, True, "10", None])
+def test_every_is_checked(every):
+    with pytest.raises(InvalidArgument, match=r"expected every= a whole number of at least 1, got"):
+        Schedule(every, "previous")
+
+
+@pytest.mark.parametrize("past", ["last", None, 1.5, True])
+def test_past_is_checked(past):
+    with pytest.raises(InvalidArgument, match=r"expected past= one of 'previous', 'record'"):
+        Schedule(10, past)
+
+
+@pytest.mark.parametrize("past", [0, -3, 161])
+def test_a_lag_is_checked(past):
+    with pytest.raises(InvalidArgument, match=r"expected past= from 1 to 160 steps with every=10"):
+        Schedule(10, past)

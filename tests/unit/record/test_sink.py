@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tb_pastnet.format.description import Description, encode_description
+from tb_pastnet.record import sink as sinks
+from tb_pastnet.record import writer as module
+from tb_pastnet.record.batch import Batch, Record, Span
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.messages import Message
+from tb_pastnet.record.segments import Segments
+from tb_pastnet.record.sink import Sink
+from tb_pastnet.record.writer import Mark
+from tests.recorded import read_one
+
+NAME = "pastnet.0001.00000007"
+
+
+def describe(first_step, step):
+    text = Description(7, 1, "o", 1, "previous", first_step, 0.0)
+    return Message("description", step, encode_description(text, tag="description", step=step))
+
+
+@pytest.fixture
+def make(tmp_path):
+    made = []
+
+    def make_sink(**settings):
+        segments = Segments(str(tmp_path / NAME), 0.0)
+        sink = Sink(segments, Batch([Span("w", 0, 4, True)], 7), describe, Failures(), **settings)
+        made.append(sink)
+        return sink
+
+    yield make_sink
+    for sink in made:
+        sink.close(timeout=0.1)
+
+
+def offer(sink, step, values=None):
+    given = np.ones((8, 4)) if values is None else values
+    return sink.offer(Record(sink.reserve(), step, step - 1, time.time(), 0.1, given))
+
+
+class Gate:
+    """Holds each write until it is let through."""
+
+    def __init__(self, sink, monkeypatch):
+        self.reached = threading.Event()
+        self.through = threading.Event()
+        write = sink._writer._segments.write
+
+        def held(head, body):
+            self.reached.set()
+            assert self.through.wait(20)
+            write(head, body)
+
+        monkeypatch.setattr(sink._writer._segments, "write", held)
+
+
+def test_flushed_records_can_be_read_at_once(make, tmp_path):
+    sink = make()
+    for step in range(1, 21):
+        assert offer(sink, step)
+    assert sink.flush()
+    log = read_one(tmp_path)
+    assert log.record_steps() == list(range(1, 21))
+    assert log.record_past_steps() == list(range(20))
+    assert log.description.first_step == 1
+    assert (log.last.offered, log.last.dropped, log.last.closed) == (20, 0, False)
+
+
+def test_closing_writes_the_account(make, tmp_path):
+    sink = make()
+    offer(sink, 1)
+    assert sink.close()
+    log = read_one(tmp_path)
+    assert log.last.closed
+    assert log.last.offered == 1
+    assert not offer(sink, 2)
+    assert not sink.flush()
+    assert not sink.close()
+
+
+def test_nothing_is_written_without_a_record(make, tmp_path):
+    sink = make()
+    assert sink.flush()
+    assert sink.close()
+    assert not (tmp_path / NAME).exists()
+
+
+def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_SECONDS", 0.01)
+    sink = make()
+    written = threading.Event()
+    write = sink._writer._segments.write
+    monkeypatch.setattr(
+        sink._writer._segments, "write", lambda *data: (write(*data), written.set())[0]
+    )
+    offer(sink, 1)
+    assert written.wait(20)
+    assert read_one(tmp_path).record_steps() == [1]
+
+
+def test_a_full_queue_drops_and_counts_exactly(make, tmp_path, monkeypatch):
+    sink = make(queue_bytes=3 * 8 * 4 * 8)
+    gate = Gate(sink, monkeypatch)
+    offer(sink, 1)
+    flushed = []
+    began = threading.Thread(target=lambda: flushed.append(sink.flush(20)))
+    began.start()
+    assert gate.reached.wait(20)
+    taken = [offer(sink, step) for step in range(2, 10)]
+    assert taken == [True, True, True, False, False, False, False, False]
+    gate.through.set()
+    began.join(20)
+    assert flushed == [False]  # not all that was offered is there
+    assert offer(sink, 10)
+    assert sink.flush()
+    assert sink.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == [1, 2, 3, 4, 10]
+    assert (log.last.offered, log.last.thinned, log.last.dropped) == (10, 0, 5)
+
+
+def test_records_dropped_at_the_end_are_counted(make, tmp_path, monkeypatch):
+    sink = make(queue_bytes=1)
+    gate = Gate(sink, monkeypatch)
+    offer(sink, 1)
+    began = threading.Thread(target=sink.flush, args=(20,))
+    began.start()
+    assert gate.reached.wait(20)
+    assert [offer(sink, step) for step in (2, 3, 4)] == [True, False, False]
+    gate.through.set()
+    began.join(20)
+    assert sink.close()
+    assert (read_one(tmp_path).last.offered, read_one(tmp_path).last.dropped) == (4, 2)
+
+
+def test_one_record_always_may_wait(make, tmp_path):
+    sink = make(queue_bytes=1)
+    assert offer(sink, 1)
+    assert sink.close()
+    assert read_one(tmp_path).record_steps() == [1]
+
+
+def test_a_blocked_disk_blocks_neither_offers_nor_the_end(make, monkeypatch):
+    sink = make()
+    gate = Gate(sink, monkeypatch)
+    offer(sink, 1)
+    assert not sink.flush(timeout=0.01)
+    begun = time.monotonic()
+    for step in range(2, 200):
+        offer(sink, step)
+    assert time.monotonic() - begun < 1.0
+    assert not sink.close(timeout=0.05)
+    gate.through.set()
+
+
+def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
+    sink = make()
+    write, failures = sink._writer._segments.write, [OSError(28, "No space left on device")] * 3
+
+    def failing(head, body):
+        if failures:
+            raise failures.pop()
+        write(head, body)
+
+    monkeypatch.setattr(sink._writer._segments, "write", failing)
+    offer(sink, 1)
+    assert not sink.flush()
+    assert any(sink.flush() for _ in range(5))
+    sink.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == [1]
+    assert log.last.dropped == 0
+    assert log.last.notes == {"Could not write records: OSError: No space left on device": 3}
+
+
+def test_a_dead_disk_costs_records_not_the_end(make, monkeypatch):
+    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
+    sink = make()
+
+    def dead(head, body):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(sink._writer._segments, "write", dead)
+    for step in range(1, 100):
+        offer(sink, step)
+    assert not sink.close(timeout=0.2)
+    sink._writer.thread.join(20)
+    assert not sink._writer.thread.is_alive()
+
+
+def test_a_record_that_cannot_be_packed_is_dropped(make, tmp_path):
+    sink = make()
+    offer(sink, 1)
+    offer(sink, 2, np.ones((3, 4)))
+    offer(sink, 3)
+    assert not sink.flush()
+    assert sink.flush()
+    assert sink.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == [1, 3]
+    assert (log.last.offered, log.last.dropped) == (3, 1)
+    (note,) = log.last.notes
+    assert note.startswith("Could not prepare records: InvalidArgument: Could not quantise")
+
+
+def test_a_record_that_is_never_made_is_dropped(make, tmp_path):
+    sink = make()
+    offer(sink, 1)
+    sink.reserve()
+    offer(sink, 3)
+    assert not sink.flush()
+    assert sink.close()
+    assert read_one(tmp_path).last.dropped == 1
+
+
+def test_another_process_leaves_it_alone(make, tmp_path, monkeypatch):
+    sink = make()
+    offer(sink, 1)
+    monkeypatch.setattr(sink, "_pid", -1)
+    assert not offer(sink, 2)
+    assert not sink.flush()
+    assert not sink.close()
+    monkeypatch.undo()
+    assert sink.close()
+    assert read_one(tmp_path).last.offered == 1
+
+
+def test_a_record_that_could_not_be_made_is_counted(make, tmp_path):
+    sink = make()
+    sink.reserve()
+    assert offer(sink, 2)
+    assert not sink.flush()
+    assert sink.flush()
+    assert sink.close()
+    assert (read_one(tmp_path).last.offered, read_one(tmp_path).last.dropped) == (2, 1)
+    sink.reserve()
+
+
+def test_closed_without_waiting_the_end_of_the_program_waits(make, tmp_path, monkeypatch):
+    sink = make()
+    gate = Gate(sink, monkeypatch)
+    offer(sink, 1)
+    assert not sink.close(timeout=0.002)
+    assert sink in sinks._OPEN
+    gate.through.set()
+    sinks._close_all()
+    assert sink not in sinks._OPEN
+    assert read_one(tmp_path).record_steps() == [1]
+
+
+def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
+    monkeypatch.setattr(sinks, "CLOSE_SECONDS", 0.3)
+    gates = [Gate(sink, monkeypatch) for sink in (make(), make(), make())]
+    for sink in list(sinks._OPEN):
+        offer(sink, 1)
+    begun = time.monotonic()
+    sinks._close_all()
+    assert time.monotonic() - begun < 0.8
+    for gate in gates:
+        gate.through.set()
+
+
+def test_a_thread_that_has_ended_keeps_nobody_waiting(make, monkeypatch):
+    sink = make()
+    sink._writer.queue.put(Mark(0, 0, closed=False, last=True))
+    sink._writer.thread.join(20)
+    assert not sink.flush()
