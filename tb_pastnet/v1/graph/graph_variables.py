@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
-from tb_pastnet.core.names import resolve
+from tb_pastnet.core import names
 from tb_pastnet.errors import InvalidArgument
 
 MASK_VARIABLES = "pastnet_mask_variables"
@@ -151,21 +150,22 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
         UnknownName: a name fits none, or several.
     """
     named = {variable.name: variable for variable in among}
-    chosen: set[str] = set()
-    for want in (wanted,) if isinstance(wanted, str) else wanted:
-        if not isinstance(want, str):
-            name = graph_variable(want).name
-            if name not in named:
-                raise InvalidArgument(
-                    f"Could not choose {name!r}: expected a variable that the network uses, got "
-                    f"another one. Correct variables=."
-                )
-            chosen.add(name)
-        elif any(mark in want for mark in "*?["):
-            chosen.update(name for name in named if fnmatchcase(name, want))
-        else:
-            below = [name for name in named if within(name, want)]
-            chosen.update(below or [resolve(want, named)])
+
+    def name_of(variable: object) -> str:
+        name = graph_variable(variable).name
+        if name not in named:
+            raise InvalidArgument(
+                f"Could not choose {name!r}: expected a variable that the network uses, got "
+                f"another one. Correct variables=."
+            )
+        return name
+
+    def below(want: object) -> list[Any]:
+        return [each for each in among if isinstance(want, str) and within(each.name, want)]
+
+    wants = (wanted,) if isinstance(wanted, str) else wanted
+    expanded = [each for want in wants for each in below(want) or [want]]
+    chosen = names.choose(expanded, {name: name for name in named}, name_of)
     return [variable for name, variable in named.items() if name in chosen]
 
 
