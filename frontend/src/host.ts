@@ -38,11 +38,11 @@ export function watchHost(onRuns: (names: string[]) => void, onReload: Listener)
     send({ type, id, payload: null, error: null, isReply: false });
     return new Promise((resolve) => waiting.set(id, resolve));
   };
-  let known = "";
+  let last = "";
   /** @returns whether the runs are others than before. */
   const take = (payload: unknown): boolean => {
-    if (!Array.isArray(payload) || known === JSON.stringify(payload)) return false;
-    known = JSON.stringify(payload);
+    if (!Array.isArray(payload) || last === JSON.stringify(payload)) return false;
+    last = JSON.stringify(payload);
     onRuns(payload.filter((name): name is string => typeof name === "string"));
     return true;
   };
@@ -75,28 +75,29 @@ export function watchVisible(listener: (visible: boolean) => void): void {
 const PREFIX = "p.pastnet.";
 const PLUGIN = "pastnet";
 
+/** The parts of the outer page's hash; the first one names the plugin that is shown. */
+const hashParts = (): string[] => outer.location.hash.slice(1).split("&");
+const isShown = (): boolean => ["", PLUGIN].includes(hashParts()[0]);
+
 /** Our part of the outer page's hash, as decoded pairs. */
 export function readHash(): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const part of outer.location.hash.slice(1).split("&")) {
+  const pairs = new Map<string, string>();
+  for (const part of hashParts()) {
     if (!part.startsWith(PREFIX)) continue;
     const equals = part.indexOf("=");
     if (equals < 0) continue;
     try {
-      found.set(part.slice(PREFIX.length, equals), decodeURIComponent(part.slice(equals + 1)));
+      pairs.set(part.slice(PREFIX.length, equals), decodeURIComponent(part.slice(equals + 1)));
     } catch {
       // A damaged escape in a hand-edited URL: that part falls back to its default.
     }
   }
-  return found;
+  return pairs;
 }
 
 /** The outer URL with our pairs in place of those that it has; TensorBoard's own parts stay. */
 export function hashUrl(pairs: Map<string, string>): string {
-  const others = outer.location.hash
-    .slice(1)
-    .split("&")
-    .filter((part) => part !== "" && !part.startsWith(PREFIX));
+  const others = hashParts().filter((part) => part !== "" && !part.startsWith(PREFIX));
   if (others.length === 0) others.push(PLUGIN);
   const ours = [...pairs].map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(value)}`);
   return `${outer.location.href.split("#")[0]}#${[...others, ...ours].join("&")}`;
@@ -105,21 +106,21 @@ export function hashUrl(pairs: Map<string, string>): string {
 /** Writes our pairs; `push` makes a step for Back. Does nothing while another tab of TensorBoard is shown. */
 export function writeHash(pairs: Map<string, string>, push: boolean): void {
   const url = hashUrl(pairs);
-  const plugin = outer.location.hash.slice(1).split("&")[0];
-  if ((plugin !== "" && plugin !== PLUGIN) || url === outer.location.href) return;
+  if (!isShown() || url === outer.location.href) return;
   if (push) outer.history.pushState(outer.history.state, "", url);
   else outer.history.replaceState(outer.history.state, "", url);
 }
 
+/** Listens to the outer page, which outlives a frame that TensorBoard removes. */
+function listen(target: EventTarget, type: string, listener: (event: Event) => void): void {
+  target.addEventListener(type, listener);
+  window.addEventListener("pagehide", () => target.removeEventListener(type, listener));
+}
+
 /** Calls back after Back, Forward or an edit of the address. */
 export function watchHash(listener: Listener): void {
-  outer.addEventListener("popstate", listener);
-  outer.addEventListener("hashchange", listener);
-  // The outer page outlives a frame that TensorBoard removes.
-  window.addEventListener("pagehide", () => {
-    outer.removeEventListener("popstate", listener);
-    outer.removeEventListener("hashchange", listener);
-  });
+  listen(outer, "popstate", listener);
+  listen(outer, "hashchange", listener);
 }
 
 /**
@@ -130,12 +131,9 @@ export function watchKeys(listener: (event: KeyboardEvent) => void): void {
   document.addEventListener("keydown", listener);
   if (!parentWindow) return;
   const { document: around } = parentWindow;
-  const outside = (event: KeyboardEvent) => {
-    const plugin = outer.location.hash.slice(1).split("&")[0];
-    if (event.target === around.body && (plugin === "" || plugin === PLUGIN)) listener(event);
-  };
-  around.addEventListener("keydown", outside);
-  window.addEventListener("pagehide", () => around.removeEventListener("keydown", outside));
+  listen(around, "keydown", (event) => {
+    if (event.target === around.body && isShown()) listener(event as KeyboardEvent);
+  });
 }
 
 /** Copies text; true when it worked. The clipboard API is absent on plain http hosts, so there is a second way. */

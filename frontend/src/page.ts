@@ -7,8 +7,7 @@ import { App } from "./shell/app";
 import { listenToKeys } from "./shell/keys";
 import { askFirst } from "./state/answers";
 import { followAll } from "./state/followers";
-import { watch } from "./state/idle";
-import { listenToInputs } from "./state/later";
+import { listenToInputs, watch } from "./state/frames";
 import { version } from "./state/resource";
 import { indexOf } from "./state/runs";
 import { dark, followUrl, helpOpen, hostRuns, hover, page, tables } from "./state/store";
@@ -33,24 +32,18 @@ export function show(index: Promise<Response>): void {
     root.classList.toggle("dark", isDark);
   });
   followUrl();
-  let visible = true;
-  let stale = false;
+  let [visible, stale] = [true, false];
+  const reload = () => {
+    stale = !visible;
+    if (visible) version.value++;
+  };
   watchVisible((now) => {
     visible = now;
-    if (now && stale) {
-      stale = false;
-      version.value++;
-    }
+    if (stale) reload();
   });
-  watchHost(
-    (names) => {
-      hostRuns.value = names;
-    },
-    () => {
-      if (visible) version.value++;
-      else stale = true;
-    },
-  );
+  watchHost((names) => {
+    hostRuns.value = names;
+  }, reload);
   watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
   listenToInputs();

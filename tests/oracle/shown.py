@@ -119,8 +119,10 @@ class View:
             if self.base_of(run):
                 name = words.TITLES[self.which]
                 text = f"{self.apart(run, self.log.layers, step)} {name[0].lower()}{name[1:]}"
+                if figures and words.aside(figures, step):
+                    text += f" ({words.steps(figures)})"
             else:
-                text = words.largest(figures)
+                text = words.largest(figures, step)
             assert head["two"] == text, where
             fixed = self.at(run, self.log.layers, self.case.step)
             assert head["bar"] == f"{run}: {words.shares(fixed)}", where

@@ -90,13 +90,19 @@ def sparsity(figures: Figures) -> str | None:
     return share(figures.pruned, figures.prunable, True) if figures.prunable else None
 
 
-def largest(figures: Figures | None) -> str:
+def aside(figures: Figures | None, step: int) -> bool:
+    """Whether figures are of another step than the one that is read."""
+    return figures is not None and {figures.oldest, figures.step} != {step}
+
+
+def largest(figures: Figures | None, step: int) -> str:
     """The head of a run."""
     if figures is None or figures.total == 0:
         return "no record yet"
     first, second = sorted(LEGEND, key=lambda state: -figures.counts[state])[:2]
-    some = [first, second] if figures.counts[second] else [first]
-    return " · ".join(f"{share(figures.counts[x], figures.total)} {STATES[x]}" for x in some)
+    some = [first, second] if figures.counts[second] and not aside(figures, step) else [first]
+    parts = [f"{share(figures.counts[x], figures.total)} {STATES[x]}" for x in some]
+    return " · ".join([*parts, *([steps(figures)] if aside(figures, step) else [])])
 
 
 def shares(figures: Figures | None) -> str:

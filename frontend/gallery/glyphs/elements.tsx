@@ -1,7 +1,7 @@
 /** Pieces of the page that are no canvas: swatches, markers, icons and flags. */
 
 import { STATE_NAMES } from "../../src/data/states";
-import { overlapStyle } from "../../src/draw/overlap";
+import { overlapStyle } from "../../src/draw/difference";
 import { runColor } from "../../src/draw/theme";
 import { Icon, Marker } from "../../src/parts/widgets";
 import type { ElementGlyph } from "./glyph";

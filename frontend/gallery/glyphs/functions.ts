@@ -1,12 +1,11 @@
 /** Changes of outputs: cells over steps, lines of runs, and weights against outputs. */
 
-import type { ChangeAxis, FunctionSeries } from "../../src/data/function";
-import type { Move } from "../../src/data/moves";
+import type { ChangeAxis, FunctionSeries, Move } from "../../src/data/function";
 import { FROZEN, MOVING, PRUNED, SETTLED } from "../../src/data/states";
-import { drawChanges } from "../../src/draw/change";
+import { drawTrends, type Trend } from "../../src/draw/lines";
 import { drawScatter } from "../../src/draw/scatter";
 import { pixelsOf, runColor, type Theme } from "../../src/draw/theme";
-import { drawTrends, type Trend } from "../../src/draw/trends";
+import { drawChanges } from "../../src/draw/valuerow";
 import { steps } from "./fixtures";
 import type { RasterGlyph, VectorGlyph } from "./glyph";
 
@@ -26,9 +25,9 @@ const cells = (name: string, values: number[]): RasterGlyph => ({
   name: `change-${name}`,
   width: 80,
   height: 16,
-  paint: (raster, box, theme) => {
+  paint: (area, theme) => {
     const style = { change: "relative", axis: AXIS, pixels: pixelsOf(theme) } as const;
-    drawChanges(raster, box, seriesOf(values), 0, steps(values.length, box.width), style);
+    drawChanges(area, seriesOf(values), 0, steps(values.length, area.width), style);
   },
 });
 
@@ -46,7 +45,8 @@ const trends = (name: string, axis: ChangeAxis, made: (theme: Theme) => Trend[])
   name: `trends-${name}`,
   width: 120,
   height: 70,
-  draw: (context, width, height, theme) => drawTrends(context, steps(20, width), height - 2, made(theme), axis, theme),
+  draw: (context, width, height, theme) =>
+    drawTrends({ context, scale: steps(20, width), height: height - 2, theme }, made(theme), axis),
 });
 
 const move = (layer: string, weights: number, output: number, state = MOVING): Move => ({

@@ -1,7 +1,7 @@
 /** What the gallery of glyphs shows: named fixtures, each one entry of a list. */
 
 import type { VNode } from "preact";
-import type { Box, Raster } from "../../src/draw/raster";
+import type { Area } from "../../src/draw/raster";
 import type { Theme } from "../../src/draw/theme";
 
 interface Sized {
@@ -14,7 +14,7 @@ interface Sized {
 
 /** Every pixel is computed: tests compare it exactly. */
 export interface RasterGlyph extends Sized {
-  paint: (raster: Raster, box: Box, theme: Theme) => void;
+  paint: (area: Area, theme: Theme) => void;
 }
 
 /** Lines and shapes that the browser smooths: tests allow for another way of smoothing. */

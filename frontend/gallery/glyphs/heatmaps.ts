@@ -1,12 +1,11 @@
 /** Channels over steps, and the bars beside them. */
 
-import { differenceCells } from "../../src/data/baselinediff";
 import type { Cells } from "../../src/data/cells";
+import { differenceCells } from "../../src/data/difference";
 import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, SETTLED, VIOLATED } from "../../src/data/states";
 import type { Mode } from "../../src/data/urlstate";
-import { drawBars } from "../../src/draw/bars";
-import { differenceStyle } from "../../src/draw/baselinediff";
-import { drawCells } from "../../src/draw/heatmap";
+import { differenceStyle } from "../../src/draw/difference";
+import { drawBars, drawCells } from "../../src/draw/heatmap";
 import { pixelsOf } from "../../src/draw/theme";
 import { always, type Cell, cellsOf, inOrder, life, steps, THRESHOLD } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
@@ -15,8 +14,8 @@ const heatmap = (name: string, cells: Cells, mode: Mode = "both", shown = cells.
   name: `heatmap-${name}`,
   width: 80,
   height: 48,
-  paint: (raster, box, theme) =>
-    drawCells(raster, box, cells, inOrder(cells), steps(shown, box.width), {
+  paint: (area, theme) =>
+    drawCells(area, cells, inOrder(cells), steps(shown, area.width), {
       mode,
       threshold: THRESHOLD,
       pixels: pixelsOf(theme),
@@ -37,7 +36,7 @@ const bars = (name: string, cells: Cells, record: number): RasterGlyph => ({
   name: `bars-${name}`,
   width: 54,
   height: 48,
-  paint: (raster, box, theme) => drawBars(raster, box, cells, inOrder(cells), record, THRESHOLD, pixelsOf(theme)),
+  paint: (area, theme) => drawBars(area, cells, inOrder(cells), record, THRESHOLD, pixelsOf(theme)),
 });
 
 const sixteen = cellsOf(16, 40, life);
@@ -72,12 +71,12 @@ export const heatmaps: RasterGlyph[] = [
     name: "heatmap-difference",
     width: 80,
     height: 48,
-    paint: (raster, box, theme) => {
+    paint: (area, theme) => {
       const cells = differenceCells(
         sixteen,
         cellsOf(16, 40, (c, t) => life(c ^ 2, t)),
       );
-      drawCells(raster, box, cells, inOrder(cells), steps(40, box.width), differenceStyle(theme));
+      drawCells(area, cells, inOrder(cells), steps(40, area.width), differenceStyle(theme));
     },
   },
   bars("16-channels", sixteen, 12),

@@ -1,12 +1,12 @@
 /** Two runs compared: values over steps, and where channels are alive. */
 
-import { aliveIn } from "../../src/data/pairdiff";
+import { aliveIn } from "../../src/data/difference";
 import { FROZEN, MOVING, PRUNED } from "../../src/data/states";
 import type { MaskKind } from "../../src/data/urlstate";
+import { aliveStyle } from "../../src/draw/difference";
 import { drawCells } from "../../src/draw/heatmap";
-import { drawValues } from "../../src/draw/overlap";
-import { aliveStyle } from "../../src/draw/pairdiff";
 import { pixelsOf, runColor } from "../../src/draw/theme";
+import { drawValues } from "../../src/draw/valuerow";
 import { type Cell, cellsOf, inOrder, life, steps } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 
@@ -16,9 +16,9 @@ const values = (name: string, made: ((t: number) => number) | null): RasterGlyph
   name: `overlap-${name}`,
   width: 80,
   height: 16,
-  paint: (raster, box, theme) => {
+  paint: (area, theme) => {
     const drawn = made && Float64Array.from(starts, made);
-    drawValues(raster, box, drawn, { starts, end: 40 }, steps(40, box.width), pixelsOf(theme));
+    drawValues(area, drawn, { starts, end: 40 }, steps(40, area.width), pixelsOf(theme));
   },
 });
 
@@ -33,9 +33,9 @@ const classes = (mask: MaskKind): RasterGlyph => ({
   name: `classes-${mask}`,
   width: 80,
   height: 48,
-  paint: (raster, box, theme) => {
+  paint: (area, theme) => {
     const colors = [runColor(1, theme.dark), runColor(4, theme.dark)] as const;
-    drawCells(raster, box, aliveIn(a, b, mask), inOrder(a), steps(40, box.width), aliveStyle(theme, colors));
+    drawCells(area, aliveIn(a, b, mask), inOrder(a), steps(40, area.width), aliveStyle(theme, colors));
   },
 });
 

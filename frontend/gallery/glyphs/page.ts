@@ -1,7 +1,7 @@
 /** The gallery of glyphs: each fixture at device ratios 1 and 2, with its name. */
 
 import { render } from "preact";
-import { makeRaster, putRaster } from "../../src/draw/raster";
+import { makeRaster, putRaster, wholeOf } from "../../src/draw/raster";
 import { DARK, LIGHT, type Theme } from "../../src/draw/theme";
 import { adoptStyles, styleViews } from "../../src/style";
 import compare from "../../src/style/compare.css";
@@ -45,7 +45,7 @@ function canvasOf(glyph: Exclude<Glyph, { element: unknown }>, ratio: number, th
   const context = canvas.getContext("2d")!;
   if ("paint" in glyph) {
     const raster = makeRaster(canvas.width, canvas.height, ratio);
-    glyph.paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, theme);
+    glyph.paint(wholeOf(raster), theme);
     putRaster(context, raster);
   } else {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -1,10 +1,10 @@
 /** The state strip, and its difference to a baseline. */
 
 import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "../../src/data/states";
-import { drawStripDifference } from "../../src/draw/baselinediff";
 import type { Columns } from "../../src/draw/columns";
 import { drawStrip } from "../../src/draw/strip";
 import { pixelsOf } from "../../src/draw/theme";
+import { drawStripDifference } from "../../src/draw/valuerow";
 import { always, type Cell, columnsFrom, life, steps, THRESHOLD } from "./fixtures";
 import type { RasterGlyph } from "./glyph";
 
@@ -12,7 +12,7 @@ const strip = (name: string, columns: Columns | null, shown = 40): RasterGlyph =
   name: `strip-${name}`,
   width: 80,
   height: 24,
-  paint: (raster, box, theme) => drawStrip(raster, box, columns, steps(shown, box.width), THRESHOLD, pixelsOf(theme)),
+  paint: (area, theme) => drawStrip(area, columns, steps(shown, area.width), THRESHOLD, pixelsOf(theme)),
 });
 
 const some = (cell: Cell, channels = 16, records = 40): Columns => columnsFrom(channels, records, cell);
@@ -57,6 +57,6 @@ export const differences: RasterGlyph[] = (["pruned", "moving", "delta"] as cons
   name: `strip-difference-${measure}`,
   width: 80,
   height: 24,
-  paint: (raster, box, theme) =>
-    drawStripDifference(raster, box, some(life, 16, 34), whole, measure, steps(40, box.width), pixelsOf(theme)),
+  paint: (area, theme) =>
+    drawStripDifference(area, some(life, 16, 34), whole, measure, steps(40, area.width), pixelsOf(theme)),
 }));

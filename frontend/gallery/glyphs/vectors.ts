@@ -1,10 +1,9 @@
 /** Lines, dots and markers. */
 
 import { type Dot, paintDots } from "../../src/draw/dots";
-import { decades, drawLines, type Line } from "../../src/draw/lines";
+import { decades, drawLines, drawShares, type Line, type ShareLine } from "../../src/draw/lines";
 import { drawMarker, SHAPES } from "../../src/draw/marker";
 import { makeRaster, putRaster } from "../../src/draw/raster";
-import { drawShares, type ShareLine } from "../../src/draw/shares";
 import { runColor, type Theme } from "../../src/draw/theme";
 import { steps } from "./fixtures";
 import type { VectorGlyph } from "./glyph";
@@ -24,7 +23,7 @@ const lines = (name: string, made: (theme: Theme) => Line[]): VectorGlyph => ({
   height: 50,
   draw: (context, width, height, theme) => {
     const shown = made(theme);
-    for (const _ of drawLines(context, steps(20, width), height - 2, shown, decades(shown), theme));
+    for (const _ of drawLines({ context, scale: steps(20, width), height: height - 2, theme }, shown, decades(shown)));
   },
 });
 
@@ -34,9 +33,9 @@ const dots = (name: string, positions: number[]): VectorGlyph => ({
   height: 16,
   draw: (context, width, height, theme) => {
     const made: Dot[] = positions.map((position, run) => ({ position, color: runColor(run, theme.dark), shape: run }));
-    const origin = context.getTransform();
-    const raster = makeRaster(context.canvas.width, context.canvas.height, origin.a);
-    for (const _ of paintDots(raster, origin, 8, width - 16, [{ y: height / 2, dots: made }], theme));
+    const { a: ratio } = context.getTransform();
+    const raster = makeRaster(context.canvas.width, context.canvas.height, ratio);
+    for (const _ of paintDots(raster, ratio, 8, width - 16, [{ y: height / 2, dots: made }], theme));
     putRaster(context, raster);
   },
 });
@@ -51,7 +50,8 @@ const shares = (name: string, ...made: ShareLine[]): VectorGlyph => ({
   name: `shares-${name}`,
   width: 80,
   height: 40,
-  draw: (context, width, height, theme) => drawShares(context, steps(20, width), height - 2, 18, made, theme),
+  draw: (context, width, height, theme) =>
+    drawShares({ context, scale: steps(20, width), height: height - 2, theme }, 18, made),
 });
 
 export const vectors: VectorGlyph[] = [

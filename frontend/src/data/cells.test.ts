@@ -39,7 +39,7 @@ describe("an answer", () => {
 
   it("is refused where places are of another type", () => {
     expect(() => readCells(answer({ ...told, delta: new Int16Array(150) }))).toThrow(
-      "section 'delta' as u1 or u2, got Int16Array",
+      "section 'delta' as Uint8Array or Uint16Array, got Int16Array",
     );
   });
 });

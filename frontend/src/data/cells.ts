@@ -1,8 +1,10 @@
-/** One layer of one run: state and delta, channel × record. */
+/** One layer of one run: state and delta, channel × record, and what happened to it. */
 
-import { type Container, numbers, type Places, places, section } from "../server/container";
-import type { LayerHeader } from "../server/types";
-import type { Figures } from "./record";
+import { type Container, numbers, type Places, section } from "../server/container";
+import type { LayerEvent, LayerHeader } from "../server/types";
+import { formatCount, formatFineShare } from "./format";
+import { kept } from "./kept";
+import { type Figures, nothing } from "./record";
 import { FROZEN, MOVING, NO_DATA, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 
@@ -55,8 +57,59 @@ export function readCells(container: Container<LayerHeader>): Cells {
       numbers(container, "state_lengths", Uint32Array),
       header.channels * steps.length,
     ),
-    delta: places(container, "delta"),
+    delta: section<Places>(container, "delta", Uint8Array, Uint16Array),
     values: section(container, "delta_values", Float64Array),
+  };
+}
+
+const joined = <A extends Float64Array | Float32Array>(first: A, second: A): A => {
+  const all = new (first.constructor as new (length: number) => A)(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+};
+
+/**
+ * The cells with the columns that follow.
+ *
+ * @param cells what the page has.
+ * @param tail the answer since its last step.
+ * @returns null where the earlier columns no longer stand: after a restart, a finding about the past, or thinning. The
+ * same object where nothing is new.
+ */
+export function joinCells(cells: Cells, tail: Cells): Cells | null {
+  const { header } = tail;
+  if (header.before === undefined || header.before !== cells.header.digest) return null;
+  if (tail.channels !== cells.channels || header.variable !== cells.header.variable) return null;
+  const aside = ({ header: { events, account, past } }: Cells) => JSON.stringify([events, account, past]);
+  if (tail.records === 0 && aside(tail) === aside(cells)) return cells;
+  const steps = joined(cells.steps, tail.steps);
+  const records = steps.length;
+  const state = new Uint8Array(cells.channels * records);
+  const values = Float64Array.from(new Set([...cells.values, ...tail.values])).sort();
+  const delta = new (values.length <= 2 ** 8 ? Uint8Array : Uint16Array)(cells.channels * records);
+  const placeOf = new Map(Array.from(values, (value, place) => [value, place]));
+  for (const part of [cells, tail]) {
+    const placesOfPart = Uint16Array.from(part.values, (value) => placeOf.get(value)!);
+    const from = part === tail ? cells.records : 0;
+    for (let c = 0; c < cells.channels; c++) {
+      const row = c * part.records;
+      const to = c * records + from;
+      state.set(part.state.subarray(row, row + part.records), to);
+      for (let t = 0; t < part.records; t++) delta[to + t] = placesOfPart[part.delta[row + t]];
+    }
+  }
+  return {
+    ...tail,
+    records,
+    steps,
+    pastSteps: joined(cells.pastSteps, tail.pastSteps),
+    wallTimes: joined(cells.wallTimes, tail.wallTimes),
+    learningRates: joined(cells.learningRates, tail.learningRates),
+    end: axisEnd(steps, steps),
+    state,
+    delta,
+    values,
   };
 }
 
@@ -89,11 +142,6 @@ export interface Counts {
   nonfinite: Uint32Array;
   /** Mean relative delta of the moving channels, NaN where none moves. */
   meanDelta: Float64Array;
-}
-
-interface Scan {
-  counts: Counts;
-  summary: Summary;
 }
 
 /**
@@ -130,7 +178,7 @@ function count({ records, channels, state, delta, values }: Cells, changes: Int3
   return summary;
 }
 
-function scan(cells: Cells): Scan {
+function scan(cells: Cells) {
   const { records } = cells;
   const changes = new Int32Array(KINDS * (records + 1));
   const meanDelta = new Float64Array(records);
@@ -150,13 +198,7 @@ function scan(cells: Cells): Scan {
   return { counts: { counts, violated, nonfinite, meanDelta }, summary };
 }
 
-const scans = new WeakMap<Cells, Scan>();
-
-function scanOf(cells: Cells): Scan {
-  const found = scans.get(cells) ?? scan(cells);
-  scans.set(cells, found);
-  return found;
-}
+const scanOf = kept(scan);
 
 /** How many channels are in each state at each record; kept per cells. */
 export const countsOf = (cells: Cells): Counts => scanOf(cells).counts;
@@ -167,6 +209,30 @@ export const summarise = (cells: Cells): Summary => scanOf(cells).summary;
 /** The record in force at a step: the newest at or before it; -1 before the first. */
 export const recordAt = (cells: Cells, step: number): number => lastAtOrBefore(cells.steps, step);
 
+/** What a channel did by a record. */
+export interface Cell {
+  record: number;
+  state: number;
+  violated: boolean;
+  nonfinite: boolean;
+  delta: number;
+}
+
+/** A channel at the record in force at a step; null before the first one, and where there is no such channel. */
+export function cellAt(cells: Cells, channel: number, step: number): Cell | null {
+  const record = recordAt(cells, step);
+  if (record < 0 || channel >= cells.channels) return null;
+  const place = channel * cells.records + record;
+  const byte = cells.state[place];
+  return {
+    record,
+    state: byte & STATE_BITS,
+    violated: (byte & VIOLATED) > 0,
+    nonfinite: (byte & NONFINITE) > 0,
+    delta: deltaAt(cells, place),
+  };
+}
+
 /** The figures of the record in force at a step, null before the first one. Weights aren't counted here. */
 export function figuresAt(cells: Cells, step: number): Figures | null {
   const record = recordAt(cells, step);
@@ -174,8 +240,7 @@ export function figuresAt(cells: Cells, step: number): Figures | null {
   const { counts, violated, nonfinite, meanDelta } = countsOf(cells);
   const own = Array.from(counts.subarray(record * STATES, (record + 1) * STATES));
   return {
-    step: cells.steps[record],
-    oldest: cells.steps[record],
+    ...nothing(cells.steps[record]),
     counts: own,
     total: cells.channels - own[NO_DATA],
     channels: cells.channels,
@@ -183,6 +248,30 @@ export function figuresAt(cells: Cells, step: number): Figures | null {
     nonfinite: nonfinite[record],
     meanDelta: meanDelta[record],
     pruned: Number.NaN,
-    prunable: 0,
   };
+}
+
+/** "lr ÷2" for a rate that fell to a half, "90.6 % remaining" and "frozen: 32" for a mask. */
+export function flagText(event: LayerEvent): string {
+  if (event.kind === "learning_rate") return `lr ${rateText(event.from, event.to)}`;
+  if (event.kind === "restart") return "resumed";
+  if ("through" in event) {
+    return `${formatFineShare(event.through, event.elements)} ${event.kind === "kept" ? "remaining" : "trainable"}`;
+  }
+  const { frozen, pruned, channels } = event;
+  const parts = [["frozen", frozen] as const, ["pruned", pruned] as const].filter(([, count]) => count > 0);
+  const words = parts.map(([word, count]) => (count === channels ? `all ${word}` : `${word}: ${formatCount(count)}`));
+  return words.join(", ") || "all released";
+}
+
+/** Factors near a whole number as ÷n or ×n (a schedule rounds), else the new rate. */
+function rateText(before: number, after: number): string {
+  for (const [factor, sign] of [
+    [before / after, "÷"],
+    [after / before, "×"],
+  ] as const) {
+    const whole = Math.round(factor);
+    if (whole >= 2 && whole <= 1000 && Math.abs(factor / whole - 1) < 0.05) return `${sign}${whole}`;
+  }
+  return `→ ${Number(after.toPrecision(3))}`;
 }

@@ -1,7 +1,7 @@
 /** What tests and pictures are made of; nothing of the page imports it. */
 
 import type { Cells } from "./cells";
-import type { Figures } from "./record";
+import { type Figures, nothing } from "./record";
 
 /** Relative deltas as cells hold them: a list of values, and places in it. */
 export function listed(deltas: readonly number[]): Pick<Cells, "delta" | "values"> {
@@ -15,16 +15,10 @@ export function listed(deltas: readonly number[]): Pick<Cells, "delta" | "values
 export function figured(counts: readonly number[], patch: Partial<Figures> = {}): Figures {
   const channels = counts.reduce((sum, count) => sum + count, 0);
   return {
-    step: 0,
-    oldest: 0,
+    ...nothing(0),
     counts: [...counts],
     total: channels - counts[0],
     channels,
-    violated: 0,
-    nonfinite: 0,
-    meanDelta: Number.NaN,
-    pruned: 0,
-    prunable: 0,
     ...patch,
   };
 }

@@ -1,8 +1,11 @@
-/** How far outputs moved on the probe: the records of one run, and how they are read. */
+/** How far outputs moved on the probe: the records of one run, how they are read, and the change of weights beside it. */
 
 import { type Container, section } from "../server/container";
 import type { FunctionHeader, FunctionPlace } from "../server/types";
 import { formatNumber, formatShape, formatShare, plural } from "./format";
+import { kept, keptByValue } from "./kept";
+import type { Figures } from "./record";
+import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 import { CHANGES, type Change } from "./urlstate";
 
@@ -120,28 +123,24 @@ export function decadesOf(values: Iterable<number>, most: number): ChangeAxis {
   return { log: true, low: Math.min(high - 1, Math.max(Math.floor(Math.log10(low) + 1e-9), high - most)), high };
 }
 
-const known = new WeakMap<FunctionSeries, Map<string, [number, number]>>();
-
-/** The smallest and the largest of the values that are neither 0 nor infinite, of one place or of all. */
-function extremesOf(series: FunctionSeries, change: Change, key: string | null): [number, number] {
-  const own = known.get(series) ?? new Map<string, [number, number]>();
-  known.set(series, own);
-  const name = `${change} ${key}`;
-  let found = own.get(name);
-  if (!found) {
-    found = [Number.POSITIVE_INFINITY, 0];
-    for (const row of key === null ? series.rows.values() : [series.rows.get(key)]) {
-      for (let t = 0; t < series.steps.length; t++) {
-        const value = changeOf(series, change, row, t);
-        if (!(value > 0) || value === Number.POSITIVE_INFINITY) continue;
-        if (value < found[0]) found[0] = value;
-        if (value > found[1]) found[1] = value;
-      }
+/** The smallest and the largest of the values that are neither 0 nor infinite, of one place or (null) of all. */
+function extremes(series: FunctionSeries, change: Change, key: string | null): [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, 0];
+  for (const row of key === null ? series.rows.values() : [series.rows.get(key)]) {
+    for (let t = 0; t < series.steps.length; t++) {
+      const value = changeOf(series, change, row, t);
+      if (!(value > 0) || value === Number.POSITIVE_INFINITY) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
     }
-    own.set(name, found);
   }
-  return found;
+  return [low, high];
 }
+
+const extremesOf = kept((series: FunctionSeries) => {
+  const byChange = (change: Change) => keptByValue((key: string | null) => extremes(series, change, key));
+  return keptByValue(byChange);
+});
 
 /** An axis for all values of a measure, of one place or (null) of all, of `most` decades at most. */
 export function changeAxis(
@@ -150,7 +149,7 @@ export function changeAxis(
   key: string | null,
   most: number,
 ): ChangeAxis {
-  const values = list.flatMap((series) => extremesOf(series, change, key));
+  const values = list.flatMap((series) => extremesOf(series)(change)(key));
   if (change !== "decisions") return decadesOf(values, most);
   const high = [0.1, 0.2, 0.5].find((share) => !values.some((value) => value > share && Number.isFinite(value))) ?? 1;
   return { log: false, low: 0, high };
@@ -183,5 +182,43 @@ export function probeText(probe: FunctionHeader["probe"]): string[] {
   return probe.map(({ name, shape, dtype, digest }) => {
     const what = shape.length > 0 ? `${plural(shape[0], "sample")} of ${formatShape(shape.slice(1))}` : "a scalar";
     return `${name === "" ? "" : `${name}: `}${what} ${dtype}${digest ? `, digest ${digest.slice(0, 8)}` : ""}`;
+  });
+}
+
+export interface Move {
+  layer: string;
+  /** Mean relative delta of unfrozen channels, 0 where none changed; NaN where that isn't known. */
+  weights: number;
+  /** Relative change of the output; NaN where there is none. */
+  output: number;
+  /** What most channels are where none changed; settled: free, and yet bit by bit the same. */
+  state: number;
+}
+
+function weightsOf({ counts, meanDelta }: Figures): [number, number] {
+  if (counts[MOVING] > 0) return [meanDelta, meanDelta === 0 ? SETTLED : MOVING];
+  const [still] = [FROZEN, PRUNED, SETTLED].sort((a, b) => counts[b] - counts[a]);
+  return [counts[REACTIVATED] > 0 || counts[still] === 0 ? Number.NaN : 0, still];
+}
+
+/**
+ * Each layer that has both, at the record of the probe in force at a step.
+ *
+ * @param figuresOf the figures of a layer at that record's step, as if no channel ever settled.
+ */
+export function movesAt(
+  series: FunctionSeries,
+  layers: readonly string[],
+  step: number,
+  figuresOf: (layer: string, step: number) => Figures | null,
+): Move[] {
+  const record = probedAt(series, step);
+  if (record < 0) return [];
+  return layers.flatMap((layer) => {
+    const row = series.rows.get(placeKey({ kind: "layer", name: layer }));
+    const figures = row === undefined ? null : figuresOf(layer, series.steps[record]);
+    if (!figures) return [];
+    const [weights, state] = weightsOf(figures);
+    return [{ layer, weights, output: changeOf(series, "relative", row, record), state }];
   });
 }

@@ -2,45 +2,31 @@
 
 import type { LayerInfo } from "../server/types";
 
-export interface Leaf {
-  kind: "layer";
-  id: string;
-  label: string;
-  depth: number;
-  layer: LayerInfo;
-  layers: string[];
-}
-
-export interface Group {
-  kind: "group";
+interface RowOf<Kind> {
+  kind: Kind;
+  /** Of the layer or group, "" of the total. */
   id: string;
   label: string;
   depth: number;
   layers: string[];
   channels: number;
+}
+
+export interface Group extends RowOf<"group"> {
   closed: boolean;
 }
 
-export interface Total {
-  kind: "total";
-  id: "";
-  label: string;
-  depth: 0;
-  layers: string[];
-  channels: number;
-}
-
-export type Row = Leaf | Group | Total;
+export type Row = (RowOf<"layer"> & { layer: LayerInfo }) | Group | RowOf<"total">;
 
 /** Forward order over several networks: a layer that only a later one has comes after its predecessor there. */
 export function mergeLayers<T extends { id: string }>(networks: readonly { layers: readonly T[] }[]): T[] {
   const merged: T[] = [];
   for (const network of networks) {
-    let at = 0;
+    let next = 0;
     for (const layer of network.layers) {
-      const found = merged.findIndex((other) => other.id === layer.id);
-      if (found >= 0) at = found + 1;
-      else merged.splice(at++, 0, layer);
+      const place = merged.findIndex((other) => other.id === layer.id);
+      if (place >= 0) next = place + 1;
+      else merged.splice(next++, 0, layer);
     }
   }
   return merged;
@@ -59,25 +45,14 @@ const stem = ({ name }: LayerInfo): string => /^(.*?_?\d+)[_.-]./.exec(name)?.[1
 
 const prefixOf = (layer: LayerInfo): string => (stem(layer) === "" ? "" : `${layer.group}/${stem(layer)}`);
 
-/** Those prefixes that several layers have. */
-function sharedPrefixes(layers: readonly LayerInfo[]): ReadonlySet<string> {
-  const counts = new Map<string, number>();
-  for (const layer of layers) counts.set(prefixOf(layer), (counts.get(prefixOf(layer)) ?? 0) + 1);
-  counts.delete("");
-  return new Set([...counts].filter(([, count]) => count > 1).map(([prefix]) => prefix));
-}
-
 function build(layers: readonly LayerInfo[]): Node {
   const root: Node = { id: "", name: "", children: [] };
-  const shared = sharedPrefixes(layers);
+  const prefixes = layers.map(prefixOf);
   for (const layer of layers) {
     let node = root;
-    const prefix = shared.has(prefixOf(layer)) ? [layer.group, stem(layer)] : [layer.group];
-    for (const part of prefix
-      .filter((group) => group !== "")
-      .join("/")
-      .split("/")
-      .filter(Boolean)) {
+    const prefix = prefixOf(layer);
+    const shared = prefix !== "" && prefixes.indexOf(prefix) < prefixes.lastIndexOf(prefix);
+    for (const part of (shared ? prefix : layer.group).split("/").filter(Boolean)) {
       const id = node.id === "" ? part : `${node.id}/${part}`;
       let next = node.children.find((child): child is Node => isNode(child) && child.id === id);
       if (!next) {
@@ -91,9 +66,7 @@ function build(layers: readonly LayerInfo[]): Node {
   return root;
 }
 
-function leaves(node: Node): LayerInfo[] {
-  return node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
-}
+const leaves = (node: Node): LayerInfo[] => node.children.flatMap((child) => (isNode(child) ? leaves(child) : [child]));
 
 /** Of more layers groups are closed at first. */
 const MOST_OPEN = 60;
@@ -111,22 +84,19 @@ export function treeRows(
 ): Row[] {
   const shown = filter ? layers.filter((layer) => filter.test(layer.id)) : layers;
   const rows: Row[] = [];
-  const channels = (list: readonly LayerInfo[]) => list.reduce((sum, layer) => sum + layer.channels, 0);
-  const leaf = (layer: LayerInfo, label: string, depth: number): Leaf => ({
-    kind: "layer",
-    id: layer.id,
-    label,
-    depth,
-    layer,
-    layers: [layer.id],
+  const over = (list: readonly LayerInfo[]) => ({
+    layers: list.map((layer) => layer.id),
+    channels: list.reduce((sum, layer) => sum + layer.channels, 0),
   });
+  const addLayer = (layer: LayerInfo, label: string, depth: number) =>
+    rows.push({ kind: "layer", id: layer.id, label, depth, layer, ...over([layer]) });
   // With many layers groups are closed at first; the ids are those that were toggled since.
   const folded = shown.length > MOST_OPEN;
   const walk = (node: Node, depth: number, prefix: string, shared = "") => {
     for (const child of node.children) {
       if (!isNode(child)) {
         const own = shared && child.name.startsWith(`${shared}_`) ? child.name.slice(shared.length + 1) : child.name;
-        rows.push(leaf(child, prefix + own, depth));
+        addLayer(child, prefix + own, depth);
         continue;
       }
       const label = `${prefix}${child.name}`;
@@ -134,31 +104,16 @@ export function treeRows(
         walk(child, depth, `${label}/`);
         continue;
       }
-      const below = leaves(child);
       const isClosed = closed.has(child.id) !== folded;
-      rows.push({
-        kind: "group",
-        id: child.id,
-        label,
-        depth,
-        layers: below.map((layer) => layer.id),
-        channels: channels(below),
-        closed: isClosed,
-      });
+      rows.push({ kind: "group", id: child.id, label, depth, closed: isClosed, ...over(leaves(child)) });
       if (!isClosed) walk(child, depth + 1, "", child.name);
     }
   };
   if (shown.length > 0) {
-    rows.push({
-      kind: "total",
-      id: "",
-      label: filter ? "Matching layers" : "All layers",
-      depth: 0,
-      layers: shown.map((layer) => layer.id),
-      channels: channels(shown),
-    });
+    const label = filter ? "Matching layers" : "All layers";
+    rows.push({ kind: "total", id: "", label, depth: 0, ...over(shown) });
   }
-  if (filter || flat) for (const layer of shown) rows.push(leaf(layer, layer.id, 0));
+  if (filter || flat) for (const layer of shown) addLayer(layer, layer.id, 0);
   else walk(build(shown), 0, "");
   return rows;
 }

@@ -16,36 +16,30 @@ export function livenessOf(run: RunInfo, now: number): "live" | "silent" | "ende
   return run.source === "sink" ? "silent" : "ended";
 }
 
+/** Units of time by their seconds, the largest first. */
+const UNITS: readonly [number, string, string][] = [
+  [365 * 86_400, "", "year"],
+  [86_400, "d", "day"],
+  [3600, "h", "hour"],
+  [60, "min", "minute"],
+  [1, "s", "second"],
+];
+
 /** "3 min 20 s", in the two largest units. */
 export function durationText(seconds: number): string {
-  const units: [number, string][] = [
-    [86_400, "d"],
-    [3600, "h"],
-    [60, "min"],
-    [1, "s"],
-  ];
-  const largest = Math.max(
-    0,
-    units.findIndex(([size]) => seconds >= size),
-  );
   if (seconds < 1) return `${seconds.toFixed(1)} s`;
+  const largest = UNITS.findIndex(([size, short]) => short && seconds >= size);
   let rest = Math.round(seconds);
-  const parts = units.slice(largest, largest + 2).map(([size, unit]) => {
+  const parts = UNITS.slice(largest, largest + 2).map(([size, short]) => {
     const count = Math.floor(rest / size);
     rest -= count * size;
-    return `${count} ${unit}`;
+    return `${count} ${short}`;
   });
   return parts.filter((part, i) => i === 0 || !part.startsWith("0 ")).join(" ");
 }
 
 /** "3 hours", the largest whole unit. */
 export function agoText(seconds: number): string {
-  const units: [number, string][] = [
-    [365 * 86_400, "year"],
-    [86_400, "day"],
-    [3600, "hour"],
-    [60, "minute"],
-  ];
-  const [size, unit] = units.find(([length]) => seconds >= length) ?? [1, "second"];
+  const [size, , unit] = UNITS.find(([length]) => seconds >= length) ?? UNITS[UNITS.length - 1];
   return plural(Math.floor(Math.max(0, seconds) / size), unit);
 }

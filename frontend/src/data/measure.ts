@@ -1,20 +1,9 @@
-/** One chosen number of a strip, and how far it is from the baseline's. */
+/** One chosen number of a strip, how far it is from the baseline's, and its spread over runs. */
 
 import { formatNumber } from "./format";
 import type { Figures } from "./record";
 import { stateCode } from "./states";
-import type { Measure } from "./urlstate";
-
-export const MEASURE_TITLES: Record<Measure, string> = {
-  moving: "Still moving",
-  settled: "Settled",
-  frozen: "Frozen",
-  pruned: "Pruned",
-  reactivated: "Reactivated",
-  violated: "Violated",
-  sparsity: "Pruned weights",
-  delta: "Mean Δ of moving",
-};
+import { MEASURE_TITLES, type Measure } from "./urlstate";
 
 /** "still moving", inside a sentence */
 export const measureName = (which: Measure): string =>
@@ -70,3 +59,29 @@ export const differenceTicks = (which: Measure): [number, string][] =>
         placeOfDifference(share, which),
         share === 0 ? "same" : `${share > 0 ? "+" : "−"}${100 * Math.abs(share)}`,
       ]);
+
+/** Of runs that differ in their seed alone. */
+export interface Spread {
+  mean: number;
+  /** The sample standard deviation; NaN of a single value. */
+  deviation: number;
+  low: number;
+  high: number;
+  count: number;
+}
+
+/** The spread of the values that there are; null without any. */
+export function spreadOf(values: readonly number[]): Spread | null {
+  const present = values.filter((value) => !Number.isNaN(value));
+  const count = present.length;
+  if (count === 0) return null;
+  const mean = present.reduce((sum, value) => sum + value, 0) / count;
+  const squares = present.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return {
+    mean,
+    deviation: count > 1 ? Math.sqrt(squares / (count - 1)) : Number.NaN,
+    low: Math.min(...present),
+    high: Math.max(...present),
+    count,
+  };
+}

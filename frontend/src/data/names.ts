@@ -1,4 +1,30 @@
-/** Names of runs, cut to the part that tells them apart. */
+/** Names of runs and layers: filtered and grouped by patterns, cut to the part that tells them apart. */
+
+export interface Filter {
+  text: string;
+  /** null lets everything through */
+  pattern: RegExp | null;
+  valid: boolean;
+}
+
+export const NO_FILTER: Filter = { text: "", pattern: null, valid: true };
+
+export const passes = ({ pattern }: Filter, name: string): boolean => !pattern || pattern.test(name);
+
+export function applyFilter(text: string, last: Filter): Filter {
+  if (text === "") return NO_FILTER;
+  try {
+    return { text, pattern: new RegExp(text, "i"), valid: true };
+  } catch {
+    return { text, pattern: last.pattern, valid: false };
+  }
+}
+
+/** The group of a run: what the pattern's first parentheses hold, else the name without the match; null without one. */
+export function groupName(name: string, pattern: RegExp): string | null {
+  const match = pattern.exec(name);
+  return match && (match[1] ?? name.slice(0, match.index) + name.slice(match.index + match[0].length));
+}
 
 /** A hyphen or a point after a digit belongs to a number, such as 1e-2. */
 const SEPARATOR = /([/_]|(?<![0-9e])-|(?<!\d)\.)/;

@@ -15,7 +15,6 @@ import {
 const run = (name: string, kept: number | null, extra: Partial<OverlapRun> = {}): OverlapRun => ({
   name,
   step: 10,
-  origin: "o",
   kept,
   elements: 100,
   ...extra,

@@ -26,19 +26,11 @@ export interface Overlapped {
 
 export function readLayerOverlaps(container: Container<OverlapLayersHeader>): LayerOverlaps {
   const { header } = container;
-  const names = ["overlap", "chance", "kept", "other_kept", "both"];
-  const [overlap, chance, kept, otherKept, both] = names.map((name) => section(container, name, Float64Array));
-  const layers = header.layers.map((layer, row): [string, Overlapped] => [
-    layer,
-    {
-      overlap: overlap[row],
-      chance: chance[row],
-      kept: kept[row],
-      otherKept: otherKept[row],
-      both: both[row],
-      elements: header.elements[row],
-    },
-  ]);
+  const layers = header.layers.map((layer, row): [string, Overlapped] => {
+    const number = (name: string) => section(container, name, Float64Array)[row];
+    const [overlap, chance, kept, otherKept] = ["overlap", "chance", "kept", "other_kept"].map(number);
+    return [layer, { overlap, chance, kept, otherKept, both: number("both"), elements: header.elements[row] }];
+  });
   return { header, step: section(container, "steps", Float64Array)[0], layers: new Map(layers) };
 }
 

@@ -68,7 +68,8 @@ export function readBlock(container: Container<RecordsHeader>): RecordBlock {
   };
 }
 
-const nothing = (step: number): Figures => ({
+/** Figures of no channel. */
+export const nothing = (step: number): Figures => ({
   step,
   oldest: step,
   counts: new Array<number>(STATES).fill(0),
@@ -96,19 +97,19 @@ export function figuresIn(block: RecordBlock, layers: readonly string[], step: n
   for (const layer of layers) {
     const row = block.rows.get(layer);
     if (row === undefined) continue;
-    const at = row * block.steps.length + record;
-    for (let state = 0; state < STATES; state++) sum.counts[state] += block.counts[at * STATES + state];
+    const place = row * block.steps.length + record;
+    for (let state = 0; state < STATES; state++) sum.counts[state] += block.counts[place * STATES + state];
     sum.channels += block.channels[row];
     sum.prunable += block.prunable[row];
-    sum.pruned += block.pruned[at];
-    if (block.counts[at * STATES + NO_DATA] === block.channels[row] && block.channels[row] > 0) continue;
-    sum.step = Math.max(sum.step, block.steps[record] - block.age[at]);
-    sum.oldest = Math.min(sum.oldest, block.steps[record] - block.age[at]);
-    sum.violated += block.violated[at];
-    sum.nonfinite += block.nonfinite[at];
-    const own = block.counts[at * STATES + MOVING];
-    if (own > 0 && !Number.isNaN(block.meanDelta[at])) {
-      moved += own * block.meanDelta[at];
+    sum.pruned += block.pruned[place];
+    if (block.counts[place * STATES + NO_DATA] === block.channels[row] && block.channels[row] > 0) continue;
+    sum.step = Math.max(sum.step, block.steps[record] - block.age[place]);
+    sum.oldest = Math.min(sum.oldest, block.steps[record] - block.age[place]);
+    sum.violated += block.violated[place];
+    sum.nonfinite += block.nonfinite[place];
+    const own = block.counts[place * STATES + MOVING];
+    if (own > 0 && !Number.isNaN(block.meanDelta[place])) {
+      moved += own * block.meanDelta[place];
       moving += own;
     }
   }

@@ -42,13 +42,11 @@ export function placeRows(rows: readonly Row[], room: number): Layout {
   const places: Place[] = [];
   let top = 0;
   rows.forEach((row, i) => {
-    const before = rows[i - 1];
-    const block = row.kind === "group" || (row.kind === "layer" && row.depth < (before?.depth ?? 0));
-    const ruled = i > 0 && (before.kind === "total" || (block && row.depth === 0));
-    const extra = row.kind === "total" ? 0 : ruled ? GROUP_EXTRA : 0;
-    const height = row.kind === "total" ? TOTAL : leaf + extra;
-    const inset = row.kind === "total" ? 7 : 3 + extra;
-    const below = row.kind === "total" ? 7 : 4;
+    const above = rows[i - 1];
+    const block = row.kind === "group" || (row.kind === "layer" && row.depth < (above?.depth ?? 0));
+    const ruled = i > 0 && (above.kind === "total" || (block && row.depth === 0));
+    const extra = ruled ? GROUP_EXTRA : 0;
+    const [height, inset, below] = row.kind === "total" ? [TOTAL, 7, 7] : [leaf + extra, 3 + extra, 4];
     places.push({ row, top, height, stripTop: top + inset, stripHeight: height - inset - below, ruled });
     top += height;
   });
@@ -56,17 +54,8 @@ export function placeRows(rows: readonly Row[], room: number): Layout {
 }
 
 /** The row at a height, or null below the last. */
-export function placeAt(layout: Layout, y: number): Place | null {
-  let low = 0;
-  let high = layout.places.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (layout.places[middle].top <= y) low = middle + 1;
-    else high = middle;
-  }
-  const place = layout.places[low - 1];
-  return place && y < place.top + place.height ? place : null;
-}
+export const placeAt = (layout: Layout, y: number): Place | null =>
+  layout.places.find((place) => y >= place.top && y < place.top + place.height) ?? null;
 
 export interface Window {
   top: number;
@@ -88,9 +77,6 @@ export function drawnWindow(layout: Layout, wanted: number, height: number): Win
   const block = Math.min(wanted, blockOf(layout.height));
   const top = Math.max(0, (block - AROUND) * BLOCK);
   const bottom = Math.min(layout.height, (block + 1 + Math.ceil(height / BLOCK) + AROUND) * BLOCK);
-  return {
-    top,
-    bottom,
-    places: layout.places.filter((place) => place.top + place.height > top && place.top < bottom),
-  };
+  const places = layout.places.filter((place) => place.top + place.height > top && place.top < bottom);
+  return { top, bottom, places };
 }

@@ -1,4 +1,6 @@
-/** Steps to pixels and back, and ticks at round numbers. */
+/** Steps to pixels and back, ticks at round numbers, and relative deltas to colours. */
+
+import { kept } from "./kept";
 
 export interface Scale {
   /** First step shown, and the end of the last one (exclusive). */
@@ -30,19 +32,19 @@ export interface PixelColumns {
   to: Int32Array;
 }
 
-const latest = new WeakMap<Float64Array, { end: number; scale: Scale; found: PixelColumns }>();
+const latest = new WeakMap<Float64Array, { end: number; scale: Scale; columns: PixelColumns }>();
 
 /**
  * For each pixel of the scale the half-open range of columns under it; a pixel with no record repeats the one before.
  * The latest of each axis is kept: all strips of a run share it.
  */
 export function pixelColumns(starts: Float64Array, end: number, scale: Scale): PixelColumns {
-  const known = latest.get(starts);
-  const { from, to, width } = known?.scale ?? scale;
-  if (known?.end === end && from === scale.from && to === scale.to && width === scale.width) return known.found;
-  const found = columnsUnder(starts, end, scale);
-  latest.set(starts, { end, scale, found });
-  return found;
+  const last = latest.get(starts);
+  const { from, to, width } = last?.scale ?? scale;
+  if (last?.end === end && from === scale.from && to === scale.to && width === scale.width) return last.columns;
+  const columns = columnsUnder(starts, end, scale);
+  latest.set(starts, { end, scale, columns });
+  return columns;
 }
 
 function columnsUnder(starts: Float64Array, end: number, scale: Scale): PixelColumns {
@@ -65,4 +67,39 @@ function columnsUnder(starts: Float64Array, end: number, scale: Scale): PixelCol
     }
   }
   return { from, to };
+}
+
+/** Colour steps of the movement scale. */
+export const LEVELS = 256;
+
+/** Where the movement scale ends. Training moves weights by about 1e-3 a step; from 0.1 on all is drawn alike. */
+export function scaleTop(threshold: number): number {
+  return Math.max(0.1, 10 * threshold);
+}
+
+const decades = { of: Number.NaN, span: 0 };
+
+/** Place of a relative delta on the movement scale, 0 to 1: logarithmic from the threshold to the top. */
+export function placeOf(delta: number, threshold: number): number {
+  if (!(delta > threshold)) return 0;
+  // Strips ask for each of their pixels, always with the same threshold.
+  if (decades.of !== threshold)
+    Object.assign(decades, { of: threshold, span: Math.log(scaleTop(threshold) / threshold) });
+  return Math.min(1, Math.log(delta / threshold) / decades.span);
+}
+
+/** The colour of a relative delta, 0 to LEVELS - 1. */
+export function levelOf(delta: number, threshold: number): number {
+  return Math.round(placeOf(delta, threshold) * (LEVELS - 1));
+}
+
+const tablesOf = kept((_: Float64Array) => new Map<number, Uint8Array>());
+
+/** levelOf for each value of a list; of each list the same table as long as there are few thresholds. */
+export function levelTable(values: Float64Array, threshold: number): Uint8Array {
+  const tables = tablesOf(values);
+  const table = tables.get(threshold) ?? Uint8Array.from(values, (value) => levelOf(value, threshold));
+  if (tables.size > 8) tables.clear();
+  tables.set(threshold, table);
+  return table;
 }

@@ -3,14 +3,14 @@
 import type { Summary } from "./cells";
 import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED } from "./states";
 
-export const ORDERS = ["moved", "index", "held", "delta"] as const;
-export type Order = (typeof ORDERS)[number];
-export const ORDER_TITLES: Record<Order, string> = {
+export const ORDER_TITLES = {
   moved: "last moved",
   index: "index",
   held: "first frozen or pruned",
   delta: "final Δ",
 };
+export type Order = keyof typeof ORDER_TITLES;
+export const ORDERS = Object.keys(ORDER_TITLES) as Order[];
 
 const RANKS: number[] = [];
 [MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, NO_DATA].forEach((state, rank) => {
@@ -20,8 +20,8 @@ const RANKS: number[] = [];
 /** Channels in drawing order, top first. Ties keep the channel's index, so an order is always the same. */
 export function orderRows(summary: Summary, order: Order): Uint32Array {
   const rows = Uint32Array.from(summary.final, (_, c) => c);
-  if (order === "index") return rows;
-  const compare: Record<Exclude<Order, "index">, (a: number, b: number) => number> = {
+  const compare: Record<Order, (a: number, b: number) => number> = {
+    index: () => 0,
     moved: (a, b) =>
       RANKS[summary.final[a]] - RANKS[summary.final[b]] ||
       summary.lastMoved[b] - summary.lastMoved[a] ||
@@ -29,8 +29,7 @@ export function orderRows(summary: Summary, order: Order): Uint32Array {
     held: (a, b) => summary.firstHeld[a] - summary.firstHeld[b],
     delta: (a, b) => summary.finalDelta[b] - summary.finalDelta[a],
   };
-  const by = compare[order];
-  return rows.sort((a, b) => by(a, b) || a - b);
+  return rows.sort((a, b) => compare[order](a, b) || a - b);
 }
 
 export interface Segment {

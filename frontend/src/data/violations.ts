@@ -31,27 +31,41 @@ export const elementsText = ({ elements, held }: Violation): string =>
 export const shortVariable = ({ layer, variable }: Violation): string =>
   variable.startsWith(`${layer}/`) ? variable.slice(layer.length + 1) : variable;
 
-export const COLUMNS = ["first", "last", "layer", "variable", "channel", "largest", "elements", "cause"] as const;
-export type Column = (typeof COLUMNS)[number];
-
 const NAMES = new Intl.Collator("en", { numeric: true });
 
-type Compare = (a: Violation, b: Violation) => number;
+type Text = (entry: Violation) => string;
 
-const COMPARE: Record<Column, Compare> = {
-  first: (a, b) => a.first_step - b.first_step,
-  last: (a, b) => a.last_step - b.last_step,
-  layer: (a, b) => NAMES.compare(a.layer, b.layer),
-  variable: (a, b) => NAMES.compare(shortVariable(a), shortVariable(b)),
-  channel: (a, b) => a.channel - b.channel,
-  largest: (a, b) => (a.largest === b.largest ? 0 : (a.largest ?? Infinity) - (b.largest ?? Infinity)),
-  elements: (a, b) => (a.elements ?? -1) - (b.elements ?? -1),
-  cause: (a, b) => NAMES.compare(causeText(a.cause), causeText(b.cause)),
+interface ColumnOfViolations {
+  title: string;
+  text: Text;
+  compare(a: Violation, b: Violation): number;
+  /** Of its cells; numbers have none. */
+  style: "" | "text" | "text long" | "text cause";
+}
+
+const numeric = (title: string, of: (entry: Violation) => number, text: Text = (entry) => formatCount(of(entry))) =>
+  ({ title, text, compare: (a, b) => of(a) - of(b) || 0, style: "" }) satisfies ColumnOfViolations;
+
+const textual = (title: string, style: ColumnOfViolations["style"], text: Text) =>
+  ({ title, text, compare: (a, b) => NAMES.compare(text(a), text(b)), style }) satisfies ColumnOfViolations;
+
+/** The columns of the list. */
+export const COLUMNS = {
+  first: numeric("First step", (entry) => entry.first_step),
+  last: numeric("Last step", (entry) => entry.last_step),
+  layer: textual("Layer", "text long", (entry) => entry.layer),
+  variable: textual("Variable", "text long", shortVariable),
+  channel: numeric("Channel", (entry) => entry.channel),
+  largest: numeric("Changed by up to", (entry) => entry.largest ?? Infinity, farText),
+  elements: numeric("Weights changed", (entry) => entry.elements ?? -1, elementsText),
+  cause: textual("Likely cause", "text cause", (entry) => causeText(entry.cause)),
 };
+export type Column = keyof typeof COLUMNS;
+export const COLUMN_NAMES = Object.keys(COLUMNS) as Column[];
 
 /** A sorted copy; what is equal keeps the server's order, which is by first step, layer and channel. */
 export function sortViolations(list: readonly Violation[], by: Column, descending: boolean): Violation[] {
-  const compare = COMPARE[by];
+  const { compare } = COLUMNS[by];
   return [...list].sort(descending ? (a, b) => compare(b, a) : compare);
 }
 
@@ -86,26 +100,25 @@ export interface LayerAudit {
 
 /** The list by layer; within a layer the first entry is the earliest. */
 export function byLayer(list: readonly Violation[]): Map<string, LayerAudit> {
-  const found = new Map<string, LayerAudit>();
+  const audits = new Map<string, LayerAudit>();
   const seen = new Set<string>();
   for (const entry of list) {
-    const own = found.get(entry.layer) ?? { channels: 0, first: entry };
-    found.set(entry.layer, own);
+    const { channels, first } = audits.get(entry.layer) ?? { channels: 0, first: entry };
     const key = `${entry.variable} ${entry.channel}`;
-    if (!seen.has(key)) own.channels++;
+    audits.set(entry.layer, { channels: channels + Number(!seen.has(key)), first });
     seen.add(key);
   }
-  return found;
+  return audits;
 }
 
 /** What the audit found in some layers together; null where that is nothing. */
-export function auditOf(found: ReadonlyMap<string, LayerAudit>, layers: readonly string[]): LayerAudit | null {
-  const parts = layers.map((layer) => found.get(layer)).filter((part) => part !== undefined);
+export function auditOf(audits: ReadonlyMap<string, LayerAudit>, layers: readonly string[]): LayerAudit | null {
+  const parts = layers.flatMap((layer) => audits.get(layer) ?? []);
   if (parts.length === 0) return null;
-  return {
-    channels: parts.reduce((sum, part) => sum + part.channels, 0),
-    first: parts.reduce((a, b) => (b.first.first_step < a.first.first_step ? b : a)).first,
-  };
+  return parts.reduce((a, b) => ({
+    channels: a.channels + b.channels,
+    first: b.first.first_step < a.first.first_step ? b.first : a.first,
+  }));
 }
 
 /** Pruned weights of all that can be pruned: "80.0%"; null where that isn't known or nothing can be pruned. */

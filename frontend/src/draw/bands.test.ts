@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Cells, deltaAt } from "../data/cells";
-import { levelOf, levelTable } from "../data/delta";
 import { listed } from "../data/fixtures";
+import { levelOf, levelTable } from "../data/scale";
 import { FROZEN, MOVING, NONFINITE, REACTIVATED, STATES, VIOLATED } from "../data/states";
 import { axisEnd } from "../data/steps";
 import type { Mode } from "../data/urlstate";
@@ -99,8 +99,7 @@ function compare(
 ) {
   const raster = makeRaster(width, height, 1);
   drawCells(
-    raster,
-    { x: 0, y: 0, width, height },
+    { raster, x: 0, y: 0, width, height },
     cells,
     order,
     { from, to, width },
@@ -161,7 +160,7 @@ describe("bands", () => {
     const raster = makeRaster(1, 2, 1);
     const style = { mode: "state" as const, threshold: THRESHOLD, pixels };
     expect(bandsOf(cells, order, 2, 0, levelTable(cells.values, THRESHOLD), false).end).toBe(1);
-    drawCells(raster, { x: 0, y: 0, width: 1, height: 2 }, cells, order, { from: 0, to: records, width: 1 }, style);
+    drawCells({ raster, x: 0, y: 0, width: 1, height: 2 }, cells, order, { from: 0, to: records, width: 1 }, style);
     expect(Array.from(raster.data)).toEqual([pixels.violated, pixels.states[FROZEN]]);
   });
 });

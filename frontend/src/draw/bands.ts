@@ -1,6 +1,7 @@
 /** Rows of cells pooled into bands, one a row of pixels: what each picture of these rows takes, whatever its steps. */
 
 import type { Cells } from "../data/cells";
+import { kept } from "../data/kept";
 import { MOVING, NONFINITE, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "../data/states";
 
 const CODES = STATE_BITS + 1;
@@ -8,6 +9,14 @@ const CODES = STATE_BITS + 1;
 const MOST = 4 * 2 ** 20;
 
 export interface Bands {
+  cells: Cells;
+  /** The channels, from the top. */
+  rows: Uint32Array;
+  /** Of all rows, in pixels. */
+  height: number;
+  levels: Uint8Array;
+  /** Whether the level of every cell counts, not only of the moving ones. */
+  all: boolean;
   /** The rows of pixels that they are made for. */
   from: number;
   end: number;
@@ -54,8 +63,8 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
   for (let t = 0; t < records; t++) {
     const byte = state[first + t];
     const code = byte & STATE_BITS;
-    const before = sums[to + t];
-    let sum = before;
+    const previous = sums[to + t];
+    let sum = previous;
     if ((sum & 7) !== code + 1) sum = (sum & ~ORDER) | front(sum & ORDER, code + 1);
     if (code === REACTIVATED) sum |= ANY_REACTIVATED;
     if (byte > STATE_BITS) {
@@ -66,7 +75,7 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
       const level = levels[delta[first + t]];
       if (level > sum >>> LEVEL) sum = (sum & NO_LEVEL) | (level << LEVEL);
     }
-    if (sum !== before) sums[to + t] = sum;
+    if (sum !== previous) sums[to + t] = sum;
   }
 }
 
@@ -85,24 +94,12 @@ function build(cells: Cells, rows: Uint32Array, height: number, from: number, le
     at[dy - from] = to;
   }
   const places = new Uint32Array(sums.length);
-  return { from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
+  return { cells, rows, height, levels, all, from, end, at, sums, places, counts: new Uint16Array(CODES), counted: 0 };
 }
 
-interface Kept {
-  height: number;
-  levels: Uint8Array;
-  all: boolean;
-  bands: Bands;
-}
+const latest = kept((_cells: Cells) => new WeakMap<Uint32Array, Bands>());
 
-const kept = new WeakMap<Cells, WeakMap<Uint32Array, Kept>>();
-
-/**
- * The bands of some rows from a row of pixels on, kept until a picture of the same rows needs others.
- *
- * @param height of all rows in pixels.
- * @param all whether the level of every cell counts, not only of the moving ones.
- */
+/** The bands of some rows from a row of pixels on, kept until a picture of the same rows needs others. */
 export function bandsOf(
   cells: Cells,
   rows: Uint32Array,
@@ -111,14 +108,11 @@ export function bandsOf(
   levels: Uint8Array,
   all: boolean,
 ): Bands {
-  const own = kept.get(cells) ?? new WeakMap<Uint32Array, Kept>();
-  kept.set(cells, own);
-  const found = own.get(rows);
-  if (found?.height === height && found.bands.from === from && found.levels === levels && found.all === all) {
-    return found.bands;
-  }
+  const own = latest(cells);
+  const last = own.get(rows);
+  if (last?.height === height && last.from === from && last.levels === levels && last.all === all) return last;
   const bands = build(cells, rows, height, from, levels, all);
-  own.set(rows, { height, levels, all, bands });
+  own.set(rows, bands);
   return bands;
 }
 
@@ -139,7 +133,7 @@ export function poolBand(sums: Uint32Array, from: number, to: number): number {
 export const MIXED = 0x80000;
 
 /** The place of a cell's counts by state, counted when first asked for: few cells of a picture are mixed. */
-function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r0: number, r1: number, t: number) {
+function countsOf(bands: Bands, cell: number, [r0, r1]: readonly [number, number], t: number): number {
   let place = bands.places[cell];
   if (place > 0) return place;
   place = ++bands.counted * CODES;
@@ -148,7 +142,7 @@ function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r
     more.set(bands.counts);
     bands.counts = more;
   }
-  const { counts } = bands;
+  const { cells, rows, counts } = bands;
   for (let r = r0; r < r1; r++) counts[place + (cells.state[rows[r] * cells.records + t] & STATE_BITS)]++;
   bands.places[cell] = place;
   return place;
@@ -157,7 +151,7 @@ function countsOf(bands: Bands, cell: number, cells: Cells, rows: Uint32Array, r
 const sum = new Uint32Array(CODES);
 
 /**
- * The state of most of the cells, rows [r0, r1) of the order and records [c0, c1); ties go to the latest.
+ * The state of most of the cells, those of rows under a pixel and records [c0, c1); ties go to the latest.
  *
  * @param first where the cells of the band begin.
  * @param pooled what `poolBand` gave.
@@ -165,16 +159,14 @@ const sum = new Uint32Array(CODES);
 export function mostOf(
   bands: Bands,
   first: number,
-  cells: Cells,
-  rows: Uint32Array,
-  [r0, r1]: readonly [number, number],
+  under: readonly [number, number],
   c0: number,
   c1: number,
   pooled: number,
 ): number {
   sum.fill(0);
   for (let t = c0; t < c1; t++) {
-    const place = countsOf(bands, first + t, cells, rows, r0, r1, t);
+    const place = countsOf(bands, first + t, under, t);
     for (let s = 0; s < CODES; s++) sum[s] += bands.counts[place + s];
   }
   let best = 0;

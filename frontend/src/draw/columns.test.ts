@@ -50,7 +50,7 @@ describe("an answer", () => {
   const drawn = readDrawn(answer(true));
 
   it("tells where its columns lie", () => {
-    expect([drawn.threshold, [...drawn.starts], drawn.end]).toEqual([1e-3, [0, 30], 60]);
+    expect([drawn.threshold, [...drawn.starts], drawn.of(["b"])?.end]).toEqual([1e-3, [0, 30], 60]);
     expect([-1, 0, 29.9, 30, 50, 1e6].map((step) => drawn.span(step))).toEqual([
       null,
       [0, 20],

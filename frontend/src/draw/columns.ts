@@ -3,8 +3,8 @@
  * them: only what draws may import this module, `scripts/layers.mjs` sees to it.
  */
 
-import type { Cells } from "../data/cells";
-import { countsOf } from "../data/cells";
+import { type Cells, countsOf } from "../data/cells";
+import { kept, keptByValue } from "../data/kept";
 import { MOVING, NO_DATA, NONFINITE, STATES, stateCode, VIOLATED } from "../data/states";
 import { axisEnd, lastAtOrBefore } from "../data/steps";
 import type { Measure } from "../data/urlstate";
@@ -34,7 +34,6 @@ export interface Columns {
 export interface Drawn {
   threshold: number;
   starts: Float64Array;
-  end: number;
   of(layers: readonly string[]): Columns | null;
   /** The first and the last step of the column that holds a step, for saying what is drawn there. */
   span(step: number): readonly [number, number] | null;
@@ -70,30 +69,20 @@ export function readDrawn(container: Container<OverviewHeader>): Drawn {
   const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
   const rows = new Map(header.layers.map((layer, row) => [layer, row]));
   // 300 layers of 20 runs are many objects, few of which are ever drawn.
-  const own: (Columns | undefined)[] = [];
+  const layerColumns = keptByValue((row: number) => read("", row, header.channels[row], header.prunable[row]));
   let total: Columns | null = null;
-  const sums = new WeakMap<readonly string[], { sum: Columns | null }>();
-  const add = (layers: readonly string[]): Columns | null => {
-    const parts = layers.flatMap((layer) => rows.get(layer) ?? []);
-    if (parts.length === header.layers.length) {
+  const sums = kept((layers: readonly string[]): { sum: Columns | null } => {
+    const own = layers.flatMap((layer) => rows.get(layer) ?? []);
+    if (own.length === header.layers.length) {
       total ??= read("total_", 0, sum(header.channels), sum(header.prunable));
-      return total;
+      return { sum: total };
     }
-    const columns = parts.map((row) => {
-      own[row] ??= read("", row, header.channels[row], header.prunable[row]);
-      return own[row];
-    });
-    return columns.length > 0 ? addColumns(columns) : null;
-  };
+    return { sum: own.length > 0 ? addColumns(own.map(layerColumns)) : null };
+  });
   return {
     threshold: header.threshold,
     starts,
-    end,
-    of(layers) {
-      const kept = sums.get(layers) ?? { sum: add(layers) };
-      sums.set(layers, kept);
-      return kept.sum;
-    },
+    of: (layers) => sums(layers).sum,
     span(step) {
       const column = lastAtOrBefore(starts, step);
       return column < 0 ? null : [starts[column], lasts[column]];

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../data/cells";
+import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/difference";
 import { listed } from "../data/fixtures";
-import { BOTH, NEITHER, ONLY_A, ONLY_B } from "../data/pairdiff";
 import { NO_DATA, PRUNED, REACTIVATED } from "../data/states";
 import type { Container } from "../server/container";
 import type { OverlapLayersHeader } from "../server/types";
 import { distance, VISIONS } from "./colour.fixtures";
+import { aliveStyle, bothColor, lineColor, overlapStyle, readOverlapColumns } from "./difference";
 import { drawCells } from "./heatmap";
-import { drawValues, overlapStyle, readOverlapColumns } from "./overlap";
-import { aliveStyle, bothColor, lineColor } from "./pairdiff";
 import { makeRaster } from "./raster";
 import { blend, DARK, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
+import { drawValues } from "./valuerow";
 
 const cells = (state: number[][]): Cells => ({
   header: {} as Cells["header"],
@@ -30,7 +30,7 @@ function pixelsOfCell(state: number, theme: Theme, colors: [string, string], siz
   const raster = makeRaster(size, size, 1);
   const box = { x: 0, y: 0, width: size, height: size };
   const scale = { from: 0, to: 1, width: size };
-  drawCells(raster, box, cells([[state]]), Uint32Array.of(0), scale, aliveStyle(theme, colors));
+  drawCells({ raster, ...box }, cells([[state]]), Uint32Array.of(0), scale, aliveStyle(theme, colors));
   return raster.data;
 }
 
@@ -55,7 +55,7 @@ describe("where channels are alive", () => {
     const style = { mode: "state", threshold: 1e-4, pixels: pixelsOf(DARK) } as const;
     const box = { x: 0, y: 0, width: 16, height: 16 };
     const scale = { from: 0, to: 1, width: 16 };
-    drawCells(raster, box, cells([[REACTIVATED]]), Uint32Array.of(0), scale, style);
+    drawCells({ raster, ...box }, cells([[REACTIVATED]]), Uint32Array.of(0), scale, style);
     expect(new Set(raster.data)).toEqual(new Set([pack("#ffffff")]));
   });
 
@@ -98,9 +98,9 @@ describe("overlap", () => {
     const values = [0, 1, 0.5, Number.NaN, Number.NaN, Number.NaN];
     const scale = { from: 0, to: 8, width: 4 };
     const pixels = pixelsOf(LIGHT);
-    drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, values, columns, scale, pixels);
+    drawValues({ raster, x: 0, y: 0, width: 4, height: 1 }, values, columns, scale, pixels);
     expect([...raster.data]).toEqual([pack("#00574b"), pack(blend(LIGHT.overlap, 128 / 255)), 0, 0]);
-    drawValues(raster, { x: 0, y: 0, width: 4, height: 1 }, null, columns, scale, pixels);
+    drawValues({ raster, x: 0, y: 0, width: 4, height: 1 }, null, columns, scale, pixels);
     expect([...raster.data]).toEqual([pixels.dot, 0, 0, 0]);
   });
 
@@ -121,7 +121,7 @@ describe("overlap", () => {
     // The last column is as far from the axis' end as from the one before: 19 + 1.
     const drawn = (row: number, which: "overlap" | "kept" | "other_kept") => {
       const raster = makeRaster(3, 1, 1);
-      columns.draw(raster, { x: 0, y: 0, width: 3, height: 1 }, row, which, { from: 0, to: 30, width: 3 }, pixels);
+      columns.draw({ raster, x: 0, y: 0, width: 3, height: 1 }, row, which, { from: 0, to: 30, width: 3 }, pixels);
       return [...raster.data];
     };
     const tint = (value: number) => pack(blend(LIGHT.overlap, Math.round(value * 255) / 255));

@@ -3,16 +3,14 @@ import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
 import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED, STATES, VIOLATED } from "../data/states";
 import { axisEnd } from "../data/steps";
-import { drawBars } from "./bars";
 import type { Columns } from "./columns";
-import { drawCells } from "./heatmap";
-import { makeRaster, type Raster } from "./raster";
-import { stepCorners } from "./shares";
+import { drawBars, drawCells } from "./heatmap";
+import { stepCorners } from "./lines";
+import { makeRaster, type Raster, wholeOf } from "./raster";
 import { drawLayerStrip, drawStrip } from "./strip";
 import { LIGHT, pixelsOf } from "./theme";
 
 const pixels = pixelsOf(LIGHT);
-const whole = (raster: Raster) => ({ x: 0, y: 0, width: raster.width, height: raster.height });
 const column = (raster: Raster, x: number) =>
   Array.from({ length: raster.height }, (_, y) => raster.data[y * raster.width + x]);
 
@@ -36,7 +34,7 @@ function cells(state: number[][], delta: number[][]): Cells {
 const paint = (data: Cells, width: number, height: number, mode: "state" | "both" | "delta" = "state") => {
   const raster = makeRaster(width, height, 1);
   const rows = Uint32Array.from({ length: data.channels }, (_, c) => c);
-  drawCells(raster, whole(raster), data, rows, { from: 0, to: data.end, width }, { mode, threshold: 1e-4, pixels });
+  drawCells(wholeOf(raster), data, rows, { from: 0, to: data.end, width }, { mode, threshold: 1e-4, pixels });
   return raster;
 };
 
@@ -129,7 +127,7 @@ describe("strip", () => {
   });
   const drawn = (columns: Columns | null, width: number, height: number) => {
     const raster = makeRaster(width, height, 1);
-    drawStrip(raster, whole(raster), columns, { from: 0, to: columns?.end ?? 2, width }, 1e-4, pixels);
+    drawStrip(wholeOf(raster), columns, { from: 0, to: columns?.end ?? 2, width }, 1e-4, pixels);
     return raster;
   };
   const [MOVES, SETTLES, FREEZES] = [MOVING, SETTLED, FROZEN].map((state) =>
@@ -206,7 +204,7 @@ describe("strip", () => {
     const raster = makeRaster(2, 4, 1);
     const scale = { from: 0, to: 2, width: 2 };
     const header = { threshold: 1e-4 } as Cells["header"];
-    drawLayerStrip(raster, whole(raster), { ...data, header }, scale, pixels);
+    drawLayerStrip(wholeOf(raster), { ...data, header }, scale, pixels);
     const [settled, frozen] = [pixels.states[SETTLED], pixels.states[FROZEN]];
     expect(column(raster, 0)).toEqual([settled, settled, pixels.movement[255], pixels.movement[255]]);
     expect(column(raster, 1)).toEqual([pixels.violated, frozen, frozen, frozen]);
@@ -216,7 +214,7 @@ describe("strip", () => {
 it("draws bars as long as the delta is, and none at zero", () => {
   const raster = makeRaster(100, 2, 1);
   const data = cells([[MOVING], [SETTLED]], [[1], [0]]);
-  drawBars(raster, whole(raster), data, Uint32Array.of(0, 1), 0, 1e-4, pixels);
+  drawBars(wholeOf(raster), data, Uint32Array.of(0, 1), 0, 1e-4, pixels);
   expect(Array.from(raster.data.subarray(0, 100)).every((pixel) => pixel === pixels.movement[255])).toBe(true);
   expect(Array.from(raster.data.subarray(100)).every((pixel) => pixel === 0)).toBe(true);
 });

@@ -3,7 +3,7 @@ import { type Mark, toSvg } from "./figure";
 
 const font = { weight: "400", size: 12, family: '"A", b' };
 const box = { x: 1.234, y: 2, width: 30, height: 10 };
-const svg = (...marks: Mark[]) => toSvg({ width: 100, height: 50, marks });
+const svg = (...marks: Mark[]) => toSvg({ box: { x: 0, y: 0, width: 100, height: 50 }, marks });
 
 describe("toSvg", () => {
   it("writes texts as texts, escaped", () => {

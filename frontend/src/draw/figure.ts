@@ -8,7 +8,7 @@ export type Mark =
   | { kind: "gradient"; box: Box; colors: readonly string[]; down: boolean }
   /** Stripes that lean like those of pruned channels. */
   | { kind: "hatch"; box: Box; fill: string; line: string }
-  | { kind: "text"; x: number; y: number; text: string; font: Font; fill: string; end?: boolean }
+  | { kind: "text"; x: number; y: number; text: string; font: Font; fill: string }
   /** A path of SVG, moved and scaled. */
   | { kind: "path"; d: string; x: number; y: number; scale: number; fill: string }
   | { kind: "image"; box: Box; canvas: HTMLCanvasElement }
@@ -22,8 +22,8 @@ export interface Font {
 }
 
 export interface Figure {
-  width: number;
-  height: number;
+  /** The part of the marks' plane that it shows. */
+  box: Box;
   marks: readonly Mark[];
 }
 
@@ -39,20 +39,19 @@ function hatchPath({ x, y, width, height }: Box): string {
 const CODES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 /** Also characters that XML doesn't allow, which names of layers may hold. */
 const escaped = (text: string): string =>
-  text.replace(/[\p{Cc}\ufffe\uffff]/gu, "\ufffd").replace(/[&<>"]/g, (one) => CODES[one]);
+  text.replace(/[\p{Cc}\ufffe\uffff]/gu, "\ufffd").replace(/[&<>"]/g, (letter) => CODES[letter]);
 const rounded = (value: number): string => String(Math.round(100 * value) / 100);
 const boxed = ({ x, y, width, height }: Box): string =>
   `x="${rounded(x)}" y="${rounded(y)}" width="${rounded(width)}" height="${rounded(height)}"`;
 
 /** The figure as a file of its own: texts are texts, pictures of cells are images. */
-export function toSvg({ width, height, marks }: Figure): string {
+export function toSvg({ box: { x, y, width, height }, marks }: Figure): string {
   let count = 0;
   const svgOf = (mark: Mark): string => {
     if (mark.kind === "text") {
       const { weight, size, family } = mark.font;
-      const anchor = mark.end ? ' text-anchor="end"' : "";
       const look = `font-family="${escaped(family)}" font-size="${size}" font-weight="${weight}" fill="${mark.fill}"`;
-      return `<text x="${rounded(mark.x)}" y="${rounded(mark.y)}" dominant-baseline="central" xml:space="preserve" ${look}${anchor}>${escaped(mark.text)}</text>`;
+      return `<text x="${rounded(mark.x)}" y="${rounded(mark.y)}" dominant-baseline="central" xml:space="preserve" ${look}>${escaped(mark.text)}</text>`;
     }
     if (mark.kind === "path") {
       const { x, y, scale } = mark;
@@ -77,12 +76,21 @@ export function toSvg({ width, height, marks }: Figure): string {
         : mark.marks.map(svgOf).join("");
     return `<clipPath id="${id}"><rect ${box}/></clipPath><g clip-path="url(#${id})">${inner}</g>`;
   };
-  const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+  const size = `width="${width}" height="${height}" viewBox="${rounded(x)} ${rounded(y)} ${width} ${height}"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>${marks.map(svgOf).join("\n")}</svg>\n`;
 }
 
-/** Paints the figure from the canvas's origin on, in CSS pixels. */
-export function paintFigure(context: CanvasRenderingContext2D, { marks }: Pick<Figure, "marks">): void {
+/** Paints the figure, so many pixels for one of the page. */
+export function paintFigure(canvas: HTMLCanvasElement, { box, marks }: Figure, ratio: number): void {
+  canvas.width = Math.round(box.width * ratio);
+  canvas.height = Math.round(box.height * ratio);
+  const context = canvas.getContext("2d");
+  context?.scale(ratio, ratio);
+  context?.translate(-box.x, -box.y);
+  if (context) paintMarks(context, marks);
+}
+
+function paintMarks(context: CanvasRenderingContext2D, marks: readonly Mark[]): void {
   for (const mark of marks) {
     context.save();
     paintMark(context, mark);
@@ -94,7 +102,6 @@ function paintMark(context: CanvasRenderingContext2D, mark: Mark): void {
   if (mark.kind === "text") {
     context.font = `${mark.font.weight} ${mark.font.size}px ${mark.font.family}`;
     context.textBaseline = "middle";
-    context.textAlign = mark.end ? "right" : "left";
     context.fillStyle = mark.fill;
     context.fillText(mark.text, mark.x, mark.y);
     return;
@@ -125,7 +132,7 @@ function paintMark(context: CanvasRenderingContext2D, mark: Mark): void {
   context.beginPath();
   context.rect(x, y, width, height);
   context.clip();
-  if (mark.kind === "clip") paintFigure(context, mark);
+  if (mark.kind === "clip") paintMarks(context, mark.marks);
   else {
     context.strokeStyle = mark.line;
     context.stroke(new Path2D(hatchPath(mark.box)));

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { FunctionSeries } from "../data/function";
 import { FROZEN, MOVING, SETTLED } from "../data/states";
 import type { FunctionHeader } from "../server/types";
-import { drawChanges } from "./change";
 import { distance, VISIONS } from "./colour.fixtures";
+import { LANE, trendPieces, trendY } from "./lines";
 import { makeRaster } from "./raster";
 import { LABEL_HEIGHT, notable, placeLabels, STILL, scatterX, scatterY, spotOf } from "./scatter";
-import { DARK, LIGHT, movementColor, pack, pixelsOf } from "./theme";
-import { LANE, trendPieces, trendY } from "./trends";
+import { blend, DARK, LIGHT, pack, pixelsOf } from "./theme";
+import { drawChanges } from "./valuerow";
 
 const pixels = pixelsOf(LIGHT);
 const axis = { log: true, low: -4, high: 0 };
@@ -22,11 +22,11 @@ function painted(values: number[], width: number): number[] {
   } as FunctionSeries;
   const raster = makeRaster(width, 1, 1);
   const scale = { from: 0, to: values.length, width };
-  drawChanges(raster, { x: 0, y: 0, width, height: 1 }, series, 0, scale, { change: "relative", axis, pixels });
+  drawChanges({ raster, x: 0, y: 0, width, height: 1 }, series, 0, scale, { change: "relative", axis, pixels });
   return Array.from(raster.data);
 }
 
-const tint = (place: number) => pack(movementColor(LIGHT, place));
+const tint = (place: number) => pack(blend(LIGHT.movement, place));
 
 describe("cells", () => {
   it("tints on the scale; zero has its own colour, infinity the top's", () => {
@@ -61,7 +61,7 @@ describe("cells", () => {
   it.each([LIGHT, DARK])("keeps zero apart from every tint in each kind of sight", (theme) => {
     for (const vision of VISIONS) {
       for (let i = 0; i <= 20; i++) {
-        expect(distance(theme.states[SETTLED], movementColor(theme, i / 20), vision)).toBeGreaterThanOrEqual(14);
+        expect(distance(theme.states[SETTLED], blend(theme.movement, i / 20), vision)).toBeGreaterThanOrEqual(14);
       }
     }
   });

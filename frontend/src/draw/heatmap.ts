@@ -5,9 +5,8 @@
  */
 
 import type { Cells } from "../data/cells";
-import { levelTable } from "../data/delta";
-import { type PixelColumns, pixelColumns, type Scale } from "../data/scale";
-import { MOVING, NO_DATA, REACTIVATED } from "../data/states";
+import { LEVELS, levelTable, type PixelColumns, pixelColumns, type Scale } from "../data/scale";
+import { MOVING, NO_DATA, REACTIVATED, STATE_BITS } from "../data/states";
 import type { Mode } from "../data/urlstate";
 import {
   ANY_NONFINITE,
@@ -21,7 +20,7 @@ import {
   poolBand,
   rowsUnder,
 } from "./bands";
-import { type Box, type Raster, statePixel } from "./raster";
+import { type Area, fillArea, statePixel } from "./raster";
 import type { Pixels } from "./theme";
 
 export interface HeatmapStyle {
@@ -37,20 +36,19 @@ const PART = 16;
 
 /** Draws the channels of the order into the box, part by part: where there is a picture in its place, the rest can wait. */
 export function* drawParts(
-  raster: Raster,
-  box: Box,
+  area: Area,
   cells: Cells,
   rows: Uint32Array,
   scale: Scale,
   style: HeatmapStyle,
 ): Generator<void> {
   const levels = style.levels ?? levelTable(cells.values, style.threshold);
-  const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: box.width });
-  const bandsFrom = (dy: number) => bandsOf(cells, rows, box.height, dy, levels, style.mode === "delta");
+  const columns = pixelColumns(cells.steps, cells.end, { ...scale, width: area.width });
+  const bandsFrom = (dy: number) => bandsOf(cells, rows, area.height, dy, levels, style.mode === "delta");
   let bands = bandsFrom(0);
-  for (let dy = 0; dy < box.height; dy++) {
+  for (let dy = 0; dy < area.height; dy++) {
     if (dy === bands.end) bands = bandsFrom(dy);
-    drawRow(raster, box, dy, cells, rows, columns, bands, style);
+    drawRow(area, dy, columns, bands, style);
     if (dy % PART === PART - 1) yield;
   }
 }
@@ -61,35 +59,27 @@ export function drawCells(...picture: Parameters<typeof drawParts>): void {
   while (!parts.next().done);
 }
 
-function drawRow(
-  raster: Raster,
-  box: Box,
-  dy: number,
-  cells: Cells,
-  rows: Uint32Array,
-  columns: PixelColumns,
-  bands: Bands,
-  { pixels, mode }: HeatmapStyle,
-): void {
-  const channels = rows.length;
-  const y = box.y + dy;
+function drawRow(area: Area, dy: number, columns: PixelColumns, bands: Bands, { pixels, mode }: HeatmapStyle): void {
+  const { raster } = area;
+  const channels = bands.rows.length;
+  const y = area.y + dy;
   const { sums } = bands;
   const first = bands.at[dy - bands.from];
-  const under = rowsUnder(dy, box.height, channels);
-  const tall = box.height / channels >= 5 * raster.ratio;
+  const under = rowsUnder(dy, area.height, channels);
+  const tall = area.height / channels >= 5 * raster.ratio;
   // Of moving rows the outline has to be seen on any tint.
-  const line = box.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
-  const edge = tall && isEdge(dy, under[0], channels, box.height, line);
+  const line = area.height / channels >= 12 * raster.ratio ? 2 * raster.ratio : raster.ratio;
+  const edge = tall && isEdge(dy, under[0], channels, area.height, line);
   const pitch = 3 * raster.ratio;
   let [from, to, pooled, state, before] = [-2, -2, 0, NO_DATA, 0];
-  for (let dx = 0, x = box.x, at = y * raster.width + x; dx < box.width; dx++, x++, at++) {
+  for (let dx = 0, x = area.x, at = y * raster.width + x; dx < area.width; dx++, x++, at++) {
     if (columns.from[dx] !== from || columns.to[dx] !== to) {
       from = columns.from[dx];
       to = columns.to[dx];
       pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
       if (from < 0) state = NO_DATA;
       else if (pooled & ANY_REACTIVATED && !pixels.lines) state = REACTIVATED;
-      else if (pooled & MIXED) state = mostOf(bands, first, cells, rows, under, from, to, pooled);
+      else if (pooled & MIXED) state = mostOf(bands, first, under, from, to, pooled);
       else state = (pooled & 7) - 1;
     }
     const begun = pooled & ~before;
@@ -108,4 +98,33 @@ function isEdge(dy: number, row: number, channels: number, height: number, line:
   const top = Math.ceil((row * height) / channels);
   const bottom = Math.ceil(((row + 1) * height) / channels);
   return dy - top < line || bottom - dy <= line;
+}
+
+/**
+ * Draws "Δ now": one horizontal bar a channel at a record, its length and tint the relative delta on the log scale. Rows
+ * under one pixel row pool by the largest. Held channels have none unless they moved.
+ */
+export function drawBars(
+  area: Area,
+  cells: Cells,
+  rows: Uint32Array,
+  record: number,
+  threshold: number,
+  pixels: Pixels,
+): void {
+  if (record < 0) return;
+  const levels = levelTable(cells.values, threshold);
+  for (let dy = 0; dy < area.height; dy++) {
+    const [first, end] = rowsUnder(dy, area.height, rows.length);
+    let [level, state] = [0, MOVING];
+    for (let r = first; r < end; r++) {
+      const cell = rows[r] * cells.records + record;
+      const own = levels[cells.delta[cell]];
+      if (own > level) [level, state] = [own, cells.state[cell] & STATE_BITS];
+    }
+    if (level === 0) continue;
+    const width = Math.max(1, Math.round((level / (LEVELS - 1)) * area.width));
+    const pixel = state === MOVING ? pixels.movement[level] : pixels.states[state];
+    fillArea({ ...area, y: area.y + dy, width, height: 1 }, pixel);
+  }
 }

@@ -2,49 +2,26 @@
 
 export const SHAPES = 6;
 
-const outlines = Array.from({ length: SHAPES }, (_, shape) => outline(shape));
+/** Corners of the shapes, x and y by turns: square, diamond, triangles, star. */
+const CORNERS: readonly (readonly number[])[] = [
+  [-0.86, -0.86, 0.86, -0.86, 0.86, 0.86, -0.86, 0.86],
+  [0, -1.2, 1.2, 0, 0, 1.2, -1.2, 0],
+  [0, -1.15, 1.1, 0.85, -1.1, 0.85],
+  [0, 1.15, 1.1, -0.85, -1.1, -0.85],
+  Array.from({ length: 10 }, (_, i) => {
+    const radius = i % 2 === 0 ? 1.3 : 0.55;
+    const angle = (Math.PI * i) / 5 - Math.PI / 2;
+    return [radius * Math.cos(angle), radius * Math.sin(angle)];
+  }).flat(),
+];
 
-/** The outline of a shape around (0, 0) as points, radius about 1; null is a circle. */
-export const shapePoints = (shape: number): [number, number][] | null => outlines[shape % SHAPES];
+const OUTLINES = CORNERS.map((corners) =>
+  Array.from({ length: corners.length / 2 }, (_, i): [number, number] => [corners[2 * i], corners[2 * i + 1]]),
+);
 
-function outline(shape: number): [number, number][] | null {
-  switch (shape) {
-    case 1:
-      return [
-        [-0.86, -0.86],
-        [0.86, -0.86],
-        [0.86, 0.86],
-        [-0.86, 0.86],
-      ];
-    case 2:
-      return [
-        [0, -1.2],
-        [1.2, 0],
-        [0, 1.2],
-        [-1.2, 0],
-      ];
-    case 3:
-      return [
-        [0, -1.15],
-        [1.1, 0.85],
-        [-1.1, 0.85],
-      ];
-    case 4:
-      return [
-        [0, 1.15],
-        [1.1, -0.85],
-        [-1.1, -0.85],
-      ];
-    case 5:
-      return Array.from({ length: 10 }, (_, i) => {
-        const radius = i % 2 === 0 ? 1.3 : 0.55;
-        const angle = (Math.PI * i) / 5 - Math.PI / 2;
-        return [radius * Math.cos(angle), radius * Math.sin(angle)] as [number, number];
-      });
-    default:
-      return null;
-  }
-}
+/** The outline of a shape around (0, 0) as points, radius about 1; null is a circle, the first shape. */
+export const shapePoints = (shape: number): [number, number][] | null =>
+  shape % SHAPES === 0 ? null : OUTLINES[(shape % SHAPES) - 1];
 
 export function drawMarker(
   context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,

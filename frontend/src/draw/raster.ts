@@ -18,6 +18,13 @@ export interface Box {
   height: number;
 }
 
+/** A box of a raster, to be painted. */
+export interface Area extends Box {
+  raster: Raster;
+}
+
+export const wholeOf = (raster: Raster): Area => ({ raster, x: 0, y: 0, width: raster.width, height: raster.height });
+
 export function makeRaster(width: number, height: number, ratio: number): Raster {
   return { data: new Uint32Array(width * height), width, height, ratio: Math.max(1, Math.round(ratio)) };
 }
@@ -64,10 +71,10 @@ export function statePixel(pixels: Pixels, state: number, x: number, y: number, 
   return pixels.states[state];
 }
 
-export function fillBox(raster: Raster, box: Box, pixel: number): void {
-  const right = Math.min(raster.width, box.x + box.width);
-  const bottom = Math.min(raster.height, box.y + box.height);
-  for (let y = Math.max(0, box.y); y < bottom; y++) {
-    raster.data.fill(pixel, y * raster.width + Math.max(0, box.x), y * raster.width + right);
+export function fillArea({ raster, x, y, width, height }: Area, pixel: number): void {
+  const bottom = Math.min(raster.height, y + height);
+  for (let row = Math.max(0, y); row < bottom; row++) {
+    const begin = row * raster.width;
+    raster.data.fill(pixel, begin + Math.max(0, x), begin + Math.min(raster.width, x + width));
   }
 }

@@ -1,7 +1,7 @@
 /** Weight change against output change, log by log: a dot a layer, its trail, and lanes for what stands still. */
 
+import type { Move } from "../data/function";
 import { type ChangeAxis, changePlace } from "../data/function";
-import type { Move } from "../data/moves";
 import { drawMarker } from "./marker";
 import type { Theme } from "./theme";
 
@@ -91,12 +91,12 @@ export function drawScatter(
   look: Look,
   theme: Theme,
 ): void {
-  const lines = (color: string, corners: readonly number[]) => {
+  const lines = (color: string, segments: readonly (readonly number[])[]) => {
     context.strokeStyle = color;
     context.beginPath();
-    for (let i = 0; i < corners.length; i += 4) {
-      context.moveTo(corners[i], corners[i + 1]);
-      context.lineTo(corners[i + 2], corners[i + 3]);
+    for (const [fromX, fromY, toX, toY] of segments) {
+      context.moveTo(fromX, fromY);
+      context.lineTo(toX, toY);
     }
     context.stroke();
   };
@@ -104,29 +104,25 @@ export function drawScatter(
   const upright = (at: number) => [Math.round(at) + 0.5, 0, Math.round(at) + 0.5, height];
   const level = (at: number) => [0, Math.round(at) + 0.5, width, Math.round(at) + 0.5];
   context.lineWidth = 1;
-  const grid: number[] = [];
-  for (let decade = x.low; decade <= x.high; decade++) grid.push(...upright(scatterX(frame, 10 ** decade)));
-  for (let decade = y.low; decade <= y.high; decade++) grid.push(...level(scatterY(frame, 10 ** decade)));
+  const grid: number[][] = [];
+  for (let decade = x.low; decade <= x.high; decade++) grid.push(upright(scatterX(frame, 10 ** decade)));
+  for (let decade = y.low; decade <= y.high; decade++) grid.push(level(scatterY(frame, 10 ** decade)));
   lines(theme.line, grid);
-  lines(theme.muted, [...upright(STILL), ...level(height - STILL)]);
+  lines(theme.muted, [upright(STILL), level(height - STILL)]);
   // As much as the weights, where both axes have it.
   const [from, to] = [10 ** Math.max(x.low, y.low), 10 ** Math.min(x.high, y.high)];
   context.setLineDash([4, 4]);
-  if (from < to) {
-    lines(
-      theme.muted,
-      [from, to].flatMap((value) => [scatterX(frame, value), scatterY(frame, value)]),
-    );
-  }
+  const alike = [from, to].flatMap((value) => [scatterX(frame, value), scatterY(frame, value)]);
+  lines(theme.muted, from < to ? [alike] : []);
   context.setLineDash([]);
   const spots = columns.map((column) => column.map((move) => spotOf(frame, move)));
   // Many trails would be one blot.
   context.lineWidth = 60 / Math.max(60, ...spots.map((column) => column.length));
   for (let i = 1; i < columns.length; i++) {
     context.globalAlpha = (0.5 * i) / columns.length;
-    const trail = spots[i].flatMap((spot, at) => {
-      const before = spots[i - 1][at];
-      return spot && before ? [...before, ...spot] : [];
+    const trail = spots[i].flatMap((spot, place) => {
+      const last = spots[i - 1][place];
+      return spot && last ? [[...last, ...spot]] : [];
     });
     lines(look.color, trail);
   }

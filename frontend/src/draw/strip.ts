@@ -1,11 +1,10 @@
 /** The state strip: x = step, height = share of channels. */
 
 import type { Cells } from "../data/cells";
-import { levelOf } from "../data/delta";
-import { pixelColumns, type Scale } from "../data/scale";
+import { levelOf, pixelColumns, type Scale } from "../data/scale";
 import { MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, STACK, STATES, VIOLATED } from "../data/states";
 import { type Columns, columnsOf } from "./columns";
-import { type Box, fillBox, type Raster, statePixel } from "./raster";
+import { type Area, fillArea, statePixel } from "./raster";
 import type { Pixels } from "./theme";
 
 /** Pools and stacks one pixel after the other. */
@@ -65,35 +64,29 @@ const pixelStack = new Stack();
  *
  * @param columns null draws "no data".
  */
-export function drawStrip(
-  raster: Raster,
-  box: Box,
-  columns: Columns | null,
-  scale: Scale,
-  threshold: number,
-  pixels: Pixels,
-): void {
-  const under = columns ? pixelColumns(columns.starts, columns.end, { ...scale, width: box.width }) : null;
-  const mark = Math.min(2 * raster.ratio, Math.ceil(box.height / 4));
+export function drawStrip(area: Area, columns: Columns | null, scale: Scale, threshold: number, pixels: Pixels): void {
+  const { raster } = area;
+  const under = columns ? pixelColumns(columns.starts, columns.end, { ...scale, width: area.width }) : null;
+  const mark = Math.min(2 * raster.ratio, Math.ceil(area.height / 4));
   const { tops } = pixelStack;
-  for (let dx = 0; dx < box.width; dx++) {
-    const x = box.x + dx;
+  for (let dx = 0; dx < area.width; dx++) {
+    const x = area.x + dx;
     const from = under ? under.from[dx] : -1;
     let tint = 0;
     if (columns && under && from >= 0) {
       tint = pixels.movement[levelOf(pixelStack.pool(columns, from, under.to[dx]), threshold)];
       // Lines of marks may lie over an end of the band.
       const lines = (pixelStack.marks & VIOLATED ? mark : 0) + (pixelStack.marks & NONFINITE ? mark : 0);
-      pixelStack.stack(box.height, raster.ratio + lines);
+      pixelStack.stack(area.height, raster.ratio + lines);
     } else {
       pixelStack.marks = 0;
       tops.fill(0);
-      tops[STATES - 1] = box.height;
+      tops[STATES - 1] = area.height;
     }
-    let y = box.y + box.height - 1;
+    let y = area.y + area.height - 1;
     for (let s = 0, place = y * raster.width + x; s < STATES; s++) {
       const state = STACK[s];
-      const until = box.y + box.height - tops[s];
+      const until = area.y + area.height - tops[s];
       const flat = state === MOVING ? tint : pixels.states[state];
       const patterned = state === PRUNED || state === NO_DATA;
       for (; y >= until; y--, place -= raster.width) {
@@ -101,12 +94,12 @@ export function drawStrip(
       }
     }
     const { marks } = pixelStack;
-    if (marks & VIOLATED) fillBox(raster, { x, y: box.y, width: 1, height: mark }, pixels.violated);
-    const bottom = box.y + box.height - mark;
-    if (marks & NONFINITE) fillBox(raster, { x, y: bottom, width: 1, height: mark }, pixels.nonfinite);
+    if (marks & VIOLATED) fillArea({ raster, x, y: area.y, width: 1, height: mark }, pixels.violated);
+    const bottom = area.y + area.height - mark;
+    if (marks & NONFINITE) fillArea({ raster, x, y: bottom, width: 1, height: mark }, pixels.nonfinite);
   }
 }
 
 /** The strip of a layer, a column a record. */
-export const drawLayerStrip = (raster: Raster, box: Box, cells: Cells, scale: Scale, pixels: Pixels): void =>
-  drawStrip(raster, box, columnsOf(cells), scale, cells.header.threshold, pixels);
+export const drawLayerStrip = (area: Area, cells: Cells, scale: Scale, pixels: Pixels): void =>
+  drawStrip(area, columnsOf(cells), scale, cells.header.threshold, pixels);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { FROZEN, PRUNED, REACTIVATED } from "../data/states";
+import { FROZEN, LEGEND, PRUNED, REACTIVATED } from "../data/states";
 import { distance, VISIONS } from "./colour.fixtures";
-import { DARK, divergingPixel, LIGHT, movementColor, pack, pixelsOf, runColor, type Theme, TOLD_APART } from "./theme";
+import { blend, DARK, divergingPixel, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
 
 /** The smallest CIEDE2000 between two states, the movement scale taken at its ends and its middle. */
 function closest(theme: Theme): number {
-  const flat = TOLD_APART.slice(1).map((state) => theme.states[state]);
+  const flat = LEGEND.slice(1).map((state) => theme.states[state]);
   let smallest = Number.POSITIVE_INFINITY;
   for (const vision of VISIONS) {
     flat.forEach((a, i) => {
@@ -35,7 +35,7 @@ describe("states are told apart with normal, protan, deutan and tritan sight", (
     ["light", LIGHT, 17],
     ["dark", DARK, 20],
   ])("what isn't finite stands out from all it can lie on or beside, %s", (_, theme, least) => {
-    const tints = [0, 0.25, 0.5, 0.75, 1].map((place) => movementColor(theme, place));
+    const tints = [0, 0.25, 0.5, 0.75, 1].map((place) => blend(theme.movement, place));
     const others = [...tints, ...theme.states.slice(REACTIVATED), theme.violated, theme.panel];
     for (const vision of VISIONS) {
       for (const other of others) {
@@ -63,7 +63,7 @@ it.each([
 
 it("packs little-endian pixels and runs through the movement scale", () => {
   expect(pack("#010203")).toBe(0xff030201);
-  expect([0, 0.5, 1].map((at) => movementColor(LIGHT, at))).toEqual(LIGHT.movement);
+  expect([0, 0.5, 1].map((at) => blend(LIGHT.movement, at))).toEqual(LIGHT.movement);
   expect(pixelsOf(LIGHT).movement[0]).toBe(pack("#ffdc9c"));
 });
 

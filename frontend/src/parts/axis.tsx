@@ -5,7 +5,7 @@ import { type Scale, stepTicks, toPixel } from "../data/scale";
 import { readStep } from "../state/cursor";
 import { axisZooms, headPart } from "../state/followers";
 import { fullRange } from "../state/runs";
-import { movedTo } from "./moved";
+import { movedTo } from "./widgets";
 
 const LETTER = 6.2;
 
@@ -21,32 +21,27 @@ function placeTicks(ticks: readonly number[], scale: Scale) {
   });
 }
 
-interface AxisProps {
-  width: number;
-  pill: boolean;
-  /** Of ticks, about. */
-  count?: number;
-  /** Among others that are beside it. */
-  place?: number;
-}
-
-export function Axis({ width, pill, count, place = 0 }: AxisProps) {
+/**
+ * @param count of ticks, about.
+ * @param place among others that are beside it.
+ */
+export function Axis(props: { width: number; pill: boolean; count?: number; place?: number }) {
+  const { width, pill, count = Math.max(2, Math.floor(width / 33)), place = 0 } = props;
   const [from, to] = headPart(axisZooms, place).value ?? fullRange.value;
   const scale = { from, to, width };
   // Without a pill nothing of it depends on the step under the pointer.
-  const at = pill ? toPixel(scale, readStep.value) : -1;
+  const x = pill ? toPixel(scale, readStep.value) : -1;
   const text = pill ? formatCount(readStep.value) : "";
   const half = (text.length * LETTER) / 2 + 8;
-  const middle = Math.min(Math.max(at, half), width - half + 6);
-  const inside = at >= 0 && at <= width;
-  const ticks = stepTicks(from, to, count ?? Math.max(2, Math.floor(width / 33)));
+  const middle = Math.min(Math.max(x, half), width - half + 6);
+  const inside = x >= 0 && x <= width;
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
-      {placeTicks(ticks, scale).map((one) => {
-        const covered = inside && Math.abs(one.middle - middle) < one.half + half;
+      {placeTicks(stepTicks(from, to, count), scale).map((label) => {
+        const covered = inside && Math.abs(label.middle - middle) < label.half + half;
         return (
-          <span key={one.tick} class={covered ? "tick covered" : "tick"} style={{ left: `${one.middle}px` }}>
-            {formatShort(one.tick)}
+          <span key={label.tick} class={covered ? "tick covered" : "tick"} style={{ left: `${label.middle}px` }}>
+            {formatShort(label.tick)}
           </span>
         );
       })}

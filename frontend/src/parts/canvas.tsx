@@ -1,11 +1,16 @@
 /** A canvas at device resolution that redraws when its inputs or its size change. */
 
-import { effect } from "@preact/signals";
+import { effect, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Box, makeRaster, putRaster, type Raster } from "../draw/raster";
-import { later, never } from "../state/later";
-import { range } from "../state/runs";
-import type { Style } from "./widgets";
+import type { Window } from "../data/rowbox";
+import type { Scale } from "../data/scale";
+import { type Area, makeRaster, putRaster, type Raster, wholeOf } from "../draw/raster";
+import { type Pixels, pixelsOf } from "../draw/theme";
+import { later, never, prepared } from "../state/frames";
+import { range, scaleOf } from "../state/runs";
+import { theme } from "../state/store";
+import { scrolled } from "../state/viewport";
 
 /** Draws at once, or part by part. */
 export type Draw = (
@@ -39,13 +44,28 @@ export function useSize<E extends HTMLElement>() {
   return { ref, size };
 }
 
+interface SizedProps {
+  class: string;
+  /** Wider than this there is room for it. */
+  least?: number;
+  children: (size: Size) => ComponentChildren;
+}
+
+/** An element whose content needs its size. */
+export function Sized({ least = 0, children, ...rest }: SizedProps) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  return (
+    <div ref={ref} {...rest}>
+      {size.width > least ? children(size) : null}
+    </div>
+  );
+}
+
 /** Calls back at each change of the steps in sight; what it gives ends that. */
 const onZoom = (callback: () => void) => {
-  let known: unknown;
+  const first = range.peek();
   return effect(() => {
-    const now = range.value;
-    if (known && known !== now) callback();
-    known = now;
+    if (range.value !== first) callback();
   });
 };
 
@@ -63,7 +83,7 @@ interface CanvasProps {
   steps?: boolean;
   width: number;
   height: number;
-  style?: Style;
+  style?: Record<string, string | number>;
   class?: string;
 }
 
@@ -116,14 +136,22 @@ export function Canvas({ label, draw, whole, inputs, urgent, steps, width, heigh
   );
 }
 
-/** Draws part by part where nobody sees it, and shows it when all is there. */
-export function aside(
-  draw: (context: OffscreenCanvasRenderingContext2D, width: number, ratio: number) => Generator<void>,
-): Draw {
+/** Draws in CSS pixels, at a scale of steps. */
+export const inPixels =
+  (draw: (context: CanvasRenderingContext2D, scale: Scale) => void): Draw =>
+  (context, width, _height, ratio) => {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(context, scaleOf(width));
+    context.setTransform(1, 0, 0, 1, 0, 0);
+  };
+
+/** Draws the same part by part where nobody sees it, and shows it when all is there. */
+export function aside(draw: (context: OffscreenCanvasRenderingContext2D, scale: Scale) => Generator<void>): Draw {
   return function* (context, width, _, ratio) {
     const { width: w, height: h } = context.canvas;
     const own = new OffscreenCanvas(w, h).getContext("2d", { willReadFrequently: true })!;
-    for (const _part of draw(own, width, ratio)) {
+    own.setTransform(ratio, 0, 0, ratio, 0, 0);
+    for (const _part of draw(own, scaleOf(width))) {
       // Else the browser draws all parts when they are read.
       own.getImageData(0, 0, 1, 1);
       yield;
@@ -132,17 +160,79 @@ export function aside(
   };
 }
 
+/** What the pixels of a canvas are computed with. */
+interface Paper {
+  /** All its pixels. */
+  area: Area;
+  /** Pixels for one of the page. */
+  ratio: number;
+  /** Of the steps over its width, in CSS pixels. */
+  scale: Scale;
+  pixels: Pixels;
+}
+
 interface RasterProps extends Omit<CanvasProps, "draw" | "whole"> {
-  /** Fills the pixels, shown when all are; the box is all of them, the width is that of the canvas in CSS pixels. */
-  paint: (raster: Raster, box: Box, width: number, ratio: number) => Generator<void> | void;
+  /** Fills the pixels, shown when all are. */
+  paint: (paper: Paper) => Generator<void> | void;
 }
 
 /** A canvas whose every pixel is computed. */
-export function RasterCanvas({ paint, ...rest }: RasterProps) {
+export function RasterCanvas({ paint, inputs, ...rest }: RasterProps) {
+  const pixels = pixelsOf(theme.value);
   const draw: Draw = function* (context, width, height, ratio) {
     const raster = makeRaster(Math.round(width * ratio), Math.round(height * ratio), ratio);
-    yield* paint(raster, { x: 0, y: 0, width: raster.width, height: raster.height }, width, ratio) ?? [];
+    yield* paint({ area: wholeOf(raster), ratio, scale: scaleOf(width), pixels }) ?? [];
     putRaster(context, raster);
   };
-  return <Canvas {...rest} draw={draw} whole />;
+  return <Canvas {...rest} inputs={[...inputs, pixels]} draw={draw} whole />;
+}
+
+/** Paints a window, part by part. */
+export type Paint = (window: Window, ratio: number) => Generator<void, Raster>;
+
+/** What draws the window of the rows around a part's block, which follows scrolling as soon as its picture is ready. */
+export function usePrepared(block: Signal<number>, windowAt: (block: number) => Window, paint: Paint): Draw {
+  const ready = useRef<{ window: Window; raster: Raster } | null>(null);
+  useLayoutEffect(() =>
+    prepared(block, scrolled, function* (wanted) {
+      const window = windowAt(wanted);
+      ready.current = { window, raster: yield* paint(window, devicePixelRatio || 1) };
+    }),
+  );
+  const shown = windowAt(block.value);
+  return function* (context, _width, _height, ratio) {
+    const painted = ready.current;
+    ready.current = null;
+    putRaster(context, painted?.window === shown ? painted.raster : yield* paint(shown, ratio));
+  };
+}
+
+/** Rows are drawn in blocks, so that scrolling rarely redraws. */
+const BLOCK = 12;
+
+/**
+ * The place of rows of equal height in a panel that scrolls: few fill it, of many those in sight are drawn and some around
+ * them; the chosen one (-1 for none) stays in sight.
+ *
+ * @param below what stands below the rows and covers the last ones.
+ */
+export function useRows(count: number, chosen: number, [lowest, highest]: [number, number], below = 0) {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const [scroll, setScroll] = useState(0);
+  const pitch = Math.min(highest, Math.max(lowest, Math.floor((size.height - below) / Math.max(1, count))));
+  const first = Math.max(0, (Math.floor(scroll / pitch / BLOCK) - 1) * BLOCK);
+  const last = Math.min(count, first + Math.ceil(size.height / pitch / BLOCK) * BLOCK + 3 * BLOCK);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element || chosen < 0) return;
+    const low = (chosen + 1) * pitch + below - element.clientHeight;
+    element.scrollTop = Math.min(chosen * pitch, Math.max(low, element.scrollTop));
+  }, [chosen, pitch]);
+  const scroller = {
+    ref,
+    tabIndex: 0,
+    onScroll: (event: { currentTarget: HTMLElement }) => setScroll(event.currentTarget.scrollTop),
+  };
+  /** Rows [first, last) are drawn. */
+  return { width: size.width, pitch, first, last, scroller };
 }

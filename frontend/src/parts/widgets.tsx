@@ -1,9 +1,10 @@
 /** Small parts that several views use. */
 
 import type { ComponentChildren } from "preact";
-import { useErrorBoundary } from "preact/hooks";
+import { useErrorBoundary, useState } from "preact/hooks";
 import { shapePoints } from "../draw/marker";
 import type { Stops } from "../draw/theme";
+import { copyText } from "../host";
 import { type Resource, retry } from "../state/resource";
 import { tables, toggleTable } from "../state/store";
 
@@ -51,18 +52,15 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufeff]/;
 /** A name that gives up its middle where room is short: runs often differ in their last letters alone. */
 export function RunName({ text }: { text: string }) {
   const slash = text.lastIndexOf("/") + 1;
-  const at = slash > 0 && text.length - slash <= 14 ? slash : text.length - 6;
-  if (at <= 0 || RIGHT_TO_LEFT.test(text)) {
-    return (
-      <bdi class="path">
-        <span class="name">{text}</span>
-      </bdi>
-    );
-  }
+  const cut = slash > 0 && text.length - slash <= 14 ? slash : text.length - 6;
+  const parts = cut <= 0 || RIGHT_TO_LEFT.test(text) ? [text] : [text.slice(0, cut), text.slice(cut)];
   return (
     <bdi class="path">
-      <span class="name">{text.slice(0, at)}</span>
-      <span class="name">{text.slice(at)}</span>
+      {parts.map((part, i) => (
+        <span key={i} class="name">
+          {part}
+        </span>
+      ))}
     </bdi>
   );
 }
@@ -87,20 +85,9 @@ interface ButtonProps {
   disabled?: boolean;
 }
 
-export function Button({ children, onClick, pressed, label, title, disabled, ...rest }: ButtonProps) {
-  return (
-    <button
-      type="button"
-      class={`button ${pressed ? "on" : ""} ${rest.class ?? ""}`}
-      aria-pressed={pressed}
-      aria-label={label}
-      title={title ?? label}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      {children}
-    </button>
-  );
+export function Button({ pressed, label, title = label, class: own = "", ...rest }: ButtonProps) {
+  const look = `button ${pressed ? "on" : ""} ${own}`;
+  return <button type="button" class={look} aria-pressed={pressed} aria-label={label} title={title} {...rest} />;
 }
 
 interface SwitchProps<T extends string> {
@@ -122,6 +109,31 @@ export function Switch<T extends string>({ label, options, titles, value, onPick
         </Button>
       ))}
     </div>
+  );
+}
+
+interface SelectProps<T extends string> {
+  label?: string;
+  title?: string;
+  value: T;
+  /** Values and what they are called. */
+  options: readonly (readonly [T, string])[];
+  onPick: (value: T) => void;
+  class?: string;
+  /** More options. */
+  children?: ComponentChildren;
+}
+
+export function Select<T extends string>({ label, options, onPick, children, ...rest }: SelectProps<T>) {
+  return (
+    <select {...rest} aria-label={label} onChange={(event) => onPick(event.currentTarget.value as T)}>
+      {options.map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+      {children}
+    </select>
   );
 }
 
@@ -147,10 +159,15 @@ export function Guard({ children }: { children: ComponentChildren }) {
 }
 
 /** Why a panel has no data yet: an error with Retry, or the first load. */
-export function Waiting({ found, height }: { found: Resource<unknown>; height: number }) {
-  if (found.error) return <Failure text={found.error} />;
-  return found.value ? null : <Skeleton height={height} />;
+export function Waiting({ answer, height }: { answer: Resource<unknown>; height: number }) {
+  if (answer.error) return <Failure text={answer.error} />;
+  return answer.value ? null : <Skeleton height={height} />;
 }
+
+/** What to keep in mind about a panel: a line each, as far as it applies. */
+export const Notes = ({ texts }: { texts: readonly (string | false | null)[] }) => (
+  <>{texts.map((text) => text && <p class="note">{text}</p>)}</>
+);
 
 /** A scale of colours, from its low to its high end. */
 export const Gradient = ({ stops }: { stops: Stops }) => (
@@ -176,60 +193,42 @@ export function TableButton({ panel, what }: { panel: string; what: string }) {
   );
 }
 
-export interface Column {
-  title: string;
-  text?: boolean;
+const MOST_ROWS = 2000;
+
+interface TableProps {
+  caption: string;
+  columns: readonly string[];
+  /** Those of the columns that hold texts. */
+  texts: readonly string[];
+  rows: (string | number)[][];
 }
 
-/** Columns of texts on the left, then of numbers, then of texts again. */
-export const columns = (texts: string[], numbers: string[], after: string[] = []): Column[] => [
-  ...texts.map((title) => ({ title, text: true })),
-  ...numbers.map((title) => ({ title })),
-  ...after.map((title) => ({ title, text: true })),
-];
-
 /** A plain table; numbers are right-aligned, the first column names the row. Very long ones are cut, and say so. */
-export function DataTable({
-  caption,
-  columns,
-  rows,
-}: {
-  caption: string;
-  columns: Column[];
-  rows: (string | number)[][];
-}) {
-  const limit = 2000;
+export function DataTable({ caption, columns, texts, rows }: TableProps) {
+  const look = (title: string) => ({ key: title, class: texts.includes(title) ? "text" : "" });
+  const cellOf = (cell: string | number, i: number) => {
+    const props = { ...look(columns[i]), children: cell };
+    return i === 0 ? <th scope="row" {...props} /> : <td {...props} />;
+  };
   return (
     <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
       <table>
         <caption>
           {caption}
-          {rows.length > limit ? ` (the first ${limit} of ${rows.length} rows; the CSV has all)` : ""}
+          {rows.length > MOST_ROWS ? ` (the first ${MOST_ROWS} of ${rows.length} rows; the CSV has all)` : ""}
         </caption>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th key={column.title} scope="col" class={column.text ? "text" : ""}>
-                {column.title}
+            {columns.map((title) => (
+              <th scope="col" {...look(title)}>
+                {title}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, limit).map((row, r) => (
-            <tr key={r}>
-              {row.map((cell, i) =>
-                i === 0 ? (
-                  <th key={columns[i].title} scope="row" class={columns[i].text ? "text" : ""}>
-                    {cell}
-                  </th>
-                ) : (
-                  <td key={columns[i].title} class={columns[i].text ? "text" : ""}>
-                    {cell}
-                  </td>
-                ),
-              )}
-            </tr>
+          {rows.slice(0, MOST_ROWS).map((row, r) => (
+            <tr key={r}>{row.map(cellOf)}</tr>
           ))}
         </tbody>
       </table>
@@ -237,4 +236,34 @@ export function DataTable({
   );
 }
 
-export type Style = Record<string, string | number>;
+/** Lines of code, and a button that copies them. */
+export function CopyLines({ lines, what }: { lines: readonly string[]; what: string }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <>
+      <pre>{lines.join("\n")}</pre>
+      <Button onClick={() => void copyText(lines.join("\n")).then(setCopied)}>
+        <Icon name={copied ? "check" : "link"} /> {copied ? "Copied" : `Copy the ${what}`}
+      </Button>
+    </>
+  );
+}
+
+const effects = new WeakMap<HTMLElement, KeyframeEffect>();
+
+/**
+ * Moves the element that it is given as a `ref`, without the page being laid out, painted or composed anew; to a whole
+ * pixel: text and lines stay sharp.
+ *
+ * By an animation that stands still: where a transform of the style's own changes, Chromium composes all layers anew.
+ */
+export const movedTo = (x: number, y: number) => (element: HTMLElement | null) => {
+  if (!element) return;
+  const place = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+  const keyframes = { transform: [place, place] };
+  const moving = effects.get(element);
+  if (moving) return moving.setKeyframes(keyframes);
+  const effect = new KeyframeEffect(element, keyframes, 1);
+  new Animation(effect).pause();
+  effects.set(element, effect);
+};

@@ -1,8 +1,7 @@
-/** Numbers of a figures as sentences. */
+/** Numbers as sentences. */
 
-import { ALIKE } from "../data/baselinediff";
-import type { Cells } from "../data/cells";
-import { deltaAt } from "../data/cells";
+import { type Cells, deltaAt } from "../data/cells";
+import { ALIKE } from "../data/difference";
 import { formatCount, formatShare, plural } from "../data/format";
 import type { Figures } from "../data/record";
 import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";
@@ -68,6 +67,17 @@ export function pastText(past: string | null): string {
   if (past === "epoch") return "the end of the last epoch";
   if (past === "initial") return "the initial weights";
   return /^\d+$/.test(past) ? `${formatCount(Number(past))} steps before` : past;
+}
+
+/** What differs between the runs' pasts, said once for all of them; null where nothing does. */
+export function pastsText(runs: readonly { name: string; past: string | null }[]): string | null {
+  const pasts = new Map<string | null, string[]>();
+  for (const { past, name } of runs) pasts.set(past, [...(pasts.get(past) ?? []), name]);
+  if (pasts.size < 2) return null;
+  const texts = [...pasts].map(
+    ([past, names]) => `${names.length > 3 ? plural(names.length, "run") : names.join(", ")}: ${pastText(past)}`,
+  );
+  return `The runs compare with different pasts, so their changes can't be compared: ${texts.join("; ")}.`;
 }
 
 /** "840 records shown", and what else became of those offered. */

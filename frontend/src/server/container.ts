@@ -47,23 +47,17 @@ export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
     const Kind = KINDS[info.dtype as keyof typeof KINDS];
     if (!Kind) fail("a known section type", info.dtype);
     const count = info.shape.reduce((product, size) => product * size, 1);
-    const at = start + info.offset;
-    if (count > 0 && at + count * Kind.BYTES_PER_ELEMENT > buffer.byteLength) {
-      fail(`${count} numbers in section '${info.name}'`, `${buffer.byteLength - at} bytes`);
+    const begin = start + info.offset;
+    if (count > 0 && begin + count * Kind.BYTES_PER_ELEMENT > buffer.byteLength) {
+      fail(`${count} numbers in section '${info.name}'`, `${buffer.byteLength - begin} bytes`);
     }
-    sections.set(info.name, count > 0 ? new Kind(buffer, at, count) : new Kind(0));
+    sections.set(info.name, count > 0 ? new Kind(buffer, begin, count) : new Kind(0));
   }
   return { header, sections };
 }
 
+/** Places in a list, as small as the list allows. */
 export type Places = Uint8Array | Uint16Array;
-
-/** A section of places in a list, as small as the list allows. */
-export function places(container: Container<unknown>, name: string): Places {
-  const found = container.sections.get(name);
-  if (found instanceof Uint8Array || found instanceof Uint16Array) return found;
-  return fail(`section '${name}' as u1 or u2`, found ? found.constructor.name : "none");
-}
 
 /** A part of a section of numbers of any type, as one: what draws them then meets one type of array alone. */
 export function numbers<S extends Uint32Array | Float64Array>(
@@ -73,19 +67,18 @@ export function numbers<S extends Uint32Array | Float64Array>(
   from = 0,
   end?: number,
 ): S {
-  const found = container.sections.get(name);
-  if (!found) fail(`section '${name}'`, "none");
-  const part = found.subarray(from, end);
+  const values = container.sections.get(name);
+  if (!values) fail(`section '${name}'`, "none");
+  const part = values.subarray(from, end);
   return part instanceof Kind ? part : new Kind(part);
 }
 
-/** The section by name, of the type that the reader expects. */
-export function section<S extends Section>(
-  container: Container<unknown>,
-  name: string,
-  Kind: new (length: number) => S,
-): S {
-  const found = container.sections.get(name);
-  if (!(found instanceof Kind)) fail(`section '${name}' as ${Kind.name}`, found ? found.constructor.name : "none");
-  return found;
+type Kind<S> = new (length: number) => S;
+
+/** The section by name, of a type that the reader expects. */
+export function section<S extends Section>(container: Container<unknown>, name: string, ...kinds: Kind<S>[]): S {
+  const values = container.sections.get(name);
+  const expected = () => `section '${name}' as ${kinds.map((kind) => kind.name).join(" or ")}`;
+  if (!kinds.some((kind) => values instanceof kind)) fail(expected(), values?.constructor.name ?? "none");
+  return values as S;
 }

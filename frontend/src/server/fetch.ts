@@ -2,6 +2,7 @@
 
 import { type Container, parseContainer } from "./container";
 import {
+  type Answer,
   type ChannelAnswer,
   type FindingsAnswer,
   type FunctionHeader,
@@ -23,8 +24,7 @@ export type Query = Record<string, string | number | readonly string[] | null | 
 export function routeUrl(route: string, query: Query = {}): string {
   const url = new URL(route, BASE);
   for (const [key, value] of Object.entries(query)) {
-    if (value === null || value === undefined) continue;
-    for (const one of typeof value === "object" ? value : [value]) url.searchParams.append(key, String(one));
+    for (const part of [value ?? []].flat()) url.searchParams.append(key, String(part));
   }
   return url.href;
 }
@@ -46,11 +46,12 @@ export function useEarly(index: Promise<Response>): void {
   early = index;
 }
 
-/** @param under a request that is under way already. */
-async function get(route: string, query: Query, ask?: Ask, under?: Promise<Response> | null): Promise<Response> {
+async function get(route: string, query: Query, ask?: Ask): Promise<Response> {
+  const underWay = route === "index" ? early : null;
+  if (underWay) early = null;
   let response: Response;
   try {
-    response = await (under ?? fetch(routeUrl(route, query), { signal: ask?.signal }));
+    response = await (underWay ?? fetch(routeUrl(route, query), { signal: ask?.signal }));
   } catch (cause) {
     if (ask?.signal.aborted) throw cause;
     throw new Error("Could not reach TensorBoard's server: expected an answer, got none. See whether it still runs.", {
@@ -66,16 +67,12 @@ async function get(route: string, query: Query, ask?: Ask, under?: Promise<Respo
     if (ask) ask.tag = tag;
     return response;
   }
-  let text = "";
-  try {
-    text = ((await response.json()) as { error?: { message?: string } }).error?.message ?? "";
-  } catch {
-    // Not our error shape (a proxy's page, say): the status has to do.
-  }
-  throw new Error(text || `Could not load '${route}': expected status 200, got ${response.status}.`);
+  // Where it isn't our error's shape (a proxy's page, say), the status has to do.
+  const answer: { error?: { message?: string } } | null = await response.json().catch(() => null);
+  throw new Error(answer?.error?.message || `Could not load '${route}': expected status 200, got ${response.status}.`);
 }
 
-function checked<T extends { schema: number }>(answer: T): T {
+function checked<T extends Answer>(answer: T): T {
   if (answer.schema !== SCHEMA) {
     throw new Error(
       `Could not read the server's answer: expected schema ${SCHEMA}, got ${answer.schema}. Reload the page.`,
@@ -84,41 +81,28 @@ function checked<T extends { schema: number }>(answer: T): T {
   return answer;
 }
 
-async function binary<H extends { schema: number }>(route: string, query: Query, ask?: Ask) {
-  const container = parseContainer<H>(await (await get(route, query, ask)).arrayBuffer());
-  checked(container.header);
-  return container;
-}
+type Route<T> = (query: Query, ask?: Ask) => Promise<T>;
 
-export async function fetchIndex(ask?: Ask): Promise<IndexAnswer> {
-  const under = early;
-  early = null;
-  return checked((await (await get("index", {}, ask, under)).json()) as IndexAnswer);
-}
+const json =
+  <T extends Answer>(route: string): Route<T> =>
+  async (query, ask) =>
+    checked((await (await get(route, query, ask)).json()) as T);
 
-export const fetchOverview = (query: Query, ask?: Ask): Promise<Container<OverviewHeader>> =>
-  binary<OverviewHeader>("overview", query, ask);
+const binary =
+  <H extends Answer>(route: string): Route<Container<H>> =>
+  async (query, ask) => {
+    const container = parseContainer<H>(await (await get(route, query, ask)).arrayBuffer());
+    checked(container.header);
+    return container;
+  };
 
-export const fetchRecords = (query: Query, ask?: Ask): Promise<Container<RecordsHeader>> =>
-  binary<RecordsHeader>("records", query, ask);
-
-export const fetchFindings = async (query: Query, ask?: Ask): Promise<FindingsAnswer> =>
-  checked((await (await get("findings", query, ask)).json()) as FindingsAnswer);
-
-export const fetchLayer = (query: Query, ask?: Ask): Promise<Container<LayerHeader>> =>
-  binary<LayerHeader>("layer", query, ask);
-
-export const fetchChannel = async (query: Query, ask?: Ask): Promise<ChannelAnswer> =>
-  checked((await (await get("channel", query, ask)).json()) as ChannelAnswer);
-
-export const fetchViolations = async (run: string, ask?: Ask): Promise<ViolationsAnswer> =>
-  checked((await (await get("violations", { run }, ask)).json()) as ViolationsAnswer);
-
-export const fetchOverlap = async (query: Query, ask?: Ask): Promise<OverlapAnswer> =>
-  checked((await (await get("overlap", query, ask)).json()) as OverlapAnswer);
-
-export const fetchOverlapLayers = (query: Query, ask?: Ask): Promise<Container<OverlapLayersHeader>> =>
-  binary<OverlapLayersHeader>("overlap_layers", query, ask);
-
-export const fetchFunction = (run: string, ask?: Ask): Promise<Container<FunctionHeader>> =>
-  binary<FunctionHeader>("function", { run }, ask);
+export const fetchIndex = json<IndexAnswer>("index");
+export const fetchOverview = binary<OverviewHeader>("overview");
+export const fetchRecords = binary<RecordsHeader>("records");
+export const fetchFindings = json<FindingsAnswer>("findings");
+export const fetchLayer = binary<LayerHeader>("layer");
+export const fetchChannel = json<ChannelAnswer>("channel");
+export const fetchViolations = json<ViolationsAnswer>("violations");
+export const fetchOverlap = json<OverlapAnswer>("overlap");
+export const fetchOverlapLayers = binary<OverlapLayersHeader>("overlap_layers");
+export const fetchFunction = binary<FunctionHeader>("function");

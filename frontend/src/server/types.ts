@@ -1,15 +1,17 @@
-/** The shapes of the HTTP answers, schema 2. Field names are the server's. */
+/** What the page reads of the HTTP answers, schema 2. Field names are the server's. */
 
 export const SCHEMA = 2;
 
-export interface Account {
-  offered: number;
-  shown: number;
-  superseded: number;
-  thinned: number;
-  dropped: number;
-  unreadable: number;
+export interface Answer {
+  schema: number;
 }
+
+interface RunAnswer extends Answer {
+  run: string;
+}
+
+/** Counts of records. */
+export type Account = Record<"offered" | "shown" | "superseded" | "thinned" | "dropped" | "unreadable", number>;
 
 /** What recording cost, in seconds and bytes; `training` is from the first step seen to the last. */
 export interface Overhead {
@@ -19,7 +21,7 @@ export interface Overhead {
   bytes: number;
 }
 
-export interface Note {
+interface Note {
   text: string;
   count: number;
 }
@@ -28,10 +30,9 @@ export interface RunInfo {
   name: string;
   tb_runs: string[];
   network: number;
-  /** Empty or null where a user's own writer leaves them unknown, as the next two. */
+  /** Empty or null where a user's own writer leaves it unknown, as the next. */
   origin: string | null;
   past: string | null;
-  every: number | null;
   first_step: number | null;
   last_step: number | null;
   records: number;
@@ -39,7 +40,6 @@ export interface RunInfo {
   steps: [number, number, number][];
   closed: boolean;
   wall_time: [number, number] | null;
-  lineages: { id: string; ordinal: number; first_step: number | null; last_step: number | null; closed: boolean }[];
   account: Account;
   /** null where the log doesn't tell. */
   overhead: Overhead | null;
@@ -50,8 +50,7 @@ export interface RunInfo {
   probe: boolean;
 }
 
-export interface VariableInfo {
-  id: string;
+interface Shape {
   role: string;
   shape: number[];
   axis: string;
@@ -59,23 +58,17 @@ export interface VariableInfo {
   channels: number;
 }
 
-export interface LayerInfo {
+export interface LayerInfo extends Shape {
   id: string;
   group: string;
   name: string;
   type: string;
   variable: string;
-  role: string;
-  shape: number[];
-  axis: string;
-  verified: boolean;
-  channels: number;
   weights: number;
-  variables: VariableInfo[];
+  variables: (Shape & { id: string })[];
 }
 
-export interface IndexAnswer {
-  schema: number;
+export interface IndexAnswer extends Answer {
   threshold: number;
   patience: number;
   runs: RunInfo[];
@@ -84,18 +77,16 @@ export interface IndexAnswer {
   warnings: string[];
 }
 
-export interface OverviewHeader {
-  schema: number;
-  run: string;
+export interface RecordsHeader extends RunAnswer {
   threshold: number;
-  patience: number;
-  past: string;
   layers: string[];
-  /** By layer, as the next two. */
+  /** By layer, as the next. */
   channels: number[];
   /** Weights that can be pruned. */
   prunable: number[];
-  accounts: Account[];
+}
+
+export interface OverviewHeader extends RecordsHeader {
   notes: Note[];
   /** Channels of all variables that were violated, also of those that no layer is drawn by. */
   violated_channels: number;
@@ -105,18 +96,6 @@ export interface OverviewHeader {
   deltas: { from: number; to: number; counts: number[] };
 }
 
-export interface RecordsHeader {
-  schema: number;
-  run: string;
-  threshold: number;
-  patience: number;
-  past: string;
-  layers: string[];
-  channels: number[];
-  prunable: number[];
-}
-
-/** A sentence about a run or about some, and where the picture is that shows it. */
 /** What matters most first. */
 export const FINDING_KINDS: readonly string[] = [
   "violations",
@@ -132,21 +111,18 @@ export const FINDING_KINDS: readonly string[] = [
   "moves_most",
 ];
 
+/** A sentence about a run or about some, and where the picture is that shows it. */
 export interface Finding {
   kind: string;
   /** null where runs are compared. */
   run: string | null;
   layers: string[];
   step: number | null;
-  channels: number | null;
-  value: number | null;
   text: string;
   link: { view: string; run: string | null; layer: string | null; channel: number | null; step: number | null };
 }
 
-export interface FindingsAnswer {
-  schema: number;
-  threshold: number;
+export interface FindingsAnswer extends Answer {
   findings: Finding[];
 }
 
@@ -160,20 +136,12 @@ export type LayerEvent = { step: number; text: string } & (
   | { kind: "restart" }
 );
 
-export interface LayerHeader {
-  schema: number;
-  run: string;
+export interface LayerHeader extends RunAnswer, Shape {
   layer: string;
   variable: string;
-  role: string;
-  shape: number[];
-  axis: string;
-  verified: boolean;
-  channels: number;
   /** of one channel */
   elements: number;
   threshold: number;
-  patience: number;
   past: string;
   account: Account;
   events: LayerEvent[];
@@ -198,19 +166,16 @@ export interface Violation {
   text: string;
 }
 
-export interface ViolationsAnswer {
-  schema: number;
-  run: string;
+export interface ViolationsAnswer extends RunAnswer {
   /** Of the run; not all of them are listed where there are very many. */
   total: number;
   violations: Violation[];
 }
 
-type Numbers = (number | null)[];
+type Norms = "relative_delta" | "norm" | "past_norm" | "delta_norm" | "delta_max";
+type Shares = "changed" | "nonfinite" | "kept" | "trainable";
 
-export interface ChannelAnswer {
-  schema: number;
-  run: string;
+export interface ChannelAnswer extends RunAnswer, Record<Norms | Shares, (number | null)[]> {
   layer: string;
   variable: string;
   channel: number;
@@ -219,15 +184,6 @@ export interface ChannelAnswer {
   past_steps: number[];
   state: string[];
   violated: boolean[];
-  relative_delta: Numbers;
-  norm: Numbers;
-  past_norm: Numbers;
-  delta_norm: Numbers;
-  delta_max: Numbers;
-  changed: Numbers;
-  nonfinite: Numbers;
-  kept: Numbers;
-  trainable: Numbers;
   changes: { step: number; from: string; to: string }[];
   violations?: Violation[];
 }
@@ -237,18 +193,20 @@ export interface OverlapRun {
   name: string;
   /** Of the record in force; null where the run has none at that step. */
   step: number | null;
-  origin: string | null;
   /** Surviving weights or channels; null where that isn't known. */
   kept: number | null;
   elements: number;
 }
 
-export interface OverlapPair {
+interface Compared {
+  comparable: boolean;
+  reason: "origin" | "layers" | "unknown" | "no record" | null;
+}
+
+export interface OverlapPair extends Compared {
   /** Places in `runs`. */
   a: number;
   b: number;
-  comparable: boolean;
-  reason: "origin" | "layers" | "unknown" | "no record" | null;
   /** Intersection over union, and its value for two random sets of the same sizes. */
   overlap: number | null;
   chance: number | null;
@@ -259,32 +217,25 @@ export interface OverlapPair {
   unmatched: number;
 }
 
-export interface OverlapAnswer {
-  schema: number;
-  step: number;
+interface Counted extends Answer {
   unit: "weights" | "channels";
   mask: "kept" | "trainable";
-  layer: string | null;
-  runs: OverlapRun[];
-  pairs: OverlapPair[];
   notes: Note[];
 }
 
-export interface OverlapLayersHeader {
-  schema: number;
+export interface OverlapAnswer extends Counted {
+  step: number;
+  layer: string | null;
+  runs: OverlapRun[];
+  pairs: OverlapPair[];
+}
+
+export interface OverlapLayersHeader extends Counted, Compared {
   run: string;
   other: string;
-  unit: "weights" | "channels";
-  mask: "kept" | "trainable";
-  comparable: boolean;
-  reason: OverlapPair["reason"];
-  /** Steps of the records that were compared, where a step was asked for. */
-  at: [number | null, number | null] | null;
   /** Those that both have, in the order of `run`. */
   layers: string[];
   elements: number[];
-  unmatched: string[];
-  notes: Note[];
 }
 
 /** What the probe measured: the output of a layer, or of the network. */
@@ -295,9 +246,7 @@ export interface FunctionPlace {
   elements: number;
 }
 
-export interface FunctionHeader {
-  schema: number;
-  run: string;
+export interface FunctionHeader extends RunAnswer {
   /** The batch of the last record; batches of one digest hold the same values, it is empty where it isn't known. */
   probe: { name: string; shape: number[]; dtype: string; digest: string }[];
   /** Steps of records made on another batch than the record before. */

@@ -1,20 +1,91 @@
 /** The whole page. */
 
 import { createElement } from "preact";
-import { useEffect } from "preact/hooks";
-import { Failure, Guard, Skeleton } from "../parts/widgets";
-import { loading } from "../state/idle";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { plural } from "../data/format";
+import { CopyLines, Failure, Guard, Skeleton } from "../parts/widgets";
+import { loading } from "../state/frames";
 import { indexOf } from "../state/runs";
-import { sideOpen, theme, view } from "../state/store";
-import { Empty } from "./empty";
-import { Help } from "./help";
-import { loadViews, viewOf } from "./parts";
-import { Progress } from "./progress";
+import { channel, focusRow, page, sideOpen, spoken, theme, view } from "../state/store";
+import { Help } from "./keys";
+import { loadViews, shownView, viewOf } from "./parts";
 import { Sidebar } from "./sidebar";
-import { Spoken } from "./spoken";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { ViolationsList } from "./violations";
+
+/** Milliseconds; what comes sooner needs no sign of waiting. */
+const SOON = 300;
+
+/** Tells that something is awaited. */
+function Progress() {
+  const busy = loading.value;
+  const [late, setLate] = useState(false);
+  useLayoutEffect(() => {
+    if (!busy) return;
+    const timer = setTimeout(() => setLate(true), SOON);
+    return () => {
+      clearTimeout(timer);
+      setLate(false);
+    };
+  }, [busy]);
+  return late ? <div class="progress" role="presentation" /> : null;
+}
+
+const REST_MS = 400;
+
+/** The polite live region: what the keys led to, read out once they have come to rest. */
+function Spoken() {
+  const { step, layer, run, other, place } = page.value;
+  const key = JSON.stringify([view.value, step, layer, run, other, place, channel.value, focusRow.value]);
+  const first = useRef(key);
+  useEffect(() => {
+    if (key === first.current) return;
+    first.current = "";
+    const said = spoken.peek();
+    const timer = setTimeout(() => {
+      // What a key said by itself goes before.
+      if (spoken.peek() === said) spoken.value = shownView()?.speak() ?? "";
+    }, REST_MS);
+    return () => clearTimeout(timer);
+  }, [key]);
+  return (
+    <div class="offscreen" role="status" aria-live="polite">
+      {spoken.value}
+    </div>
+  );
+}
+
+const LINES = [
+  "import tb_pastnet as pastnet",
+  'callback = pastnet.PastNetCallback("runs/a", every=10)',
+  "model.fit(x, y, callbacks=[callback])",
+];
+
+/** The empty state that teaches. */
+function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] }) {
+  return (
+    <div class="empty">
+      <h1>No PastNet data yet</h1>
+      <p>
+        This tab shows which channels of a network still learn, which have settled, and which are frozen or pruned, over
+        steps and across runs. Three lines record it while Keras trains:
+      </p>
+      <CopyLines lines={LINES} what="three lines" />
+      <p>
+        Then start TensorBoard with <code>--logdir runs</code> or reload it.{" "}
+        {otherRuns > 0
+          ? `TensorBoard found ${plural(otherRuns, "run")} here, none with PastNet data.`
+          : "TensorBoard found no runs in this log directory."}
+      </p>
+      {warnings.map((warning) => (
+        <p key={warning} class="note">
+          {warning}
+        </p>
+      ))}
+    </div>
+  );
+}
 
 /** The chosen view; its part of the page may still be on the way. */
 function Shown() {

@@ -1,16 +1,12 @@
 /** A regex filter. A wrong pattern is underlined, and the last valid one stays in force. */
 
-import type { Filter } from "../data/filter";
 import { Icon } from "../parts/widgets";
+import { grouping, layerFilter, runFilter, update } from "../state/store";
 
-interface Props {
-  id: string;
-  label: string;
-  filter: Filter;
-  onText: (text: string) => void;
-}
+const FILTERS = { runFilter, layerFilter, grouping };
 
-export function FilterBox({ id, label, filter, onText }: Props) {
+export function FilterBox({ id, label, field }: { id: string; label: string; field: keyof typeof FILTERS }) {
+  const filter = FILTERS[field].value;
   return (
     <div class="filter">
       <Icon name="search" size={20} />
@@ -25,7 +21,7 @@ export function FilterBox({ id, label, filter, onText }: Props) {
         aria-describedby={filter.valid ? undefined : `${id}-error`}
         class={filter.valid ? "" : "wrong"}
         value={filter.text}
-        onInput={(event) => onText(event.currentTarget.value)}
+        onInput={(event) => update({ [field]: event.currentTarget.value })}
         onKeyDown={(event) => {
           if (event.key === "Escape") event.currentTarget.blur();
         }}

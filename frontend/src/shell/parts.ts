@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { VIEW_NAMES, type ViewName } from "../data/urlstate";
-import { begin, finish } from "../state/idle";
+import { begin, finish } from "../state/frames";
 import { view } from "../state/store";
 import { styleViews } from "../style";
 import { VIEWS } from "../views";

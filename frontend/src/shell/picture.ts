@@ -1,7 +1,7 @@
 /** What a view shows as a figure: its canvases, its texts where they stand, and a legend. */
 
-import { scaleTop } from "../data/delta";
 import { formatCount, formatPower } from "../data/format";
+import { scaleTop } from "../data/scale";
 import { LEGEND, MOVING, PRUNED, STATE_TITLES } from "../data/states";
 import { type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
 import type { Box } from "../draw/raster";
@@ -15,6 +15,8 @@ const SKIPPED =
   ".offscreen, .controls, .button.small, .violation-mark, .zoom-box, .crosshairs, .layer-title .button, select[aria-label^=Order]";
 const MARGIN = 15;
 const LINE = 22;
+/** The lines of the title. */
+const ABOVE = 20 + LINE + 14;
 
 const boxOf = ({ left: x, top: y, width, height }: DOMRect): Box => ({ x, y, width, height });
 const seen = (color: string): boolean => color !== "" && !/^rgba\(.*, 0\)$|^transparent$/.test(color);
@@ -45,36 +47,20 @@ function* boxMarks(rect: DOMRect, style: CSSStyleDeclaration): Generator<Mark> {
   }
 }
 
-interface Piece {
-  text: string;
-  box: DOMRect;
-}
-
-/** The most letters from the start of a range on that stand in one line, up to an end. */
-function lineEnd(range: Range, node: Text, start: number, end: number): number {
-  const breaks = (at: number) => {
-    range.setStart(node, start);
-    range.setEnd(node, at);
-    return range.getClientRects().length > 1;
-  };
-  if (!breaks(end)) return end;
-  let [low, high] = [start + 1, end];
-  while (low + 1 < high) {
-    const middle = (low + high) >> 1;
-    if (breaks(middle)) high = middle;
-    else low = middle;
-  }
-  breaks(low);
-  return low;
-}
-
 /** The words of a text as they stand: one that breaks is several. */
-function* piecesOf(node: Text): Generator<Piece> {
+function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
   const range = document.createRange();
+  const select = (start: number, end: number) => {
+    range.setStart(node, start);
+    range.setEnd(node, end);
+    return range;
+  };
   for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
-    for (let start = index, end = index; start < index + word.length; start = end) {
-      end = lineEnd(range, node, start, index + word.length);
-      yield { text: node.data.slice(start, end), box: range.getBoundingClientRect() };
+    const last = index + word.length;
+    for (let start = index, end = index + 1; start < last; end++) {
+      if (end < last && select(start, end + 1).getClientRects().length === 1) continue;
+      yield { text: node.data.slice(start, end), box: select(start, end).getBoundingClientRect() };
+      start = end;
     }
   }
 }
@@ -91,8 +77,8 @@ function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
     const share = (inside.right - box.left - box.height / 2) / box.width;
     const shown =
       box.right <= inside.right + 1 ? text : `${text.slice(0, Math.max(0, Math.floor(share * text.length)))}…`;
-    const told = style.textTransform === "uppercase" ? shown.toUpperCase() : shown;
-    yield { kind: "text", x: box.left, y: box.top + box.height / 2, text: told, font, fill: style.color };
+    const cased = style.textTransform === "uppercase" ? shown.toUpperCase() : shown;
+    yield { kind: "text", x: box.left, y: box.top + box.height / 2, text: cased, font, fill: style.color };
     if (shown !== text) return;
   }
 }
@@ -113,12 +99,8 @@ function* shapeMarks(svg: SVGSVGElement, box: DOMRect): Generator<Mark> {
 
 function overlap(a: DOMRect, b: DOMRect): DOMRect {
   const [left, top] = [Math.max(a.left, b.left), Math.max(a.top, b.top)];
-  return new DOMRect(
-    left,
-    top,
-    Math.max(0, Math.min(a.right, b.right) - left),
-    Math.max(0, Math.min(a.bottom, b.bottom) - top),
-  );
+  const [right, bottom] = [Math.min(a.right, b.right), Math.min(a.bottom, b.bottom)];
+  return new DOMRect(left, top, Math.max(0, right - left), Math.max(0, bottom - top));
 }
 
 /** The marks of what is below an element. */
@@ -144,44 +126,47 @@ function* marksIn(element: Element, inside: DOMRect): Generator<Mark> {
   }
 }
 
-/** The states with their colours, and the scale of Δ, in lines of a width. */
-function* legendMarks(top: number, width: number, font: Font, colors: Theme): Generator<Mark, number> {
-  let [x, y] = [MARGIN, top];
-  function* entry(swatch: (box: Box) => Mark, text: string): Generator<Mark> {
+/** What the legend explains: a swatch, and its text. */
+function legendOf(colors: Theme): [(box: Box) => Mark, string][] {
+  const plain = (fill: string) => (box: Box) => ({ kind: "box", box, fill }) as const;
+  const swatches: Record<number, (box: Box) => Mark> = {
+    [PRUNED]: (box) => ({ kind: "hatch", box, fill: colors.states[PRUNED], line: colors.hatch }),
+    [MOVING]: (box) => ({ kind: "gradient", box, colors: colors.movement, down: false }),
+  };
+  const span = `, Δ from ${formatPower(threshold.value)} to ${formatPower(scaleTop(threshold.value))}`;
+  const states = LEGEND.map((state): [(box: Box) => Mark, string] => [
+    swatches[state] ?? plain(colors.states[state]),
+    `${STATE_TITLES[state]}${state === MOVING ? span : ""}`,
+  ]);
+  return [...states, [plain(colors.violated), "Violated"], [plain(colors.nonfinite), "Non-finite"]];
+}
+
+/** The legend in lines of a width, and where it ends. */
+function placeLegend(left: number, top: number, width: number, font: Font, colors: Theme) {
+  const marks: Mark[] = [];
+  const start = left + MARGIN;
+  let [x, y] = [start, top];
+  for (const [swatch, text] of legendOf(colors)) {
     const wide = 30 + 0.62 * font.size * text.length;
-    if (x > MARGIN && x + wide > width) [x, y] = [MARGIN, y + LINE];
-    yield swatch({ x, y: y - 5, width: 20, height: 10 });
-    yield { kind: "text", x: x + 26, y, text, font, fill: colors.text };
+    if (x > start && x + wide > left + width) [x, y] = [start, y + LINE];
+    marks.push(swatch({ x, y: y - 5, width: 20, height: 10 }));
+    marks.push({ kind: "text", x: x + 26, y, text, font, fill: colors.text });
     x += wide + 14;
   }
-  for (const state of LEGEND) {
-    const fill = colors.states[state];
-    yield* entry(
-      (box) =>
-        state === PRUNED
-          ? { kind: "hatch", box, fill, line: colors.hatch }
-          : state === MOVING
-            ? { kind: "gradient", box, colors: colors.movement, down: false }
-            : { kind: "box", box, fill },
-      state === MOVING
-        ? `${STATE_TITLES[state]}, Δ from ${formatPower(threshold.value)} to ${formatPower(scaleTop(threshold.value))}`
-        : STATE_TITLES[state],
-    );
-  }
-  yield* entry((box) => ({ kind: "box", box, fill: colors.violated }), "Violated");
-  yield* entry((box) => ({ kind: "box", box, fill: colors.nonfinite }), "Non-finite");
-  return y + LINE;
+  return { marks, bottom: y + LINE };
 }
 
 /** The two lines above: what is shown, of which runs. */
-function titleMarks(caption: string, width: number, font: Font, { text: fill, muted }: Theme): Mark[] {
+function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font, colors: Theme): Mark[] {
   const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}`;
   const runs = `Runs: ${shownRuns.value.map(({ name }) => name).join(", ")}`;
   const letters = Math.floor((width - 2 * MARGIN) / 6.5);
   const fitted = runs.length > letters ? `${runs.slice(0, letters)}…` : runs;
+  const [x, y] = [left + MARGIN, top + 20];
+  const bold = { ...font, weight: "500", size: 14 };
   return [
-    { kind: "text", x: MARGIN, y: 20, text: `${caption} · ${facts}`, font: { ...font, weight: "500", size: 14 }, fill },
-    { kind: "text", x: MARGIN, y: 20 + LINE, text: fitted, font, fill: muted },
+    { kind: "text", x, y, text: `${caption} · ${facts}`, font: bold, fill: colors.text },
+    { kind: "text", x, y: y + LINE, text: fitted, font, fill: colors.muted },
   ];
 }
 
@@ -189,40 +174,19 @@ function titleMarks(caption: string, width: number, font: Font, { text: fill, mu
 function figureOf(main: HTMLElement, caption: string): Figure {
   const panels = main.getBoundingClientRect();
   const font = { weight: "400", size: 12, family: getComputedStyle(main).fontFamily };
-  const width = Math.ceil(panels.width);
-  const top = 20 + LINE + 14;
-  const box = { x: 0, y: top, width, height: panels.height };
-  const shown = shifted([...marksIn(main, panels)], -panels.left, top - panels.top);
-  const legend: Mark[] = [];
-  const marks = legendMarks(top + panels.height + LINE / 2, width, font, theme.value);
-  let next = marks.next();
-  for (; !next.done; next = marks.next()) legend.push(next.value);
-  const height = Math.ceil(next.value);
-  const paper: Mark = { kind: "box", box: { x: 0, y: 0, width, height }, fill: theme.value.panel };
-  const title = titleMarks(caption, width, font, theme.value);
-  return { width, height, marks: [paper, ...title, { kind: "clip", box, marks: shown }, ...legend] };
-}
-
-/** The same marks elsewhere. */
-function shifted(marks: readonly Mark[], dx: number, dy: number): Mark[] {
-  return marks.map((mark) => {
-    if (mark.kind === "text" || mark.kind === "path") return { ...mark, x: mark.x + dx, y: mark.y + dy };
-    const box = { ...mark.box, x: mark.box.x + dx, y: mark.box.y + dy };
-    return mark.kind === "clip" ? { ...mark, box, marks: shifted(mark.marks, dx, dy) } : { ...mark, box };
-  });
+  const [x, y, width] = [panels.left, panels.top - ABOVE, Math.ceil(panels.width)];
+  const legend = placeLegend(x, panels.bottom + LINE / 2, width, font, theme.value);
+  const box = { x, y, width, height: Math.ceil(legend.bottom - y) };
+  const view: Mark = { kind: "clip", box: boxOf(panels), marks: [...marksIn(main, panels)] };
+  const paper: Mark = { kind: "box", box, fill: theme.value.panel };
+  return { box, marks: [paper, ...titleMarks(caption, box, font, theme.value), view, ...legend.marks] };
 }
 
 /** The view as a file: an SVG, or a PNG of twice the page's pixels; null where the browser refuses. */
 export function viewPicture(main: HTMLElement, caption: string, kind: "svg" | "png"): Promise<Blob | null> {
   const figure = figureOf(main, caption);
   if (kind === "svg") return Promise.resolve(new Blob([toSvg(figure)], { type: "image/svg+xml" }));
-  const ratio = Math.max(2, window.devicePixelRatio || 1);
   const canvas = document.createElement("canvas");
-  canvas.width = Math.round(figure.width * ratio);
-  canvas.height = Math.round(figure.height * ratio);
-  const context = canvas.getContext("2d");
-  if (!context) return Promise.resolve(null);
-  context.scale(ratio, ratio);
-  paintFigure(context, figure);
+  paintFigure(canvas, figure, Math.max(2, window.devicePixelRatio || 1));
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

@@ -15,19 +15,27 @@ const PARTS: [keyof Account, string][] = [
   ["dropped", "dropped: disk too slow"],
   ["unreadable", "written but damaged, or of a newer version"],
 ];
-const COSTS: [string, string, (cost: Overhead) => string][] = [
-  [
-    "recording overhead",
-    "recording overhead as a share of training",
-    (cost) => formatShare(cost.seconds, cost.training),
-  ],
-  ["size", "written to disk", (cost) => formatBytes(cost.bytes)],
-];
-const BAD = new Set<keyof Account>(["dropped", "unreadable"]);
+const LOST = ["dropped", "unreadable"] as const;
 
 /** What the server counted; a user's own writer leaves nothing to count but what is shown. */
 const countOf = (run: Run, part: keyof Account): string =>
   run.source === "summary" && part !== "shown" ? "–" : formatCount(run.account[part]);
+
+const costOf =
+  (text: (cost: Overhead) => string) =>
+  ({ overhead }: Run): string =>
+    overhead ? text(overhead) : "–";
+
+/** The rows of the table: what they count, in more words, and of a run. */
+const ROWS: [string, string, (run: Run) => string][] = [
+  ...PARTS.map(([part, hint]): (typeof ROWS)[number] => [part, hint, (run) => countOf(run, part)]),
+  [
+    "recording overhead",
+    "recording overhead as a share of training",
+    costOf(({ seconds, training }) => formatShare(seconds, training)),
+  ],
+  ["size", "written to disk", costOf(({ bytes }) => formatBytes(bytes))],
+];
 
 function AccountTable({ list }: { list: readonly Run[] }) {
   return (
@@ -44,25 +52,15 @@ function AccountTable({ list }: { list: readonly Run[] }) {
         </tr>
       </thead>
       <tbody>
-        {PARTS.map(([part, hint]) => (
-          <tr key={part}>
-            <th scope="row" class="text" title={hint}>
-              {part}
-            </th>
-            {list.map((run) => (
-              <td key={run.name} class={BAD.has(part) && run.account[part] > 0 ? "some" : ""}>
-                {countOf(run, part)}
-              </td>
-            ))}
-          </tr>
-        ))}
-        {COSTS.map(([name, hint, text]) => (
+        {ROWS.map(([name, hint, text]) => (
           <tr key={name}>
             <th scope="row" class="text" title={hint}>
               {name}
             </th>
             {list.map((run) => (
-              <td key={run.name}>{run.overhead ? text(run.overhead) : "–"}</td>
+              <td key={run.name} class={LOST.some((part) => part === name && run.account[part] > 0) ? "some" : ""}>
+                {text(run)}
+              </td>
             ))}
           </tr>
         ))}
@@ -71,64 +69,58 @@ function AccountTable({ list }: { list: readonly Run[] }) {
   );
 }
 
+const SILENT =
+  "no end was recorded. Killed or no longer recording. Resume into the same directory to continue this run.";
+const UNCOUNTED = "written by a summary writer of your own, so lost records can't be counted.";
+
 /** Everything that was said about the runs, as lines of text. */
 function messages(): string[] {
   const lines = [...(indexOf().value?.warnings ?? [])];
   for (const run of listedRuns.value) {
     // The overview has read more than the index: masks and what was held.
-    for (const note of overviewOf(run.name).value?.header.notes ?? run.notes)
-      lines.push(`${run.name}: ${note.text}${note.count > 1 ? ` (${formatCount(note.count)} times)` : ""}`);
-    for (const skipped of run.skipped) lines.push(`${run.name}: ${skipped.name} is not recorded: ${skipped.reason}`);
-    if (livenessOf(run, Date.now() / 1000) === "silent") {
-      lines.push(
-        `${run.name}: no end was recorded. Killed or no longer recording. Resume into the same directory to continue this run.`,
-      );
-    }
-    if (run.source === "summary") {
-      lines.push(`${run.name}: written by a summary writer of your own, so lost records can't be counted.`);
-    }
+    const notes = overviewOf(run.name).value?.header.notes ?? run.notes;
+    const said = [
+      ...notes.map(({ text, count }) => `${text}${count > 1 ? ` (${formatCount(count)} times)` : ""}`),
+      ...run.skipped.map(({ name, reason }) => `${name} is not recorded: ${reason}`),
+    ];
+    if (livenessOf(run, Date.now() / 1000) === "silent") said.push(SILENT);
+    if (run.source === "summary") said.push(UNCOUNTED);
+    lines.push(...said.map((text) => `${run.name}: ${text}`));
   }
   const guessed = layers.value.filter((layer) => !layer.verified);
   if (guessed.length > 0) {
-    const names = guessed
-      .slice(0, 3)
-      .map((layer) => layer.id)
-      .join(", ");
-    lines.push(
-      `The channel axis of ${names}${guessed.length > 3 ? ` and ${guessed.length - 3} more` : ""} is a guess: set channel_axis= where it is wrong.`,
-    );
+    const names = guessed.slice(0, 3).map((layer) => layer.id);
+    const more = guessed.length > 3 ? ` and ${guessed.length - 3} more` : "";
+    lines.push(`The channel axis of ${names.join(", ")}${more} is a guess: set channel_axis= where it is wrong.`);
   }
   return lines;
 }
+
+const Summary = ({ title, sub }: { title: string; sub: string }) => (
+  <summary>
+    <h2>
+      {title} <span class="sub">{sub}</span>
+    </h2>
+  </summary>
+);
 
 export function Records() {
   const list = listedRuns.value;
   if (list.length === 0) return null;
   const sum = (part: keyof Account) => list.reduce((total, run) => total + run.account[part], 0);
-  const lost = sum("dropped") + sum("unreadable");
+  const lost = LOST.some((part) => sum(part) > 0);
   const lines = messages();
   return (
     <section class="side-block records" aria-label="Account of records">
-      <details open={lost > 0}>
-        <summary>
-          <h2>
-            Records{" "}
-            <span class="sub">
-              {formatCount(sum("shown"))} of {formatCount(sum("offered"))} shown
-            </span>
-          </h2>
-        </summary>
+      <details open={lost}>
+        <Summary title="Records" sub={`${formatCount(sum("shown"))} of ${formatCount(sum("offered"))} shown`} />
         <div class="table-scroll" role="region" aria-label="Account of records by run" tabIndex={0}>
           <AccountTable list={list} />
         </div>
       </details>
       {lines.length > 0 ? (
         <details open={lines.length <= 3}>
-          <summary>
-            <h2>
-              Notes <span class="sub">{formatCount(lines.length)}</span>
-            </h2>
-          </summary>
+          <Summary title="Notes" sub={formatCount(lines.length)} />
           <ul class="notes">
             {lines.map((line) => (
               <li key={line}>

@@ -6,15 +6,15 @@ import { formatCount } from "../data/format";
 import { toPairs, VIEW_NAMES } from "../data/urlstate";
 import { copyImage, copyText, hashUrl, saveAs } from "../host";
 import { Button, Icon } from "../parts/widgets";
+import { baselineRun, canDiffer, differs, toggleVersus } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { showView } from "../state/navigate";
 import { activeLayer, shownRuns } from "../state/runs";
-import { layerFilter, page, rowZoom, sideOpen, spoken, update, view, zoom } from "../state/store";
+import { page, rowZoom, sideOpen, spoken, update, view, zoom } from "../state/store";
 import { VIEWS } from "../views";
 import type { CsvFile } from "../views/view";
 import { FilterBox } from "./filterbox";
 import { shownView } from "./parts";
-import { VersusToggle } from "./versus";
 
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
@@ -32,7 +32,6 @@ const fileName = (...parts: string[]): string =>
   parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
 
 async function pictureOf(kind: "svg" | "png"): Promise<Blob | null> {
-  menuOpen.value = false;
   const { viewPicture } = await import("./picture");
   return viewPicture(document.querySelector("main")!, shownView()?.caption() ?? "", kind);
 }
@@ -49,9 +48,8 @@ async function copyPicture(): Promise<void> {
 }
 
 function saveFile({ name, source }: CsvFile): void {
-  menuOpen.value = false;
-  const made = source();
-  const file = typeof made === "string" ? new Blob([made], { type: "text/csv" }) : made.href;
+  const content = source();
+  const file = typeof content === "string" ? new Blob([content], { type: "text/csv" }) : content.href;
   saveAs(file, `${fileName("pastnet", ...name)}.csv`);
 }
 
@@ -66,7 +64,12 @@ function Menu() {
     ref.current?.querySelector<HTMLElement>(".menu button")?.focus();
     return () => document.removeEventListener("pointerdown", away);
   }, [menuOpen.value]);
-  const files = shownView()?.files() ?? [];
+  const items: [string, () => unknown][] = [
+    ["PNG of the picture", () => savePicture("png")],
+    ["SVG of the picture", () => savePicture("svg")],
+    ["Copy the picture", copyPicture],
+    ...(shownView()?.files() ?? []).map((file): [string, () => void] => [file.title, () => saveFile(file)]),
+  ];
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
     <div
@@ -90,17 +93,16 @@ function Menu() {
       </button>
       {menuOpen.value ? (
         <div class="menu" role="group" aria-label="Download">
-          {(["png", "svg"] as const).map((kind) => (
-            <button key={kind} type="button" onClick={() => void savePicture(kind)}>
-              {kind.toUpperCase()} of the picture
-            </button>
-          ))}
-          <button type="button" onClick={() => void copyPicture()}>
-            Copy the picture
-          </button>
-          {files.map((file) => (
-            <button key={file.title} type="button" onClick={() => saveFile(file)}>
-              <bdi>{file.title}</bdi>
+          {items.map(([title, action]) => (
+            <button
+              key={title}
+              type="button"
+              onClick={() => {
+                menuOpen.value = false;
+                void action();
+              }}
+            >
+              <bdi>{title}</bdi>
             </button>
           ))}
         </div>
@@ -122,6 +124,28 @@ function ZoomChip() {
   );
 }
 
+/** Values or differences to the baseline. */
+function VersusToggle() {
+  if (view.value !== "network" && view.value !== "layer") return null;
+  const button = (on: boolean, text: string) => (
+    <Button
+      class={differs.value === on ? "under" : ""}
+      pressed={differs.value === on}
+      disabled={on && !canDiffer.value}
+      title={on ? `Differences to ${baselineRun.value?.name ?? "the baseline"} (D)` : undefined}
+      onClick={() => differs.value !== on && toggleVersus()}
+    >
+      {text}
+    </Button>
+  );
+  return (
+    <div class="joined" role="group" aria-label="Values or differences">
+      {button(false, "Values")}
+      {button(true, "vs baseline")}
+    </div>
+  );
+}
+
 export function Toolbar() {
   const layered = activeLayer.value !== null;
   return (
@@ -134,12 +158,7 @@ export function Toolbar() {
       >
         <Icon name="menu" />
       </Button>
-      <FilterBox
-        id="layer-filter"
-        label="Filter layers (regex)"
-        filter={layerFilter.value}
-        onText={(text) => update({ layerFilter: text })}
-      />
+      <FilterBox id="layer-filter" label="Filter layers (regex)" field="layerFilter" />
       <div class="joined" role="group" aria-label="View">
         {VIEW_NAMES.map((name) => (
           <Button

@@ -1,19 +1,18 @@
 /** The figures at the pointer. */
 
-import { deltaAt, figuresAt as layerFiguresAt, recordAt } from "../data/cells";
+import { type Cells, cellAt, figuresAt as layerFiguresAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
-import { differenceText, MEASURE_TITLES } from "../data/measure";
+import { differenceText } from "../data/measure";
 import type { Figures } from "../data/record";
-import { LEGEND, NO_DATA, NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, VIOLATED } from "../data/states";
+import { LEGEND, NO_DATA, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { MEASURE_TITLES } from "../data/urlstate";
 import { sparsityText } from "../data/violations";
-import { movedTo } from "../parts/moved";
-import { Icon, Marker } from "../parts/widgets";
+import { Icon, Marker, movedTo } from "../parts/widgets";
 import { stepsText } from "../parts/words";
-import { cellsOf } from "../state/answers";
+import { cellsOf, drawnOf } from "../state/answers";
 import { awaited, figuresAt, wallTimeAt } from "../state/at";
 import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
-import { drawnOf } from "../state/detail";
 import { tipped } from "../state/followers";
 import { rows } from "../state/rows";
 import { activeLayer, layerIn, type Run, runs } from "../state/runs";
@@ -21,42 +20,42 @@ import { type Hover, hover, measure } from "../state/store";
 
 const ROOM = { width: 252, height: 276 };
 
+interface LineProps {
+  /** "fill-…", the colour of the swatch; a warning has an icon in its place. */
+  fill?: string;
+  title: string;
+  count?: number;
+  /** What the count is a share of. */
+  total?: number;
+  style?: "none" | "warn";
+}
+
+const Line = ({ fill = "", title, count, total, style }: LineProps) => (
+  <div class={`tip-row ${style ?? ""}`}>
+    {style === "warn" ? <Icon name="warning" size={14} /> : <i class={`swatch ${fill}`} />}
+    <span>{title}</span>
+    {count === undefined ? null : <span class="number">{formatCount(count)}</span>}
+    {count === undefined || total === undefined ? null : <b class="number">{formatShare(count, total)}</b>}
+  </div>
+);
+
 function Shares({ figures }: { figures: Figures }) {
+  const { counts, total, violated, nonfinite } = figures;
   return (
     <>
-      {LEGEND.map((state) => {
-        const count = figures.counts[state];
-        return (
-          <div key={state} class={`tip-row ${count === 0 ? "none" : ""}`}>
-            <i class={`swatch fill-${STATE_NAMES[state]}`} />
-            <span>{STATE_TITLES[state]}</span>
-            <span class="number">{formatCount(count)}</span>
-            <b class="number">{formatShare(count, figures.total)}</b>
-          </div>
-        );
-      })}
-      {figures.counts[NO_DATA] > 0 ? (
-        <div class="tip-row">
-          <i class="swatch" />
-          <span>No data</span>
-          <span class="number">{formatCount(figures.counts[NO_DATA])}</span>
-        </div>
-      ) : null}
-      {figures.violated > 0 ? (
-        <div class="tip-row warn">
-          <Icon name="warning" size={14} />
-          <span>Violated</span>
-          <span class="number">{formatCount(figures.violated)}</span>
-          <b class="number">{formatShare(figures.violated, figures.total)}</b>
-        </div>
-      ) : null}
-      {figures.nonfinite > 0 ? (
-        <div class="tip-row">
-          <i class="swatch" />
-          <span>Non-finite</span>
-          <span class="number">{formatCount(figures.nonfinite)}</span>
-        </div>
-      ) : null}
+      {LEGEND.map((state) => (
+        <Line
+          key={state}
+          fill={`fill-${STATE_NAMES[state]}`}
+          title={STATE_TITLES[state]}
+          count={counts[state]}
+          total={total}
+          style={counts[state] === 0 ? "none" : undefined}
+        />
+      ))}
+      {counts[NO_DATA] > 0 ? <Line title="No data" count={counts[NO_DATA]} /> : null}
+      {violated > 0 ? <Line title="Violated" count={violated} total={total} style="warn" /> : null}
+      {nonfinite > 0 ? <Line title="Non-finite" count={nonfinite} /> : null}
       <div class="tip-foot">
         <span>mean Δ of moving</span>
         <b>{formatNumber(figures.meanDelta)}</b>
@@ -84,6 +83,25 @@ function drawnText(step: number, run: Run): string {
   return first === last ? "" : `drawn here: steps ${formatCount(first)} to ${formatCount(last)}`;
 }
 
+/** When the record was written: at which time, and how long after the first one. */
+function clockText(step: number, run: Run): string {
+  const time = wallTimeAt(run, step);
+  const start = run.wall_time?.[0] ?? Number.NaN;
+  if (!(time >= start)) return "";
+  const clock = new Date(1000 * time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return `${clock}, ${durationText(time - start)} after the first record`;
+}
+
+const Head = ({ title, run, text }: { title: string; run: Run; text: string }) => (
+  <>
+    <div class="tip-title">{title}</div>
+    <div class="tip-run">
+      <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
+      {text}
+    </div>
+  </>
+);
+
 /** Channels of a row of the tree in a run. */
 function RowTip({ at, run }: { at: Hover; run: Run }) {
   const row = rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === ""));
@@ -91,15 +109,16 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
   if (!row) return null;
   const figures = figuresAt(run, row.layers, at.step);
   const has = row.layers.some((layer) => layerIn(run, layer));
+  const clock = clockText(at.step, run);
   return (
     <>
-      <div class="tip-title">{row.kind === "total" ? row.label : row.id}</div>
-      <div class="tip-run">
-        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
-        {figures ? ` · ${stepsText(figures)} · ${plural(figures.channels, "channel")}` : ""}
-      </div>
+      <Head
+        title={row.kind === "total" ? row.label : row.id}
+        run={run}
+        text={figures ? ` · ${stepsText(figures)} · ${plural(figures.channels, "channel")}` : ""}
+      />
       <p class="tip-run">{drawnText(at.step, run)}</p>
-      <Clock run={run} step={at.step} />
+      {clock ? <p class="tip-run">{clock}</p> : null}
       {base && figures ? (
         <div class="tip-apart">
           {MEASURE_TITLES[measure.value]}{" "}
@@ -116,19 +135,6 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
   );
 }
 
-/** When the record was written: at which time, and how long after the first one. */
-function Clock({ run, step }: { run: Run; step: number }) {
-  const time = wallTimeAt(run, step);
-  const start = run.wall_time?.[0] ?? Number.NaN;
-  if (!(time >= start)) return null;
-  const clock = new Date(1000 * time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  return (
-    <p class="tip-run">
-      {clock}, {durationText(time - start)} after the first record
-    </p>
-  );
-}
-
 /** The overview knows the weights of a layer. */
 function withWeights(figures: Figures | null, run: Run, layer: string): Figures | null {
   const exact = figures && figuresAt(run, [layer], figures.step);
@@ -137,63 +143,48 @@ function withWeights(figures: Figures | null, run: Run, layer: string): Figures 
     : figures;
 }
 
+/** All channels of the layer. */
+function ColumnTip({ step, run, layer, cells }: { step: number; run: Run; layer: string; cells: Cells }) {
+  const figures = withWeights(layerFiguresAt(cells, step), run, layer);
+  return (
+    <>
+      <Head title="All channels" run={run} text={figures ? ` · ${stepsText(figures)}` : ""} />
+      <p class="tip-run">{drawnText(step, run)}</p>
+      {figures ? <Shares figures={figures} /> : <p>No record yet at this step.</p>}
+    </>
+  );
+}
+
 function CellTip({ at, run }: { at: Hover; run: Run }) {
   const layer = activeLayer.value;
   const cells = layer ? cellsOf(run.name, layer.id).value : null;
   if (!layer || !cells) return null;
-  const record = recordAt(cells, at.step);
-  if (at.channel === null) {
-    const figures = withWeights(layerFiguresAt(cells, at.step), run, layer.id);
-    return (
-      <>
-        <div class="tip-title">All channels</div>
-        <div class="tip-run">
-          <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
-          {figures ? ` · ${stepsText(figures)}` : ""}
-        </div>
-        <p class="tip-run">{drawnText(at.step, run)}</p>
-        {figures ? <Shares figures={figures} /> : <p>No record yet at this step.</p>}
-      </>
-    );
-  }
-  const delta = record < 0 ? Number.NaN : deltaAt(cells, at.channel * cells.records + record);
+  const { step, channel } = at;
+  if (channel === null) return <ColumnTip step={step} run={run} layer={layer.id} cells={cells} />;
+  const cell = cellAt(cells, channel, step);
+  const title = `Channel ${channel}`;
+  if (!cell) return <Head title={title} run={run} text=" · no record yet" />;
+  const { record, state, delta } = cell;
   const base = baseOf(run);
-  const found = base && sameOrigin(run, base) ? baseCell(base, layer.id, at.channel, at.step) : null;
-  const byte = record < 0 ? 0 : cells.state[at.channel * cells.records + record];
+  const theirs = base && sameOrigin(run, base) ? baseCell(base, layer.id, channel, step) : null;
   return (
     <>
-      <div class="tip-title">Channel {at.channel}</div>
-      <div class="tip-run">
-        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi>
-        {record < 0 ? " · no record yet" : ` · step ${formatCount(cells.steps[record])}`}
+      <Head title={title} run={run} text={` · step ${formatCount(cells.steps[record])}`} />
+      <Line fill={`fill-${STATE_NAMES[state].replace(" ", "-")}`} title={STATE_TITLES[state]} />
+      {cell.violated ? <Line title="Violated" style="warn" /> : null}
+      {cell.nonfinite ? <div class="tip-row">Non-finite values</div> : null}
+      <div class="tip-foot">
+        <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
+        <b>{formatNumber(delta)}</b>
       </div>
-      {record < 0 ? null : (
-        <>
-          <div class="tip-row">
-            <i class={`swatch fill-${STATE_NAMES[byte & STATE_BITS].replace(" ", "-")}`} />
-            <span>{STATE_TITLES[byte & STATE_BITS]}</span>
-          </div>
-          {byte & VIOLATED ? (
-            <div class="tip-row warn">
-              <Icon name="warning" size={14} />
-              <span>Violated</span>
-            </div>
-          ) : null}
-          {byte & NONFINITE ? <div class="tip-row">Non-finite values</div> : null}
-          <div class="tip-foot">
-            <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
-            <b>{formatNumber(delta)}</b>
-          </div>
-          {found && base ? (
-            <div class="tip-foot">
-              <span>
-                <bdi>{base.name}</bdi>: {STATE_NAMES[found.state]}, Δ {formatNumber(found.delta)}
-              </span>
-              <b>{found.times(delta)}</b>
-            </div>
-          ) : null}
-        </>
-      )}
+      {theirs && base ? (
+        <div class="tip-foot">
+          <span>
+            <bdi>{base.name}</bdi>: {STATE_NAMES[theirs.state]}, Δ {formatNumber(theirs.delta)}
+          </span>
+          <b>{theirs.times(delta)}</b>
+        </div>
+      ) : null}
     </>
   );
 }
@@ -211,23 +202,23 @@ function Lines({ lines: [title, ...lines] }: { lines: readonly string[] }) {
 
 /** Comes a frame after the tooltip has moved: no frame has both to do. */
 function Text() {
-  const at = tipped.value;
-  const run = at?.run ? runs.value.find((other) => other.name === at.run) : null;
-  if (!at) return null;
+  const pointed = tipped.value;
+  const run = pointed?.run ? runs.value.find((other) => other.name === pointed.run) : null;
+  if (!pointed) return null;
   return (
     <>
-      {at.tip ? <Lines lines={at.tip} /> : null}
-      {!run ? null : at.row !== null ? <RowTip at={at} run={run} /> : <CellTip at={at} run={run} />}
+      {pointed.tip ? <Lines lines={pointed.tip} /> : null}
+      {!run ? null : pointed.row !== null ? <RowTip at={pointed} run={run} /> : <CellTip at={pointed} run={run} />}
     </>
   );
 }
 
 export function Tooltip() {
-  const at = hover.value;
-  if (!at || !(at.run || at.tip)) return null;
-  const right = at.x + 18 + ROOM.width < window.innerWidth;
-  const top = Math.min(at.y + 16, Math.max(4, window.innerHeight - ROOM.height));
-  const left = right ? at.x + 18 : at.x - ROOM.width - 18;
+  const pointed = hover.value;
+  if (!pointed || !(pointed.run || pointed.tip)) return null;
+  const right = pointed.x + 18 + ROOM.width < window.innerWidth;
+  const top = Math.min(pointed.y + 16, Math.max(4, window.innerHeight - ROOM.height));
+  const left = right ? pointed.x + 18 : pointed.x - ROOM.width - 18;
   return (
     <div ref={movedTo(left, top)} class="tooltip" style={{ width: `${ROOM.width}px` }} aria-hidden="true">
       <Text />

@@ -1,37 +1,18 @@
 /** The list of a run's violations: what was held and moved, since when, how far and why. */
 
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount } from "../data/format";
-import {
-  type Column,
-  causeText,
-  elementsText,
-  farText,
-  shortVariable,
-  sortViolations,
-  summaryText,
-} from "../data/violations";
-import { Button, Failure, Icon, Marker, Skeleton } from "../parts/widgets";
+import { COLUMN_NAMES, COLUMNS, type Column, sortViolations, summaryText } from "../data/violations";
+import { Button, Failure, Icon, Marker, Select, Skeleton } from "../parts/widgets";
 import type { Violation, ViolationsAnswer } from "../server/types";
 import { violationsOf } from "../state/answers";
 import { openListed } from "../state/navigate";
 import { layerIn, type Run, shownRuns } from "../state/runs";
 import { audit, update } from "../state/store";
+import { useDialog } from "./keys";
 
 /** More rows than this are not drawn. */
 const LIMIT = 1000;
-
-const TITLES: [Column, string, boolean][] = [
-  ["first", "First step", false],
-  ["last", "Last step", false],
-  ["layer", "Layer", true],
-  ["variable", "Variable", true],
-  ["channel", "Channel", false],
-  ["largest", "Changed by up to", false],
-  ["elements", "Weights changed", false],
-  ["cause", "Likely cause", true],
-];
 
 const order = signal<{ by: Column; descending: boolean }>({ by: "first", descending: false });
 
@@ -40,11 +21,11 @@ function Head() {
   return (
     <thead>
       <tr>
-        {TITLES.map(([column, title, isText]) => (
+        {COLUMN_NAMES.map((column) => (
           <th
             key={column}
             scope="col"
-            class={isText ? "text" : ""}
+            class={COLUMNS[column].style && "text"}
             aria-sort={column !== by ? "none" : descending ? "descending" : "ascending"}
           >
             <button
@@ -52,7 +33,7 @@ function Head() {
               class="plain"
               onClick={() => (order.value = { by: column, descending: column === by && !descending })}
             >
-              {title}
+              {COLUMNS[column].title}
               <span class="sort-mark" aria-hidden="true">
                 {column !== by ? "" : descending ? "▼" : "▲"}
               </span>
@@ -64,38 +45,38 @@ function Head() {
   );
 }
 
-function Line({ run, entry }: { run: Run; entry: Violation }) {
+/** The channel, which a click opens where the run has recorded it. */
+function Channel({ run, entry }: { run: Run; entry: Violation }) {
   const recorded = layerIn(run, entry.layer)?.variables.some((variable) => variable.id === entry.variable);
+  const text = COLUMNS.channel.text(entry);
+  if (!recorded) return <th scope="row">{text}</th>;
   return (
-    <tr title={entry.text}>
-      <td>{formatCount(entry.first_step)}</td>
-      <td>{formatCount(entry.last_step)}</td>
-      <td class="text long">
-        <bdi>{entry.layer}</bdi>
-      </td>
-      <td class="text long">
-        <bdi>{shortVariable(entry)}</bdi>
-      </td>
-      <th scope="row">
-        {recorded ? (
-          <button
-            type="button"
-            class="plain linked"
-            aria-label={`Channel ${entry.channel} of ${entry.variable}: open it at step ${formatCount(entry.first_step)}`}
-            onClick={() => openListed(run, entry)}
-          >
-            {formatCount(entry.channel)}
-          </button>
-        ) : (
-          formatCount(entry.channel)
-        )}
-      </th>
-      <td>{farText(entry)}</td>
-      <td>{elementsText(entry)}</td>
-      <td class="text cause">{causeText(entry.cause)}</td>
-    </tr>
+    <th scope="row">
+      <button
+        type="button"
+        class="plain linked"
+        aria-label={`Channel ${entry.channel} of ${entry.variable}: open it at step ${formatCount(entry.first_step)}`}
+        onClick={() => openListed(run, entry)}
+      >
+        {text}
+      </button>
+    </th>
   );
 }
+
+const Line = ({ run, entry }: { run: Run; entry: Violation }) => (
+  <tr title={entry.text}>
+    {COLUMN_NAMES.map((column) => {
+      if (column === "channel") return <Channel key={column} run={run} entry={entry} />;
+      const { style, text } = COLUMNS[column];
+      return (
+        <td key={column} class={style}>
+          {style === "text long" ? <bdi>{text(entry)}</bdi> : text(entry)}
+        </td>
+      );
+    })}
+  </tr>
+);
 
 function Table({ run, answer }: { run: Run; answer: ViolationsAnswer }) {
   const { by, descending } = order.value;
@@ -139,17 +120,12 @@ function Choice({ run }: { run: Run }) {
     <>
       <Marker color={run.color} shape={run.shape} />
       {shownRuns.value.length > 1 ? (
-        <select
-          aria-label="Run whose violations are listed"
+        <Select
+          label="Run whose violations are listed"
           value={run.name}
-          onChange={(event) => update({ audit: event.currentTarget.value })}
-        >
-          {shownRuns.value.map((other) => (
-            <option key={other.name} value={other.name}>
-              {other.name}
-            </option>
-          ))}
-        </select>
+          options={shownRuns.value.map(({ name }) => [name, name])}
+          onPick={(name) => update({ audit: name })}
+        />
       ) : (
         <bdi class="path">
           <span class="name">{run.name}</span>
@@ -160,16 +136,9 @@ function Choice({ run }: { run: Run }) {
 }
 
 export function ViolationsList() {
-  const ref = useRef<HTMLDialogElement>(null);
   const run = shownRuns.value.find((other) => other.name === audit.value);
   const open = run !== undefined;
-  useLayoutEffect(() => {
-    if (open && !ref.current?.open) {
-      ref.current?.showModal();
-      ref.current?.querySelector("h2")?.focus();
-    }
-    if (!open) ref.current?.close();
-  }, [open]);
+  const ref = useDialog(open);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it too
     <dialog

@@ -1,68 +1,90 @@
 /** What the server tells of runs: asked for where it is looked at, kept while a newer answer loads. */
 
-import { computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
-import { type Cells, readCells } from "../data/cells";
-import { joinCells } from "../data/join";
+import { computed, effect, untracked } from "@preact/signals";
+import { type Cells, joinCells, readCells } from "../data/cells";
+import { kept, keptByValue } from "../data/kept";
 import { type RecordBlock, readBlock } from "../data/record";
 import { runColumn, SIDEBAR } from "../data/rowbox";
+import { lastAtOrBefore } from "../data/steps";
+import { auditOf, byLayer, type LayerAudit } from "../data/violations";
 import { type Drawn, readDrawn } from "../draw/columns";
 import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
 import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
+import { follower } from "./frames";
 import { type Resource, resource } from "./resource";
-import { activeLayer, activeRun, type Run, runNamed, shownRuns, threshold, variableOf } from "./runs";
-import { inSight } from "./sight";
+import { activeLayer, activeRun, layerIn, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
 import { pageWidth, view } from "./store";
+import { inSight } from "./viewport";
 
 export type { Drawn };
 
+type Part = Record<"first" | "last", number>;
+
 /** What is told of a run as a whole, and the columns that its strips are drawn from. */
-export interface Overview {
+interface Overview {
   header: OverviewHeader;
   drawn: Drawn;
-  /** The steps that were asked for. */
-  first: number;
-  last: number;
+  /** The steps that were asked for, where those aren't all. */
+  part: Part | null;
 }
 
 /** Columns that an overview is asked for: at least as many as its picture has pixels, and few different numbers. */
-export const overviewColumns = computed(() => {
+const overviewColumns = computed(() => {
   const pixels = runColumn(pageWidth.value - SIDEBAR, shownRuns.value.length) * window.devicePixelRatio;
   const power = 2 ** Math.floor(Math.log2(pixels));
   const cols = [1, 1.5, 2].map((times) => times * power).find((size) => size >= pixels);
   return Math.min(2048, Math.max(64, cols ?? 64));
 });
 
-/** Steps that an overview is asked for; without them all. */
-interface Part {
-  first: number;
-  last: number;
-}
-
-export function askOverview(run: string, part: Part | null): Resource<Overview> {
+/** An overview of all steps, or of some. */
+function askOverview(run: string, part: Part | null): Resource<Overview> {
   const cols = overviewColumns.value;
   return resource(
     `${part ? "detail" : "overview"} ${run}`,
     [threshold.value, cols, part?.first, part?.last].join(" "),
     async (ask) => {
       const answer = await fetchOverview({ run, cols, th: untracked(() => threshold.value), ...part }, ask);
-      const { first = Number.NEGATIVE_INFINITY, last = Number.POSITIVE_INFINITY } = part ?? {};
-      return { header: answer.header, drawn: readDrawn(answer), first, last };
+      return { header: answer.header, drawn: readDrawn(answer), part };
     },
     ({ header, drawn }) => header.layers.length * drawn.starts.length * 44,
     part !== null || view.value !== "network" || !inSight(run),
   ).value;
 }
 
-const overviews = new Map<string, ReadonlySignal<Resource<Overview>>>();
 /** Of a run that is there no more. */
 const GONE: Resource<Overview> = { value: null, error: null, loading: false };
 
+const overviews = keptByValue((run: string) => computed(() => (runNamed(run) ? askOverview(run, null) : GONE)));
+
 /** Asked for by every row of every run: what it depends on is read once a change. */
-export function overviewOf(run: string): Resource<Overview> {
-  const signal = overviews.get(run) ?? computed(() => (runNamed(run) ? askOverview(run, null) : GONE));
-  overviews.set(run, signal);
-  return signal.value;
+export const overviewOf = (run: string): Resource<Overview> => overviews(run).value;
+
+/** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
+export const askedZoom = follower<readonly [number, number] | null>(null);
+
+/** The steps of the records that a range lies in, and one more on each side. */
+function around(steps: Float64Array, [from, to]: readonly [number, number]): Part {
+  const first = Math.max(0, lastAtOrBefore(steps, from) - 1);
+  const last = Math.min(steps.length - 1, lastAtOrBefore(steps, to) + 1);
+  return { first: steps[first], last: steps[last] };
 }
+
+function finest(name: string): Drawn | null {
+  const whole = overviewOf(name).value;
+  const steps = runNamed(name)?.recordSteps;
+  // Where each column is a record already, there is no more detail.
+  if (!askedZoom.value || !whole || !steps || steps.length <= overviewColumns.value) return whole?.drawn ?? null;
+  const detail = askOverview(name, around(steps, askedZoom.value)).value;
+  if (!detail?.part || detail.header.threshold !== whole.header.threshold) return whole.drawn;
+  const sighted = around(steps, range.value);
+  const fits = detail.part.first <= sighted.first && detail.part.last >= sighted.last;
+  return fits ? detail.drawn : whole.drawn;
+}
+
+const finests = keptByValue((run: string) => computed(() => finest(run)));
+
+/** What the strips of a run are drawn from: of a long one the part that is zoomed into in more detail, once that is there. */
+export const drawnOf = (run: string): Drawn | null => finests(run).value;
 
 /** Records that come in one answer. */
 export const BLOCK = 64;
@@ -111,6 +133,10 @@ export function cellsOf(run: string, layer: string): Resource<Cells> {
   ).value;
 }
 
+/** A layer of a run once it is there; null where the run has no such layer. */
+export const layerCells = (run: Run, layer: string): Cells | null =>
+  layerIn(run, layer) ? cellsOf(run.name, layer).value : null;
+
 export function channelOf(run: string, layer: string, channel: number): Resource<ChannelAnswer> {
   const variable = variableOf(layer);
   return resource(
@@ -125,10 +151,20 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
   return resource(
     `violations ${run}`,
     "",
-    (ask) => fetchViolations(run, ask),
+    (ask) => fetchViolations({ run }, ask),
     (answer) => answer.violations.length * 400,
     true,
   ).value;
+}
+
+const auditsOf = kept((answer: ViolationsAnswer) => byLayer(answer.violations));
+
+/** What of some layers was violated in a run, from the audit's list, which is exact; null where nothing was, and while it loads. */
+export function violatedIn(run: string, layers: readonly string[]): LayerAudit | null {
+  // The list is asked for only where the overview knows of any.
+  if (!overviewOf(run).value?.header.violated_channels) return null;
+  const { value: answer } = violationsOf(run);
+  return answer && auditOf(auditsOf(answer), layers);
 }
 
 /** What there is to say of some runs before anybody asks. */

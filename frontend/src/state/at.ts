@@ -3,12 +3,13 @@
 import { type Figures, figuresIn, type RecordBlock } from "../data/record";
 import { lastAtOrBefore } from "../data/steps";
 import { BLOCK, blockOf } from "./answers";
+import type { Resource } from "./resource";
 import type { Run } from "./runs";
 
-/** The block whose records are in force at a step; null while it loads, and before the first record. */
-function blockAt(run: Run, step: number, th?: number): RecordBlock | null {
+/** The block whose records are in force at a step; null before the first record. */
+function blockAt(run: Run, step: number, th?: number): Resource<RecordBlock> | null {
   const record = lastAtOrBefore(run.recordSteps, step);
-  return record < 0 ? null : blockOf(run, Math.floor(record / BLOCK), th).value;
+  return record < 0 ? null : blockOf(run, Math.floor(record / BLOCK), th);
 }
 
 /**
@@ -16,33 +17,29 @@ function blockAt(run: Run, step: number, th?: number): RecordBlock | null {
  *
  * @returns null while they load, before the first record, and where the run has none of the layers.
  */
-export function figuresAt(run: Run, layers: readonly string[], step: number): Figures | null {
-  const block = blockAt(run, step);
-  return block && figuresIn(block, layers, step);
+export function figuresAt(run: Run, layers: readonly string[], step: number, th?: number): Figures | null {
+  const block = blockAt(run, step, th)?.value;
+  return block ? figuresIn(block, layers, step) : null;
 }
 
 /** The blocks that the figures of runs at a step are in: pictures of figures depend on them. */
 export const blocksAt = (runs: readonly Run[], step: number): (RecordBlock | null)[] =>
-  runs.map((run) => blockAt(run, step));
+  runs.map((run) => blockAt(run, step)?.value ?? null);
 
 /** The same as if no channel ever settled: means count the smallest movements, too. */
-export function unsettledAt(run: Run, layers: readonly string[], step: number): Figures | null {
-  const block = blockAt(run, step, 0);
-  return block && figuresIn(block, layers, step);
-}
+export const unsettledAt = (run: Run, layers: readonly string[], step: number): Figures | null =>
+  figuresAt(run, layers, step, 0);
 
 /** When the record in force was written, in seconds since 1970; NaN where that isn't known. */
 export function wallTimeAt(run: Run, step: number): number {
-  const block = blockAt(run, step);
+  const block = blockAt(run, step)?.value;
   return block?.wallTimes[lastAtOrBefore(block.steps, step)] ?? Number.NaN;
 }
 
 /** Whether the figures at a step are still to come. */
 export function awaited(run: Run, step: number): boolean {
-  const record = lastAtOrBefore(run.recordSteps, step);
-  if (record < 0) return false;
-  const { value, error } = blockOf(run, Math.floor(record / BLOCK));
-  return !value && !error;
+  const block = blockAt(run, step);
+  return block !== null && !block.value && !block.error;
 }
 
 /** The step of the run's record that is in force at a place of the axis; before the first one a whole step. */

@@ -1,10 +1,10 @@
 /** The run that the others are compared with, and how far they are from it. */
 
 import { computed } from "@preact/signals";
-import { differenceCells } from "../data/baselinediff";
-import { type Cells, deltaAt, recordAt } from "../data/cells";
+import { type Cells, cellAt } from "../data/cells";
+import { differenceCells } from "../data/difference";
+import { kept } from "../data/kept";
 import { differenceOf, differenceText, measureName, measureOf, timesText } from "../data/measure";
-import { STATE_BITS } from "../data/states";
 import type { Measure, ViewName } from "../data/urlstate";
 import { cellsOf } from "./answers";
 import { figuresAt } from "./at";
@@ -72,15 +72,7 @@ interface LayerDifference {
   reason: string | null;
 }
 
-const differences = new WeakMap<Cells, WeakMap<Cells, Cells>>();
-
-function differenceTo(own: Cells, base: Cells): Cells {
-  const kept = differences.get(own) ?? new WeakMap<Cells, Cells>();
-  differences.set(own, kept);
-  const cells = kept.get(base) ?? differenceCells(own, base);
-  kept.set(base, cells);
-  return cells;
-}
+const differencesOf = kept((own: Cells) => kept((base: Cells) => differenceCells(own, base)));
 
 /** A layer of a run against the same one of the baseline, channel by channel. */
 export function layerDifference(run: Run, base: Run, layer: string, own: Cells): LayerDifference {
@@ -92,28 +84,12 @@ export function layerDifference(run: Run, base: Run, layer: string, own: Cells):
   const { value: other, error } = cellsOf(base.name, layer);
   if (!other) return { cells: null, reason: error };
   if (other.channels !== own.channels) return refuse(`The layer of ${base.name} has ${other.channels} channels`);
-  return { cells: differenceTo(own, other), reason: null };
+  return { cells: differencesOf(own)(other), reason: null };
 }
 
-interface BaseCell {
-  step: number;
-  state: number;
-  delta: number;
-  /** "×3.2": how a delta stands to the baseline's. */
-  times: (own: number) => string;
-}
-
-/** A channel of the baseline at a step, null where it has no record. */
-export function baseCell(base: Run, layer: string, channel: number, step: number): BaseCell | null {
-  const cells = cellsOf(base.name, layer).value;
-  const record = cells ? recordAt(cells, step) : -1;
-  if (!cells || record < 0 || channel >= cells.channels) return null;
-  const at = channel * cells.records + record;
-  const delta = deltaAt(cells, at);
-  return {
-    step: cells.steps[record],
-    state: cells.state[at] & STATE_BITS,
-    delta,
-    times: (own) => timesText(differenceOf(own, delta, "delta")),
-  };
+/** A channel of the baseline at a step, and how another delta stands to its own: "×3.2"; null where it has no record. */
+export function baseCell(base: Run, layer: string, channel: number, step: number) {
+  const { value: cells } = cellsOf(base.name, layer);
+  const cell = cells && cellAt(cells, channel, step);
+  return cell && { ...cell, times: (delta: number) => timesText(differenceOf(delta, cell.delta, "delta")) };
 }

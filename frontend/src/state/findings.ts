@@ -1,6 +1,7 @@
 /** The list of findings as it is shown: filtered by runs and layers, sorted. */
 
 import { computed, signal } from "@preact/signals";
+import { passes } from "../data/names";
 import { VIEW_NAMES } from "../data/urlstate";
 import { FINDING_KINDS, type Finding } from "../server/types";
 import { findingsOf } from "./answers";
@@ -27,7 +28,7 @@ const answered = computed(() => {
   const each = names.map((name) => findingsOf([name]));
   const ready = each.filter(({ value }) => value);
   const whole = names.length > 1 && ready.length === names.length ? findingsOf(names) : null;
-  const error = each.find((one) => one.error)?.error ?? whole?.error ?? null;
+  const error = each.find(({ error }) => error)?.error ?? whole?.error ?? null;
   if (whole?.value) return { findings: whole.value.findings, waiting: 0, error };
   const findings = ready.flatMap(({ value }) => value?.findings ?? []);
   // As the server ranks them.
@@ -39,12 +40,22 @@ export const findingsError = computed(() => answered.value.error);
 /** Runs whose findings are still to come. */
 export const findingsAwaited = computed(() => answered.value.waiting);
 
-export const shownFindings = computed<Finding[]>(() => {
-  const { pattern } = layerFilter.value;
-  const listed = answered.value.findings.filter(
-    ({ layers }) => !pattern || layers.length === 0 || layers.some((layer) => pattern.test(layer)),
-  );
-  return listed.sort(COMPARE[findingOrder.value]);
+/** Those that pass the filter of layers, each of its run. */
+export const listedFindings = computed<Finding[]>(() => {
+  const passing = ({ layers }: Finding) => layers.length === 0 || layers.some((id) => passes(layerFilter.value, id));
+  return answered.value.findings.filter(passing).sort(COMPARE[findingOrder.value]);
+});
+
+/** What is the same in several runs is one line, unless they are sorted by run. */
+export const shownFindings = computed<(Finding & { runs: string[] })[]>(() => {
+  const lines = new Map<string, Finding & { runs: string[] }>();
+  for (const finding of listedFindings.value) {
+    const key = JSON.stringify([finding.kind, finding.text, finding.step, findingOrder.value === "run" && finding.run]);
+    const line = lines.get(key) ?? { ...finding, runs: [] };
+    lines.set(key, line);
+    if (finding.run !== null) line.runs.push(finding.run);
+  }
+  return [...lines.values()];
 });
 
 /** Shows the picture that a finding is seen in. */

@@ -1,13 +1,12 @@
 /** What follows the pointer and the zoom some frames later. */
 
 import { computed, type Signal } from "@preact/signals";
+import { askedZoom } from "./answers";
 import { cursor, readStep } from "./cursor";
-import { askedZoom } from "./detail";
-import { follow, follower } from "./follow";
-import { SOON } from "./later";
+import { follow, follower, SOON } from "./frames";
 import { runNamed } from "./runs";
-import { nameBlock, scrolled } from "./scrolled";
 import { type Hover, hover, zoom } from "./store";
+import { nameBlock, scrolled } from "./viewport";
 
 /** What the tooltip tells of; it moves at once. */
 export const tipped = follower<Hover | null>(null);

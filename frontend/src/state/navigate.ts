@@ -3,7 +3,7 @@
 import type { ViewName } from "../data/urlstate";
 import type { Violation } from "../server/types";
 import { activeRun, layerIn, listedRuns, type Run, shownRuns } from "./runs";
-import { closed, drill, focusRow, hover, page, update, view } from "./store";
+import { closed, drill, focusRow, hover, page, pins, spoken, update, view } from "./store";
 
 /** Opens a layer, in a run or in the one that is chosen. */
 export function openLayer(layer: string, run: string | null): void {
@@ -48,10 +48,12 @@ export function openListed(run: Run, entry: Violation): void {
   });
 }
 
-export function toggleGroup(id: string): void {
-  const now = closed.peek();
-  update({ closed: now.includes(id) ? now.filter((other) => other !== id) : [...now, id] });
-}
+/** A list without a name, or with it where it isn't there. */
+const toggled = (list: readonly string[], name: string): string[] =>
+  list.includes(name) ? list.filter((other) => other !== name) : [...list, name];
+
+export const toggleGroup = (id: string): void => update({ closed: toggled(closed.peek(), id) });
+export const toggleRun = (name: string): void => update({ hidden: toggled(page.peek().hidden, name) });
 
 /** Goes on among layers, from the one that is shown. */
 export function stepLayer(list: readonly { id: string }[], current: string | undefined, by: number): void {
@@ -74,7 +76,14 @@ export function showOnly(names: readonly string[]): void {
   update({ hidden: [...others, ...listed.filter((name) => !names.includes(name))] });
 }
 
-export function toggleRun(name: string): void {
-  const now = page.peek().hidden;
-  update({ hidden: now.includes(name) ? now.filter((other) => other !== name) : [...now, name] });
+const MOST_PINS = 6;
+
+/** Pins a channel or takes it out; the oldest gives way to a seventh. */
+export function togglePin(channel: number): void {
+  const now = pins.peek();
+  const pinned = now.includes(channel);
+  const next = pinned ? now.filter((pin) => pin !== channel) : [...now, channel].slice(-MOST_PINS);
+  const gone = now.find((pin) => !pinned && !next.includes(pin));
+  update({ pins: next });
+  spoken.value = `Channel ${channel} ${pinned ? "unpinned" : "pinned"}${gone === undefined ? "" : `, channel ${gone} unpinned (limit ${MOST_PINS})`}`;
 }

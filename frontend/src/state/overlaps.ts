@@ -1,20 +1,59 @@
-/** The overlaps that the server counts, and what is said of them. */
+/** The two runs that are compared, A and B, and the overlaps that the server counts. */
 
 import { computed } from "@preact/signals";
 import { formatCount, formatShare } from "../data/format";
 import { formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
 import type { Unit } from "../data/urlstate";
-import { type OverlapColumns, readOverlapColumns } from "../draw/overlap";
-import { fetchOverlap, fetchOverlapLayers } from "../server/fetch";
+import { type OverlapColumns, readOverlapColumns } from "../draw/difference";
+import { type Ask, fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
 import { cursor } from "./cursor";
-import { comparedRuns, pairLayer, pairLayers, pairRuns } from "./pair";
 import { type Resource, resource } from "./resource";
-import { layerIn, type Run } from "./runs";
-import { maskKind, page, unit, zoom } from "./store";
+import { chosenRun, layerIn, listedLayers, type Run, shownRuns } from "./runs";
+import { layerId, maskKind, other, page, unit, update, zoom } from "./store";
+
+/** The route compares as many at most. */
+export const MOST_RUNS = 32;
+
+export type Pair = readonly [Run, Run];
+
+export const comparedRuns = computed(() => shownRuns.value.slice(0, MOST_RUNS));
+
+/** A and B: the chosen ones, else the first two; null where there aren't two. */
+export const pairRuns = computed<[Run, Run] | null>(() => {
+  const list = comparedRuns.value;
+  const a = chosenRun(list);
+  if (!a || list.length < 2) return null;
+  const b = list.find((run) => run !== a && run.name === other.value);
+  return [a, b ?? list[(list.indexOf(a) + 1) % list.length]];
+});
+
+/** The layers that A or B has and the filter lets through: those that J and K walk. */
+export const pairLayers = computed<LayerInfo[]>(() =>
+  listedLayers.value.filter((layer) => pairRuns.value?.some((run) => layerIn(run, layer.id))),
+);
+
+export const pairLayer = computed<LayerInfo | null>(
+  () => pairLayers.value.find((layer) => layer.id === layerId.value) ?? pairLayers.value[0] ?? null,
+);
+
+/** [ and ] move A, { and } move B; where it meets the other one, the two change places or it steps over. */
+export function moveCompared(which: 0 | 1, by: number): void {
+  const pair = pairRuns.value;
+  const list = comparedRuns.value;
+  if (!pair) return;
+  const place = list.indexOf(pair[which]);
+  const next = (steps: number) => list[(((place + steps) % list.length) + list.length) % list.length];
+  const moved = next(by) === pair[1 - which] && list.length > 2 ? next(2 * by) : next(by);
+  const left = moved === pair[1 - which] ? pair[which] : pair[1 - which];
+  update(which === 0 ? { run: moved.name, other: left.name } : { run: left.name, other: moved.name });
+}
 
 /** Holding an arrow key shall not ask for the overlap of each step on the way. */
-const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
+async function rest({ signal }: Ask): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  signal.throwIfAborted();
+}
 
 /** The overlaps of runs at the cursor, over all layers or in one. */
 export function askOverlap(
@@ -22,11 +61,10 @@ export function askOverlap(
   runs: readonly Run[] = comparedRuns.value,
   layer: string | null = null,
 ): Resource<OverlapAnswer> {
-  const run = runs.map((one) => one.name);
+  const run = runs.map(({ name }) => name);
   const query = { run, step: Math.round(cursor.value), layer, unit: counted, mask: maskKind.value };
   return resource(`overlap ${counted} ${layer}`, JSON.stringify(query), async (ask) => {
-    if (page.peek().step !== null) await rest();
-    ask.signal.throwIfAborted();
+    if (page.peek().step !== null) await rest(ask);
     return fetchOverlap(query, ask);
   }).value;
 }
@@ -50,7 +88,7 @@ export const pairOverlap = computed<OverlapPair | null>(() => {
 /** A column of a layer takes 40 bytes; no answer shall have more than 2 MB. */
 const MOST_VALUES = 50_000;
 
-const asked = ([a, b]: readonly [Run, Run]) => ({
+const asked = ([a, b]: Pair) => ({
   run: a.name,
   other: b.name,
   unit: counted.value,
@@ -58,7 +96,7 @@ const asked = ([a, b]: readonly [Run, Run]) => ({
 });
 
 /** The overlap of two runs by layer and step, to be drawn. */
-export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapColumns> {
+export function overlapColumnsOf(pair: Pair): Resource<OverlapColumns> {
   const most = Math.floor(MOST_VALUES / Math.max(1, pairLayers.value.length));
   const query = { ...asked(pair), cols: Math.max(8, Math.min(zoom.value ? 2048 : 256, most)) };
   return resource(
@@ -70,14 +108,13 @@ export function overlapColumnsOf(pair: readonly [Run, Run]): Resource<OverlapCol
 }
 
 /** The same exactly at a step; null while it loads. */
-export function layerOverlapsAt(pair: readonly [Run, Run], step: number): LayerOverlaps | null {
+export function layerOverlapsAt(pair: Pair, step: number): LayerOverlaps | null {
   const query = { ...asked(pair), at: Math.round(step) };
   return resource(
     `overlap_at ${JSON.stringify(query)}`,
     "",
     async (ask) => {
-      await rest();
-      ask.signal.throwIfAborted();
+      await rest(ask);
       return readLayerOverlaps(await fetchOverlapLayers(query, ask));
     },
     ({ layers }) => layers.size * 100,
@@ -93,7 +130,7 @@ export interface ComparedLayer {
 }
 
 /** The layers of both runs. */
-export function comparedLayers(pair: readonly [Run, Run], { header }: OverlapColumns): ComparedLayer[] {
+export function comparedLayers(pair: Pair, { header }: OverlapColumns): ComparedLayer[] {
   const rows = new Map(header.layers.map((layer, row) => [layer, row]));
   return pairLayers.value.map((layer) => {
     const having = pair.filter((run) => layerIn(run, layer.id));

@@ -4,6 +4,7 @@ import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { type ChangeAxis, changeAxis, type FunctionSeries, measuresAt, placeKey, readFunction } from "../data/function";
 import { mergeLayers } from "../data/layers";
+import { passes } from "../data/names";
 import { type Change, DEFAULTS } from "../data/urlstate";
 import { fetchFunction } from "../server/fetch";
 import type { FunctionPlace } from "../server/types";
@@ -15,7 +16,7 @@ export function functionOf(run: string): Resource<FunctionSeries> {
   return resource(
     `function ${run}`,
     "",
-    async (ask) => readFunction(await fetchFunction(run, ask)),
+    async (ask) => readFunction(await fetchFunction({ run }, ask)),
     (series) => series.values.byteLength,
   ).value;
 }
@@ -44,17 +45,16 @@ export interface Spot extends FunctionPlace {
 /** All places: layers in forward order, then the outputs. */
 export const places = computed<Spot[]>(() => {
   const lists = probed.value.map(({ series }) => series.header.places.map((own) => ({ ...own, id: placeKey(own) })));
-  const known = new Map(lists.flat().map((own) => [own.id, own]));
-  const forward = layers.value.flatMap((layer) => known.get(placeKey({ kind: "layer", name: layer.id })) ?? []);
+  const byId = new Map(lists.flat().map((own) => [own.id, own]));
+  const forward = layers.value.flatMap((layer) => byId.get(placeKey({ kind: "layer", name: layer.id })) ?? []);
   const merged = mergeLayers([forward, ...lists].map((list) => ({ layers: list })));
   return [...merged.filter((own) => own.kind === "layer"), ...merged.filter((own) => own.kind !== "layer")];
 });
 
 /** Those whose rows are shown: outputs pass any filter for layers. */
-export const listedPlaces = computed(() => {
-  const { pattern } = layerFilter.value;
-  return places.value.filter((own) => !pattern || own.kind !== "layer" || pattern.test(own.name));
-});
+export const listedPlaces = computed(() =>
+  places.value.filter((own) => own.kind !== "layer" || passes(layerFilter.value, own.name)),
+);
 
 /** The chosen place, at first the last output. */
 export const activePlace = computed<Spot | null>(
@@ -68,13 +68,8 @@ export const activeProbed = computed<Probed | null>(
 
 /** The measures that the chosen place has. */
 export const offered = computed<Change[]>(() => {
-  const id = activePlace.value?.id;
-  return id === undefined
-    ? []
-    : measuresAt(
-        probed.value.map(({ series }) => series),
-        id,
-      );
+  const list = probed.value.map(({ series }) => series);
+  return activePlace.value ? measuresAt(list, activePlace.value.id) : [];
 });
 
 export const activeChange = computed<Change>(() =>

@@ -2,8 +2,7 @@
 
 import { type Signal, signal } from "@preact/signals";
 import { type Ask, UNCHANGED } from "../server/fetch";
-import { deliver, expectOne } from "./arrivals";
-import { afterFrames, begin, finish } from "./idle";
+import { afterFrames, begin, deliver, expectAnswer, finish } from "./frames";
 
 export interface Resource<T> {
   value: T | null;
@@ -45,9 +44,7 @@ const indexed = signal(0);
 const AGAIN_MS = 15_000;
 
 function evict(): void {
-  let total = 0;
-  for (const entry of entries.values()) total += entry.bytes;
-  if (total <= CEILING_BYTES) return;
+  let total = [...entries.values()].reduce((sum, entry) => sum + entry.bytes, 0);
   for (const [key, entry] of [...entries].sort((a, b) => a[1].used - b[1].used)) {
     if (total <= CEILING_BYTES) return;
     if (entry.abort || entry.watched) continue;
@@ -100,7 +97,7 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
   if (!before.loading) entry.state.value = { ...before, loading: true };
   // At once where nothing comes before it: what is rendered meanwhile isn't waited for.
   const lane = later ? await turn(entry) : take("now");
-  const came = lane === "now" ? expectOne(entry.kind) : () => {};
+  const came = lane === "now" ? expectAnswer(entry.kind) : () => {};
   const ask: Ask = { signal: abort.signal, tag: entry.tag };
   let after: Resource<unknown> = { ...before, error: null, loading: false };
   try {

@@ -2,7 +2,7 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { mergeLayers } from "../data/layers";
-import { shortNames } from "../data/names";
+import { groupName, passes, shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
 import { expand, mergeSteps } from "../data/steps";
 import { SHAPES } from "../draw/marker";
@@ -12,6 +12,7 @@ import type { IndexAnswer, LayerInfo, RunInfo } from "../server/types";
 import { type Resource, resource } from "./resource";
 import {
   dark,
+  grouping,
   hidden,
   hostRuns,
   layerFilter,
@@ -34,7 +35,7 @@ export interface Run extends RunInfo {
   recordSteps: Float64Array;
 }
 
-export const indexOf = (): Resource<IndexAnswer> => resource("index", "", fetchIndex).value;
+export const indexOf = (): Resource<IndexAnswer> => resource("index", "", (ask) => fetchIndex({}, ask)).value;
 
 const indexValue = computed(() => indexOf().value);
 
@@ -62,15 +63,29 @@ const byName = computed(() => new Map(runs.value.map((run) => [run.name, run])))
 export const runNamed = (name: string | null): Run | null => (name === null ? null : (byName.value.get(name) ?? null));
 
 /** Runs that pass the filter, ticked or not. */
-export const listedRuns = computed(() => {
-  const { pattern } = runFilter.value;
-  return runs.value.filter((run) => !pattern || pattern.test(run.name));
-});
+export const listedRuns = computed(() => runs.value.filter((run) => passes(runFilter.value, run.name)));
 
 /** Runs that the views draw. */
 export const shownRuns = computed(() => listedRuns.value.filter((run) => run.shown && run.records > 0));
 
-const networkOf = (run: RunInfo) => indexValue.value?.networks[run.network];
+export interface RunGroup {
+  name: string;
+  runs: Run[];
+}
+
+/** In the order of their first runs; a run that the pattern doesn't fit is a group of its own. */
+export const groups = computed<RunGroup[]>(() => {
+  const { pattern } = grouping.value;
+  const byGroup = new Map<string, Run[]>();
+  for (const run of shownRuns.value) {
+    const group = pattern && groupName(run.name, pattern);
+    const key = group === null ? `run ${run.name}` : `group ${group}`;
+    byGroup.set(key, [...(byGroup.get(key) ?? []), run]);
+  }
+  const names = [...byGroup.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
+  const short = shortNames(names);
+  return [...byGroup.values()].map((runs, i) => ({ name: short.get(names[i]) || "(all)", runs }));
+});
 
 /** The layers of all shown runs in forward order. */
 export const layers = computed<LayerInfo[]>(() => {
@@ -79,18 +94,14 @@ export const layers = computed<LayerInfo[]>(() => {
 });
 
 /** Layers that pass the filter: those that J and K walk. */
-export const listedLayers = computed(() => {
-  const { pattern } = layerFilter.value;
-  return layers.value.filter((layer) => !pattern || pattern.test(layer.id));
-});
+export const listedLayers = computed(() => layers.value.filter((layer) => passes(layerFilter.value, layer.id)));
 
 /** Their ids: the layers of the total row. */
 export const totalLayers = computed<readonly string[]>(() => listedLayers.value.map(({ id }) => id));
 
 /** The layer of the Layer view as the given run has it. */
-export function layerIn(run: RunInfo, id: string): LayerInfo | undefined {
-  return networkOf(run)?.layers.find((layer) => layer.id === id);
-}
+export const layerIn = (run: RunInfo, id: string): LayerInfo | undefined =>
+  indexValue.value?.networks[run.network]?.layers.find((layer) => layer.id === id);
 
 /** The layer of the Layer view: the chosen one, null where no shown run has it; the first one where none is chosen. */
 export const activeLayer = computed<LayerInfo | null>(() => {
@@ -98,18 +109,18 @@ export const activeLayer = computed<LayerInfo | null>(() => {
   return listedLayers.value[0] ?? layers.value[0] ?? null;
 });
 
+/** The chosen run, or the first one where that isn't among them. */
+export const chosenRun = (list: readonly Run[]): Run | null =>
+  list.find((run) => run.name === runName.value) ?? list[0] ?? null;
+
 /** The run of the Layer view: the chosen one, or the first shown that has the layer. */
 export const activeRun = computed<Run | null>(() => {
   const id = activeLayer.value?.id;
-  const having = shownRuns.value.filter((run) => id !== undefined && layerIn(run, id) !== undefined);
-  return having.find((run) => run.name === runName.value) ?? having[0] ?? null;
+  return chosenRun(shownRuns.value.filter((run) => id !== undefined && layerIn(run, id) !== undefined));
 });
 
 /** The run whose shares the legend has: that of the view, or the chosen one, or the first. */
-export const focusedRun = computed<Run | null>(() => {
-  if (view.value === "layer") return activeRun.value;
-  return shownRuns.value.find((run) => run.name === runName.value) ?? shownRuns.value[0] ?? null;
-});
+export const focusedRun = computed(() => (view.value === "layer" ? activeRun.value : chosenRun(shownRuns.value)));
 
 /** The chosen variable of a layer, as far as the layer has it. */
 export function variableOf(layer: string): string | null {

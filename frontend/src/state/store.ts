@@ -1,50 +1,29 @@
 /** The page's state: what lives in the URL, what is passing (hover), and what the host tells. */
 
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
-import { applyFilter, type Filter, NO_FILTER } from "../data/filter";
-import { fromPairs, type PageState, patched, toPairs } from "../data/urlstate";
+import { applyFilter, type Filter, NO_FILTER } from "../data/names";
+import { DEFAULTS, fromPairs, type PageState, patched, toPairs } from "../data/urlstate";
 import { DARK, LIGHT } from "../draw/theme";
 import { hashUrl, readHash, watchHash, writeHash } from "../host";
 
 export const page = signal<PageState>(fromPairs(readHash()));
 
-/** One field as a signal, so that a component renders only when that field changes. */
-const field = <K extends keyof PageState>(key: K): ReadonlySignal<PageState[K]> => computed(() => page.value[key]);
+/** Each field as a signal, so that a component renders only when that field changes. */
+const fields = Object.fromEntries(
+  Object.keys(DEFAULTS).map((key) => [key, computed(() => page.value[key as keyof PageState])]),
+) as { [K in keyof PageState]: ReadonlySignal<PageState[K]> };
 
-export const view = field("view");
-export const layerId = field("layer");
-export const runName = field("run");
-export const variableId = field("variable");
-export const channel = field("channel");
-export const step = field("step");
-export const mode = field("mode");
-export const order = field("order");
-export const measure = field("measure");
-export const hidden = field("hidden");
-export const closed = field("closed");
-export const zoom = field("zoom");
-export const audit = field("audit");
-export const baseline = field("baseline");
-export const versus = field("versus");
-export const other = field("other");
-export const unit = field("unit");
-export const maskKind = field("maskKind");
-export const rowsOf = field("rowsOf");
-export const pins = field("pins");
-export const rowZoom = field("rowZoom");
-export const place = field("place");
-export const change = field("change");
-export const sorted = field("sorted");
+export const { view, layer: layerId, run: runName, variable: variableId, channel, step, place, pins, unit } = fields;
+export const { zoom, rowZoom, order, rowsOf, mode, measure, change, maskKind, sorted, closed, hidden, audit } = fields;
+export const { baseline, versus, other } = fields;
 
 /** A field that is a pattern: the last valid one applies. */
-function pattern(key: "runFilter" | "layerFilter" | "grouping"): ReadonlySignal<Filter> {
-  const text = field(key);
+function pattern(text: ReadonlySignal<string>): ReadonlySignal<Filter> {
   let last: Filter = NO_FILTER;
   return computed(() => (last = applyFilter(text.value, last)));
 }
-export const runFilter = pattern("runFilter");
-export const layerFilter = pattern("layerFilter");
-export const grouping = pattern("grouping");
+export const [runFilter, layerFilter] = [pattern(fields.runFilter), pattern(fields.layerFilter)];
+export const grouping = pattern(fields.grouping);
 
 let urlTimer: ReturnType<typeof setTimeout> | undefined;
 

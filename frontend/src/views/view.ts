@@ -1,6 +1,9 @@
 /** What a view is to the frame around it. `views/index.ts` has one of each name: the compiler misses none. */
 
 import type { ComponentType } from "preact";
+import { routeUrl } from "../server/fetch";
+import { type Run, threshold } from "../state/runs";
+import { variableId } from "../state/store";
 
 export interface CsvFile {
   title: string;
@@ -44,3 +47,21 @@ export interface RegisteredView {
   /** Loads what it needs beyond the first picture. */
   load: () => Promise<View>;
 }
+
+const exported = (query: Record<string, string | number | null>): URL => new URL(routeUrl("export.csv", query));
+
+/** Files that the server writes: of each run all layers, or one of them. */
+export const runFiles = (runs: readonly Run[], layer: string | null): CsvFile[] =>
+  runs.map(({ name }) => ({
+    title: `CSV of ${name}, ${layer === null ? "all layers" : "this layer"}`,
+    name: [name, ...(layer === null ? [] : [layer])],
+    source: () => exported({ run: name, layer, variable: layer && variableId.peek(), th: threshold.peek() }),
+  }));
+
+/** Of each run how far its outputs moved. */
+export const functionFiles = (runs: readonly Run[]): CsvFile[] =>
+  runs.map(({ name }) => ({
+    title: `CSV of ${name}, changes of outputs`,
+    name: [name],
+    source: () => exported({ run: name, function: 1 }),
+  }));

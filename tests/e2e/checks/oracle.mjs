@@ -98,11 +98,14 @@ const overlaps = (frame) =>
     all.map((lap) => [lap.querySelector("bdi").textContent, lap.querySelector("span").textContent]),
   );
 
+/** A line for each run that a finding is of. */
 const findings = (frame) =>
   frame.$$eval(".finding", (all) =>
-    all.map((one) =>
-      [".finding-run", ".finding-text", ".number"].map((part) => one.querySelector(part).textContent.trim()),
-    ),
+    all.flatMap((line) => {
+      const runs = [...line.querySelectorAll(".finding-run > span")].map(({ title }) => title);
+      const [text, step] = [".finding-text", ".number"].map((part) => line.querySelector(part).textContent.trim());
+      return (runs.length > 0 ? runs : [line.querySelector(".finding-run").textContent]).map((run) => [run, text, step]);
+    }),
   );
 
 const resize = async (page, frame, width) => {

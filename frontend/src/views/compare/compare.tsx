@@ -1,56 +1,64 @@
 /** The Compare view: where do two runs differ? Mask overlap of all pairs, by layer and step, and two layers side by side. */
 
 import { useEffect } from "preact/hooks";
-import { mostDifferent } from "../../data/overlap";
+import { type LayerOverlaps, mostDifferent, toCsv } from "../../data/overlap";
+import { mergeSteps } from "../../data/steps";
+import { Notes } from "../../parts/widgets";
 import { pastText } from "../../parts/words";
-import { overlapOf } from "../../state/overlaps";
-import { MOST_RUNS, pairRuns } from "../../state/pair";
-import { runs, shownRuns } from "../../state/runs";
+import type { OverlapAnswer } from "../../server/types";
+import { layerCells } from "../../state/answers";
+import { cursor } from "../../state/cursor";
+import { openLayer, stepLayer } from "../../state/navigate";
+import {
+  layerOverlapsAt,
+  MOST_RUNS,
+  moveCompared,
+  overlapOf,
+  type Pair,
+  pairLayer,
+  pairLayers,
+  pairRuns,
+  spokenPair,
+} from "../../state/overlaps";
+import { runs, shownRuns, viewedSteps } from "../../state/runs";
 import { other, runName, update } from "../../state/store";
+import css from "../../style/compare.css";
+import type { CsvFile, View } from "../view";
+import { runFiles } from "../view";
 import { LayersPanel } from "./layers";
 import { MatrixPanel } from "./matrix";
 import { SidePanel } from "./sidebyside";
 
 /** What makes the runs' numbers differ for a reason that isn't theirs. */
-function Notes() {
-  const [a, b] = pairRuns.value!;
-  const more = shownRuns.value.length - MOST_RUNS;
-  return (
-    <>
-      {more > 0 ? (
-        <p class="note">
-          The first {MOST_RUNS} of {shownRuns.value.length} shown runs are compared; the filter for runs picks others.
-        </p>
-      ) : null}
-      {a.past !== b.past ? (
-        <p class="note">
-          Δ of {a.name} compares with {pastText(a.past)}, that of {b.name} with {pastText(b.past)}: their Δ can't be
-          compared. Masks can.
-        </p>
-      ) : null}
-    </>
-  );
+function notesOf([a, b]: Pair): (string | false)[] {
+  const shown = shownRuns.value.length;
+  const pasts = `Δ of ${a.name} compares with ${pastText(a.past)}, that of ${b.name} with ${pastText(b.past)}`;
+  return [
+    shown > MOST_RUNS &&
+      `The first ${MOST_RUNS} of ${shown} shown runs are compared; the filter for runs picks others.`,
+    a.past !== b.past && `${pasts}: their Δ can't be compared. Masks can.`,
+  ];
 }
 
 /** Opens on what there is to see: where B isn't chosen, on the runs that differ most. */
 function useDifferent(): void {
   const answer = other.value === null && pairRuns.value ? overlapOf().value : null;
   useEffect(() => {
-    const found = answer && mostDifferent(answer, runName.peek());
-    if (found) update({ run: found[0], other: found[1] });
+    const pair = answer && mostDifferent(answer, runName.peek());
+    if (pair) update({ run: pair[0], other: pair[1] });
   }, [answer]);
 }
 
-export function CompareView() {
+function CompareView() {
   useDifferent();
   const pair = pairRuns.value;
   if (!pair) {
-    const untold = runs.value.length > 1 ? "Tick another run on the left" : "Record a second run";
+    const shown = shownRuns.value.length === 1 ? "one is" : "none is";
+    const mend = runs.value.length > 1 ? "Tick another run on the left" : "Record a second run";
     return (
       <section class="panel" aria-label="Compare">
         <p class="message">
-          Two runs are needed to compare their masks; {shownRuns.value.length === 1 ? "one is" : "none is"} shown.{" "}
-          {untold}, or change the filter for runs.
+          Two runs are needed to compare their masks; {shown} shown. {mend}, or change the filter for runs.
         </p>
       </section>
     );
@@ -62,9 +70,48 @@ export function CompareView() {
         <LayersPanel pair={pair} />
       </section>
       <section class="panel compare-right" aria-label="The layer in both runs, and the difference">
-        <Notes />
+        <Notes texts={notesOf(pair)} />
         <SidePanel pair={pair} />
       </section>
     </div>
   );
 }
+
+/** What the view shows, as far as its data is there. */
+function overlapFiles(pair: Pair): CsvFile[] {
+  const [answer, overlaps] = [overlapOf().value, layerOverlapsAt(pair, cursor.value)];
+  const pairs = ({ runs, pairs, step, unit, mask }: OverlapAnswer) =>
+    pairs.map(({ a, b, ...rest }) => ({ run: runs[a].name, other: runs[b].name, step, unit, mask, ...rest }));
+  const layers = ({ step, layers }: LayerOverlaps) =>
+    [...layers].map(([layer, numbers]) => ({ step, layer, ...numbers }));
+  return [
+    ...(answer ? [{ title: "CSV of all pairs", name: ["overlap"], source: () => toCsv(pairs(answer)) }] : []),
+    ...(overlaps ? [{ title: "CSV by layer", name: ["overlap_layers"], source: () => toCsv(layers(overlaps)) }] : []),
+  ];
+}
+
+export const compare: View = {
+  component: CompareView,
+  css,
+  steps() {
+    const id = pairLayer.value?.id;
+    const lists = (pairRuns.value ?? []).flatMap((run) => (id === undefined ? [] : (layerCells(run, id)?.steps ?? [])));
+    return lists.length > 0 ? mergeSteps(lists) : viewedSteps.value;
+  },
+  layer: () => pairLayer.value?.id ?? null,
+  keys: {
+    layer: (by) => stepLayer(pairLayers.value, pairLayer.value?.id, by),
+    run: (by) => moveCompared(0, by),
+    down() {
+      if (pairLayer.value) openLayer(pairLayer.value.id, pairRuns.value?.[0].name ?? null);
+    },
+    up: () => false,
+    other: (by) => moveCompared(1, by),
+  },
+  speak: spokenPair,
+  caption: () => `Compare · ${pairRuns.value?.map((run) => run.name).join(" and ") ?? ""}`,
+  files() {
+    const pair = pairRuns.value;
+    return pair ? [...overlapFiles(pair), ...runFiles(pair, pairLayer.value?.id ?? null)] : [];
+  },
+};

@@ -1,18 +1,14 @@
 /** Overlap of the chosen pair by layer and step; of runs without a common origin, the shares that each keeps. */
 
-import { useLayoutEffect, useState } from "preact/hooks";
 import { formatCount } from "../../data/format";
 import { formatOverlap, setText } from "../../data/overlap";
-import { toStep } from "../../data/scale";
-import type { OverlapColumns } from "../../draw/overlap";
-import { pixelsOf } from "../../draw/theme";
+import type { OverlapColumns } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas, useSize } from "../../parts/canvas";
-import { Crosshair } from "../../parts/crosshair";
-import { startDrag, ZoomBox } from "../../parts/drag";
-import { columns, DataTable, Marker, TableButton, Waiting } from "../../parts/widgets";
+import { RasterCanvas, useRows } from "../../parts/canvas";
+import { Plot, type Target } from "../../parts/plot";
+import { DataTable, Marker, TableButton, Waiting } from "../../parts/widgets";
 import { recordStep } from "../../state/at";
-import { cursor, setStep } from "../../state/cursor";
+import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
 import {
@@ -21,35 +17,22 @@ import {
   layerOverlapsAt,
   overlapColumnsOf,
   overlappedText,
+  type Pair,
+  pairLayer,
 } from "../../state/overlaps";
-import { pairLayer } from "../../state/pair";
-import { type Run, scaleOf } from "../../state/runs";
-import { hover, layerFilter, tables, theme, update } from "../../state/store";
-
-type Pair = readonly [Run, Run];
+import { layerFilter, tables, update } from "../../state/store";
 
 const NAMES = 108;
 const NUMBERS = 74;
 const AXIS = 24;
-const LOWEST = 24;
-const HIGHEST = 36;
-/** Rows are drawn in blocks, so that scrolling rarely redraws. */
-const BLOCK = 12;
 
 const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));
 
-interface Drawn {
-  drawn: OverlapColumns;
-  pair: Pair;
-  list: ComparedLayer[];
-  /** Rows [first, last) of the list are drawn. */
-  first: number;
-  last: number;
-  each: number;
-  width: number;
-}
+type Compared = { drawn: OverlapColumns; pair: Pair; list: ComparedLayer[] };
+/** Rows [first, last) of the list are drawn, each as high as the pitch. */
+type Drawn = Compared & { first: number; last: number; pitch: number; width: number };
 
-function StripsCanvas({ drawn, pair, list, first, last, each, width }: Drawn) {
+function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
   const { comparable, unit, mask } = drawn.header;
   const id = pairLayer.value?.id ?? "";
   const now = `${id} ${overlappedText(layerOverlapsAt(pair, cursor.value), id)}`;
@@ -58,18 +41,17 @@ function StripsCanvas({ drawn, pair, list, first, last, each, width }: Drawn) {
     <RasterCanvas
       label={`${what} of ${setText(unit, mask)}, ${pair[0].name} and ${pair[1].name}, ${list.length} layers over steps. At step ${formatCount(cursor.value)}: ${now}`}
       width={width}
-      height={(last - first) * each}
-      style={{ top: `${first * each}px` }}
-      inputs={[drawn, list.length, first, last, each, theme.value]}
+      height={(last - first) * pitch}
+      style={{ top: `${first * pitch}px` }}
+      inputs={[drawn, list.length, first, last, pitch]}
       steps
-      paint={(raster, _, w, ratio) => {
+      paint={({ area, ratio, scale, pixels }) => {
         const draw = (row: number, which: "overlap" | "kept" | "other_kept", from: number, to: number) => {
           const [top, bottom] = [Math.round(from * ratio), Math.round(to * ratio)];
-          const box = { x: 0, y: top, width: raster.width, height: bottom - top };
-          drawn.draw(raster, box, row, which, scaleOf(w), pixelsOf(theme.value));
+          drawn.draw({ ...area, y: top, height: bottom - top }, row, which, scale, pixels);
         };
         list.slice(first, last).forEach(({ row }, i) => {
-          const [top, bottom] = [i * each + 1, (i + 1) * each - 2];
+          const [top, bottom] = [i * pitch + 1, (i + 1) * pitch - 2];
           if (row < 0 || comparable) draw(row, "overlap", top, bottom);
           else {
             draw(row, "kept", top, (top + bottom) / 2);
@@ -81,8 +63,10 @@ function StripsCanvas({ drawn, pair, list, first, last, each, width }: Drawn) {
   );
 }
 
+const choose = (layer: string) => update({ layer, channel: null, variable: null });
+
 /** The names and numbers of the rows; the chosen one is outlined. */
-function Rows({ pair, list, first, last, each, width }: Drawn) {
+function Rows({ pair, list, first, last, pitch, width }: Drawn) {
   const overlaps = layerOverlapsAt(pair, numberSteps[1].value);
   return (
     <>
@@ -92,14 +76,14 @@ function Rows({ pair, list, first, last, each, width }: Drawn) {
           <div
             key={layer.id}
             class={`lap ${on ? "on" : ""}`}
-            style={{ top: `${(first + i) * each}px`, height: `${each}px` }}
+            style={{ top: `${(first + i) * pitch}px`, height: `${pitch}px` }}
           >
             <button
               type="button"
               class="plain"
               title={`${layer.id}. Double-click opens the layer.`}
               aria-pressed={on}
-              onClick={() => update({ layer: layer.id, channel: null, variable: null })}
+              onClick={() => choose(layer.id)}
               onDblClick={() => openLayer(layer.id, pair[0].name)}
             >
               <bdi>{layer.id}</bdi>
@@ -115,100 +99,56 @@ function Rows({ pair, list, first, last, each, width }: Drawn) {
   );
 }
 
-/** Step and layer under the pointer; the tip tells what the colour stands for. */
-function pointer({ drawn, pair, list, each, width }: Drawn) {
-  const [a, b] = pair;
+/** Lines that tell what the colour of a layer stands for. */
+function tipOf({ drawn, pair: [a, b] }: Compared, { layer, reason }: ComparedLayer, step: number): string[] {
   const { comparable, unit, mask } = drawn.header;
-  const where = (event: MouseEvent) => {
-    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const pointed = toStep(scaleOf(width), Math.min(width - 0.01, Math.max(0, event.clientX - box.left)));
-    const steps = pair.map((run) => recordStep(run, pointed)).filter((step) => step <= pointed);
-    const row = Math.floor((event.clientY - box.top) / each);
-    return { step: Math.max(Math.floor(steps.length > 0 ? 0 : pointed), ...steps), entry: list[row] };
-  };
-  const tipOf = ({ layer, reason }: ComparedLayer, step: number) => {
-    if (reason) return [layer.id, `not compared: ${reason}`];
-    const own = layerOverlapsAt(pair, step)?.layers.get(layer.id);
-    const title = `${setText(unit, mask)}, step ${formatCount(step)}`;
-    if (!own) return [layer.id, title, "…"];
-    return [
-      layer.id,
-      `${title}, of ${formatCount(own.elements)}`,
-      `${a.name}: ${countText(own.kept)}`,
-      `${b.name}: ${countText(own.otherKept)}`,
-      ...(comparable
-        ? [
-            `both: ${countText(own.both)}`,
-            `overlap ${formatOverlap(own.overlap)}, by chance ${formatOverlap(own.chance)}`,
-          ]
-        : []),
-    ];
-  };
+  if (reason) return [layer.id, `not compared: ${reason}`];
+  const own = layerOverlapsAt([a, b], step)?.layers.get(layer.id);
+  const title = `${setText(unit, mask)}, step ${formatCount(step)}`;
+  if (!own) return [layer.id, title, "…"];
+  const kept = [`${a.name}: ${countText(own.kept)}`, `${b.name}: ${countText(own.otherKept)}`];
+  const overlap = `overlap ${formatOverlap(own.overlap)}, by chance ${formatOverlap(own.chance)}`;
+  const common = comparable ? [`both: ${countText(own.both)}`, overlap] : [];
+  return [layer.id, `${title}, of ${formatCount(own.elements)}`, ...kept, ...common];
+}
+
+/** The layer at a height, and the newest step at which any of the runs has a record. */
+function targetAt(compared: Compared, pointed: number, entry: ComparedLayer | undefined): Target {
+  const { pair } = compared;
+  const steps = pair.map((run) => recordStep(run, pointed)).filter((step) => step <= pointed);
+  const step = Math.max(Math.floor(steps.length > 0 ? 0 : pointed), ...steps);
+  if (!entry) return { step };
   return {
-    onPointerMove: (event: PointerEvent) => {
-      const { step, entry } = where(event);
-      hover.value = {
-        step,
-        run: null,
-        row: null,
-        channel: null,
-        x: event.clientX,
-        y: event.clientY,
-        // Its numbers may still be on their way.
-        get tip() {
-          return entry && tipOf(entry, step);
-        },
-      };
+    step,
+    // Its numbers may still be on their way.
+    get tip() {
+      return tipOf(compared, entry, step);
     },
-    onPointerLeave: () => {
-      hover.value = null;
-    },
-    onPointerDown: (event: PointerEvent) => startDrag(event, width),
-    onClick: (event: MouseEvent) => {
-      const { step, entry } = where(event);
-      setStep(step);
-      if (entry) update({ layer: entry.layer.id, channel: null, variable: null });
-    },
-    onDblClick: (event: MouseEvent) => {
-      const { entry } = where(event);
-      if (entry) openLayer(entry.layer.id, a.name);
-    },
+    pick: () => choose(entry.layer.id),
+    open: () => openLayer(entry.layer.id, pair[0].name),
   };
 }
 
-function Strips({ drawn: columns, pair, list }: Pick<Drawn, "drawn" | "pair" | "list">) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const [scroll, setScroll] = useState(0);
-  const width = Math.max(0, size.width - NAMES - NUMBERS);
-  const each = Math.min(HIGHEST, Math.max(LOWEST, Math.floor((size.height - AXIS) / Math.max(1, list.length))));
-  const first = Math.max(0, Math.floor(scroll / each / BLOCK) * BLOCK - BLOCK);
-  const last = Math.min(list.length, first + Math.ceil(size.height / each / BLOCK) * BLOCK + 3 * BLOCK);
-  const drawn = { drawn: columns, pair, list, first, last, each, width };
-  const at = list.findIndex(({ layer }) => layer.id === pairLayer.value?.id);
-  // The keyboard's layer stays in sight.
-  useLayoutEffect(() => {
-    const scroller = ref.current;
-    if (!scroller || at < 0) return;
-    const low = (at + 1) * each + AXIS - scroller.clientHeight;
-    scroller.scrollTop = Math.min(at * each, Math.max(low, scroller.scrollTop));
-  }, [at, each]);
+function Strips(compared: Compared) {
+  const { list } = compared;
+  const chosen = list.findIndex(({ layer }) => layer.id === pairLayer.value?.id);
+  const rows = useRows(list.length, chosen, [24, 36], AXIS);
+  const { pitch, scroller } = rows;
+  const width = Math.max(0, rows.width - NAMES - NUMBERS);
+  const drawn = { ...compared, ...rows, width };
   return (
-    <div
-      class="laps"
-      ref={ref}
-      role="region"
-      aria-label="Layers by steps"
-      tabIndex={0}
-      onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
-    >
+    <div class="laps" role="region" aria-label="Layers by steps" {...scroller}>
       {width > 0 ? (
-        <div style={{ height: `${list.length * each}px` }} class="lap-rows">
+        <div style={{ height: `${list.length * pitch}px` }} class="lap-rows">
           <Rows {...drawn} />
-          <div class="lap-plot" style={{ left: `${NAMES}px`, width: `${width}px` }} {...pointer(drawn)}>
+          <Plot
+            class="lap-plot"
+            width={width}
+            style={{ left: `${NAMES}px` }}
+            read={(step, y) => targetAt(compared, step, list[Math.floor(y / pitch)])}
+          >
             <StripsCanvas {...drawn} />
-            <Crosshair width={width} />
-            <ZoomBox width={width} />
-          </div>
+          </Plot>
         </div>
       ) : null}
       <div class="lap-axis" style={{ paddingLeft: `${NAMES}px` }}>
@@ -218,17 +158,14 @@ function Strips({ drawn: columns, pair, list }: Pick<Drawn, "drawn" | "pair" | "
   );
 }
 
-function LayersTable({ drawn, pair, list }: Pick<Drawn, "drawn" | "pair" | "list">) {
+function LayersTable({ drawn, pair, list }: Compared) {
   const overlaps = layerOverlapsAt(pair, cursor.value);
   const [a, b] = pair;
   return (
     <DataTable
       caption={`${setText(drawn.header.unit, drawn.header.mask)} by layer at step ${formatCount(cursor.value)}`}
-      columns={columns(
-        ["Layer"],
-        ["Overlap", "By chance", `In ${a.name}`, `In ${b.name}`, "In both", "Of"],
-        ["Not compared"],
-      )}
+      columns={["Layer", "Overlap", "By chance", `In ${a.name}`, `In ${b.name}`, "In both", "Of", "Not compared"]}
+      texts={["Layer", "Not compared"]}
       rows={list.map(({ layer, reason }) => {
         const own = overlaps?.layers.get(layer.id);
         const ratios = [own?.overlap, own?.chance].map((value) => formatOverlap(value ?? null));
@@ -241,11 +178,11 @@ function LayersTable({ drawn, pair, list }: Pick<Drawn, "drawn" | "pair" | "list
 
 export function LayersPanel({ pair }: { pair: Pair }) {
   const [a, b] = pair;
-  const found = overlapColumnsOf(pair);
-  const drawn = found.value;
+  const answer = overlapColumnsOf(pair);
+  const drawn = answer.value;
   const list = drawn ? comparedLayers(pair, drawn) : [];
   const comparable = drawn?.header.comparable ?? true;
-  const asTable = tables.value.has("laps");
+  const Shown = tables.value.has("laps") ? LayersTable : Strips;
   return (
     <div class="laps-part">
       <div class="panel-line">
@@ -256,12 +193,11 @@ export function LayersPanel({ pair }: { pair: Pair }) {
         </span>
         <TableButton panel="laps" what="the layers" />
       </div>
-      <Waiting found={found} height={260} />
+      <Waiting answer={answer} height={260} />
       {drawn && list.length === 0 ? (
         <p class="message">No layer matches '{layerFilter.value.text}'. Change the filter for layers.</p>
       ) : null}
-      {drawn && list.length > 0 && asTable ? <LayersTable drawn={drawn} pair={pair} list={list} /> : null}
-      {drawn && list.length > 0 && !asTable ? <Strips drawn={drawn} pair={pair} list={list} /> : null}
+      {drawn && list.length > 0 ? <Shown drawn={drawn} pair={pair} list={list} /> : null}
     </div>
   );
 }

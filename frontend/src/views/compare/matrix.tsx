@@ -3,17 +3,15 @@
 import { formatCount } from "../../data/format";
 import { formatOverlap, numbersText, pairOf, pairTexts, REASONS, setText } from "../../data/overlap";
 import { MASK_KINDS, UNITS } from "../../data/urlstate";
-import { overlapStyle } from "../../draw/overlap";
+import { overlapStyle } from "../../draw/difference";
 import { useSize } from "../../parts/canvas";
-import { columns, DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
+import { pointAt, pointNowhere } from "../../parts/plot";
+import { DataTable, Gradient, Marker, RunName, Switch, TableButton, Waiting } from "../../parts/widgets";
 import type { OverlapAnswer, OverlapPair } from "../../server/types";
 import { cursor } from "../../state/cursor";
-import { counted, overlapOf, pairOverlap } from "../../state/overlaps";
-import { comparedRuns } from "../../state/pair";
+import { comparedRuns, counted, overlapOf, type Pair, pairOverlap } from "../../state/overlaps";
 import type { Run } from "../../state/runs";
-import { hover, maskKind, tables, theme, update } from "../../state/store";
-
-type Pair = readonly [Run, Run];
+import { maskKind, tables, theme, update } from "../../state/store";
 
 const NAMES = 108;
 const textsOf = (answer: OverlapAnswer, pair: OverlapPair) => pairTexts(pair, answer.runs, answer.unit, answer.mask);
@@ -25,21 +23,15 @@ function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: Overlap
     <td
       class={`${on ? "on" : ""} ${pair.comparable ? "" : pair.reason === "origin" ? "striped" : "dotted"}`}
       style={style}
-      onPointerMove={(event) => {
-        const tip = [names, numbersText(pair), ...textsOf(answer, pair)];
-        hover.value = {
+      onPointerMove={(event) =>
+        pointAt(event, {
           // The cell is of no step: what is read follows the cursor.
           get step() {
             return cursor.value;
           },
-          run: null,
-          row: null,
-          channel: null,
-          x: event.clientX,
-          y: event.clientY,
-          tip,
-        };
-      }}
+          tip: [names, numbersText(pair), ...textsOf(answer, pair)],
+        })
+      }
     >
       {pair.comparable && size >= 28 ? formatOverlap(pair.overlap) : <span class="offscreen">{numbersText(pair)}</span>}
       {pair.comparable && size >= 40 ? <small>{formatOverlap(pair.chance)}</small> : null}
@@ -47,60 +39,57 @@ function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: Overlap
   );
 }
 
-function Row({ run, answer, pair, size }: { run: Run; answer: OverlapAnswer; pair: Pair; size: number }) {
-  const isChosen = (one: Run) => pair.includes(run) && pair.includes(one) && run !== one;
-  return (
-    <tr style={{ height: `${size >= 40 ? 34 : Math.max(12, Math.min(size, 24))}px` }}>
-      <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
-        <div>
-          <Marker color={run.color} shape={run.shape} size={9} />
-          <RunName text={run.short} />
-        </div>
-      </th>
-      {comparedRuns.value.map((one) => {
-        const found = pairOf(answer, run.name, one.name);
-        if (run !== one && found) {
-          return <Cell key={one.name} answer={answer} pair={found} on={isChosen(one)} size={size} />;
-        }
-        return <td key={one.name}>{run === one ? "·" : ""}</td>;
-      })}
-    </tr>
-  );
-}
-
 function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
   const { ref, size } = useSize<HTMLDivElement>();
   const list = comparedRuns.value;
   const width = Math.max(6, Math.min(52, Math.floor((size.width - NAMES) / list.length) - 2));
+  const height = width >= 40 ? 34 : Math.max(12, Math.min(width, 24));
   const choose = (event: MouseEvent) => {
     const cell = (event.target as Element).closest("td");
     if (!cell) return;
     const [run, other] = [list[(cell.parentElement as HTMLTableRowElement).rowIndex - 1], list[cell.cellIndex - 1]];
     if (run !== other) update({ run: run.name, other: other.name });
   };
+  const cellOf = (run: Run, other: Run) => {
+    const overlap = run === other ? null : pairOf(answer, run.name, other.name);
+    if (!overlap) return <td key={other.name}>{run === other ? "·" : ""}</td>;
+    const on = pair.includes(run) && pair.includes(other);
+    return <Cell key={other.name} answer={answer} pair={overlap} on={on} size={width} />;
+  };
   return (
-    <div ref={ref} class="matrix-place">
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
-      <table class="matrix" onClick={choose} onPointerLeave={() => (hover.value = null)}>
-        <caption class="offscreen">Overlap of each pair of runs, small number: expected by chance</caption>
-        <thead>
-          <tr>
-            <td style={{ width: `${NAMES}px` }} />
+    <>
+      <div ref={ref} class="matrix-place">
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
+        <table class="matrix" onClick={choose} onPointerLeave={pointNowhere}>
+          <caption class="offscreen">Overlap of each pair of runs, small number: expected by chance</caption>
+          <thead>
+            <tr>
+              <td style={{ width: `${NAMES}px` }} />
+              {list.map((run) => (
+                <th key={run.name} scope="col" title={run.name} style={{ width: `${width + 2}px` }}>
+                  <Marker color={run.color} shape={run.shape} size={Math.min(10, width)} />
+                  <span class="offscreen">{run.name}</span>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
             {list.map((run) => (
-              <th key={run.name} scope="col" title={run.name} style={{ width: `${width + 2}px` }}>
-                <Marker color={run.color} shape={run.shape} size={Math.min(10, width)} />
-                <span class="offscreen">{run.name}</span>
-              </th>
+              <tr key={run.name} style={{ height: `${height}px` }}>
+                <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
+                  <div>
+                    <Marker color={run.color} shape={run.shape} size={9} />
+                    <RunName text={run.short} />
+                  </div>
+                </th>
+                {list.map((other) => cellOf(run, other))}
+              </tr>
             ))}
-          </tr>
-        </thead>
-        <tbody>
-          {list.map((run) => (
-            <Row key={run.name} run={run} answer={answer} pair={pair} size={width} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </tbody>
+        </table>
+      </div>
+      <Key answer={answer} />
+    </>
   );
 }
 
@@ -129,9 +118,9 @@ function Choice({ label, run, onName }: { label: string; run: Run; onName: (name
       <Marker color={run.color} shape={run.shape} />
       <span class="offscreen">{label}</span>
       <select value={run.name} title={run.name} onChange={(event) => onName(event.currentTarget.value)}>
-        {comparedRuns.value.map((one) => (
-          <option key={one.name} value={one.name}>
-            {one.name}
+        {comparedRuns.value.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
           </option>
         ))}
       </select>
@@ -140,7 +129,12 @@ function Choice({ label, run, onName }: { label: string; run: Run; onName: (name
 }
 
 function ChosenPair({ answer, pair: [a, b] }: { answer: OverlapAnswer | null; pair: Pair }) {
-  const found = pairOverlap.value;
+  const overlap = pairOverlap.value;
+  const numbers = (
+    <>
+      <b>{formatOverlap(overlap?.overlap ?? null)}</b>, by chance <b>{formatOverlap(overlap?.chance ?? null)}</b>.{" "}
+    </>
+  );
   return (
     <div class="pair">
       <div class="pair-runs">
@@ -148,30 +142,23 @@ function ChosenPair({ answer, pair: [a, b] }: { answer: OverlapAnswer | null; pa
         <span aria-hidden="true">vs</span>
         <Choice label="Run B" run={b} onName={(other) => update({ run: other === a.name ? b.name : a.name, other })} />
       </div>
-      {answer && found ? (
+      {answer && overlap ? (
         <p>
-          {found.comparable ? (
-            <>
-              <b>{formatOverlap(found.overlap)}</b>, by chance <b>{formatOverlap(found.chance)}</b>.{" "}
-            </>
-          ) : null}
-          <span class="sub">{textsOf(answer, found).join(" ")}</span>
+          {overlap.comparable ? numbers : null}
+          <span class="sub">{textsOf(answer, overlap).join(" ")}</span>
         </p>
       ) : null}
     </div>
   );
 }
 
-function PairsTable({ answer }: { answer: OverlapAnswer }) {
+function PairsTable({ answer }: { answer: OverlapAnswer; pair: Pair }) {
   const count = (value: number | null) => (value === null ? "–" : formatCount(value));
   return (
     <DataTable
       caption={`IoU of ${setText(answer.unit, answer.mask)} at step ${formatCount(answer.step)}`}
-      columns={columns(
-        ["Run", "Other run"],
-        ["Overlap", "By chance", "In both", "In either", "Layers", "Not matched"],
-        ["Why not"],
-      )}
+      columns={["Run", "Other run", "Overlap", "By chance", "In both", "In either", "Layers", "Not matched", "Why not"]}
+      texts={["Run", "Other run", "Why not"]}
       rows={answer.pairs.map((pair) => [
         answer.runs[pair.a].name,
         answer.runs[pair.b].name,
@@ -209,8 +196,9 @@ function Toggles() {
 }
 
 export function MatrixPanel({ pair }: { pair: Pair }) {
-  const found = overlapOf();
-  const answer = found.value;
+  const asked = overlapOf();
+  const answer = asked.value;
+  const Shown = tables.value.has("overlap") ? PairsTable : Matrix;
   return (
     <div class="matrix-part">
       <div class="panel-line">
@@ -221,14 +209,8 @@ export function MatrixPanel({ pair }: { pair: Pair }) {
         <TableButton panel="overlap" what="the overlaps" />
       </div>
       <Toggles />
-      <Waiting found={found} height={190} />
-      {answer && tables.value.has("overlap") ? <PairsTable answer={answer} /> : null}
-      {answer && !tables.value.has("overlap") ? (
-        <>
-          <Matrix answer={answer} pair={pair} />
-          <Key answer={answer} />
-        </>
-      ) : null}
+      <Waiting answer={asked} height={190} />
+      {answer ? <Shown answer={answer} pair={pair} /> : null}
       <ChosenPair answer={answer} pair={pair} />
     </div>
   );

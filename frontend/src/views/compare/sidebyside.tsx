@@ -1,60 +1,57 @@
 /** A | B | difference of the chosen layer: one order of channels, one zoom, one cursor. */
 
 import { useMemo } from "preact/hooks";
-import { differenceCells } from "../../data/baselinediff";
-import type { Cells } from "../../data/cells";
-import { deltaAt, recordAt } from "../../data/cells";
+import { type Cell, type Cells, cellAt, figuresAt } from "../../data/cells";
+import { aliveIn, BOTH, differenceCells, NEITHER, ONLY_A, ONLY_B } from "../../data/difference";
 import { formatCount, formatNumber } from "../../data/format";
 import { timesText } from "../../data/measure";
-import { formatOverlap } from "../../data/overlap";
-import { aliveIn, isAlive } from "../../data/pairdiff";
-import { STATE_BITS, STATE_NAMES, VIOLATED } from "../../data/states";
-import { useSize } from "../../parts/canvas";
-import { CellsCanvas } from "../../parts/cellscanvas";
+import { formatOverlap, type Overlapped } from "../../data/overlap";
+import { FROZEN, PRUNED, STATE_NAMES } from "../../data/states";
+import { bothColor, lineColor } from "../../draw/difference";
+import { Axis } from "../../parts/axis";
+import { Sized } from "../../parts/canvas";
+import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { CellControls } from "../../parts/controls";
-import { columns, DataTable, Marker, RunName, TableButton, Waiting } from "../../parts/widgets";
-import { cellsOf } from "../../state/answers";
+import { DataTable, Gradient, Marker, RunName, TableButton, Waiting } from "../../parts/widgets";
+import { cellsOf, layerCells } from "../../state/answers";
 import { sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { layerOverlapsAt } from "../../state/overlaps";
-import { pairLayer } from "../../state/pair";
-import { drawnRows, ordered } from "../../state/roworder";
+import { layerOverlapsAt, type Pair, pairLayer, shareText } from "../../state/overlaps";
+import { drawnRows, ordered } from "../../state/rows";
 import { layerIn } from "../../state/runs";
-import { maskKind, mode, order, tables } from "../../state/store";
-import { Apart, classTexts, Legend } from "./differencekey";
-import { CellsPlot } from "./sideplot";
-import type { Pair, Sides } from "./sides";
+import { maskKind, mode, order, tables, theme } from "../../state/store";
+
+/** What is shown side by side of one layer. */
+interface Sides {
+  layer: string;
+  pair: Pair;
+  /** Of A and B, null until they are there or where the run has no such layer; then what differs. */
+  cells: readonly [Cells | null, Cells | null, Cells | null];
+  /** The rows that are drawn of each; the same for all where channels can be matched. */
+  rows: readonly [Uint32Array, Uint32Array, Uint32Array];
+  /** Whether it differs how far B's delta is from A's, or else where each channel is alive. */
+  moves: boolean;
+}
 
 const NONE = new Uint32Array(0);
+const THIRD = 2;
+
+/** What the mask lets through, and what it doesn't. */
+const maskWords = () => (maskKind.value === "kept" ? ["remaining", "pruned"] : ["trainable", "held"]);
 
 /** "94 of 256 remaining" */
-function aliveText(cells: Cells | null, step: number): string {
-  const record = cells ? recordAt(cells, step) : -1;
-  if (!cells || record < 0) return "no record yet";
-  const mask = maskKind.value;
-  let alive = 0;
-  for (let at = record; at < cells.state.length; at += cells.records) {
-    if (isAlive(cells.state[at] & STATE_BITS, mask)) alive++;
-  }
-  return `${formatCount(alive)} of ${formatCount(cells.channels)} ${mask === "kept" ? "remaining" : "trainable"}`;
+function aliveText(cells: Cells, step: number): string {
+  const figures = figuresAt(cells, step);
+  if (!figures) return "no record yet";
+  const held = figures.counts[PRUNED] + (maskKind.value === "kept" ? 0 : figures.counts[FROZEN]);
+  return `${formatCount(cells.channels - held)} of ${formatCount(cells.channels)} ${maskWords()[0]}`;
 }
 
-/** What a run says of a channel: its state, its delta, and both in words; null without a record. */
-function channelAt(cells: Cells | null, c: number, step: number) {
-  const record = cells && c < cells.channels ? recordAt(cells, step) : -1;
-  if (!cells || record < 0) return null;
-  const at = c * cells.records + record;
-  const state = STATE_NAMES[cells.state[at] & STATE_BITS];
-  const delta = deltaAt(cells, at);
-  const moved = cells.state[at] & VIOLATED ? ", violated" : "";
-  return { state, delta, text: `${state}, Δ ${formatNumber(delta)}${moved}` };
-}
-
-function tipOf({ pair, cells }: Sides, shown: readonly number[], c: number, step: number): string[] {
-  const texts = shown.map((i) => `${pair[i].name}: ${channelAt(cells[i], c, step)?.text ?? "no record yet"}`);
-  return [`Channel ${c}`, `step ${formatCount(step)}`, ...texts];
-}
+const cellText = (cell: Cell | null): string =>
+  cell
+    ? `${STATE_NAMES[cell.state]}, Δ ${formatNumber(cell.delta)}${cell.violated ? ", violated" : ""}`
+    : "no record yet";
 
 interface SideProps {
   sides: Sides;
@@ -62,10 +59,39 @@ interface SideProps {
   height: number;
 }
 
-function Side({ sides, at, ...size }: SideProps & { at: 0 | 1 }) {
-  const run = sides.pair[at];
-  const cells = sides.cells[at];
-  const has = layerIn(run, sides.layer) !== undefined;
+/** The heatmap of a side; the tooltip tells of both runs where channels can be matched. */
+function Heat({ sides, side, label, ...size }: SideProps & { side: 0 | 1 | 2; label: string }) {
+  const { pair, moves } = sides;
+  const [cells, rows, own] = [sides.cells[side], sides.rows[side], side !== THIRD];
+  if (!cells || rows.length === 0) return null;
+  const tip = (channel: number, step: number) => {
+    const shown = sides.cells[THIRD] ? [0, 1] : [side];
+    const textOf = (cells: Cells | null) => cellText(cells && cellAt(cells, channel, step));
+    const texts = shown.map((i) => `${pair[i].name}: ${textOf(sides.cells[i])}`);
+    return [`Channel ${channel}`, `step ${formatCount(step)}`, ...texts];
+  };
+  return (
+    <>
+      <CellsPlot cells={cells} rows={rows} tip={tip} {...size}>
+        <CellsCanvas
+          label={label}
+          cells={cells}
+          rows={rows}
+          mode={own ? mode.value : "both"}
+          differences={!own && moves}
+          alive={own || moves ? undefined : [pair[0].color, pair[1].color]}
+          {...size}
+        />
+      </CellsPlot>
+      <Axis width={size.width} pill count={Math.max(2, Math.floor(size.width / 70))} />
+    </>
+  );
+}
+
+function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
+  const { layer, pair, ...sides } = props.sides;
+  const [run, cells] = [pair[side], sides.cells[side]];
+  const now = cells && aliveText(cells, cursor.value);
   return (
     <div class="side">
       <div class="side-head">
@@ -75,36 +101,36 @@ function Side({ sides, at, ...size }: SideProps & { at: 0 | 1 }) {
         </b>
         <span class="sub">{cells ? aliveText(cells, numberSteps[1].value) : ""}</span>
       </div>
-      {has ? (
-        <Waiting found={cellsOf(run.name, sides.layer)} height={size.height} />
+      {layerIn(run, layer) ? (
+        <Waiting answer={cellsOf(run.name, layer)} height={props.height} />
       ) : (
         <p class="message">This run has no such layer.</p>
       )}
-      {cells && sides.rows[at].length > 0 ? (
-        <CellsPlot
-          cells={cells}
-          rows={sides.rows[at]}
-          tip={(c, step) => tipOf(sides, sides.third ? [0, 1] : [at], c, step)}
-          {...size}
-        >
-          <CellsCanvas
-            label={`${run.name}, ${sides.layer}: ${formatCount(cells.channels)} channels over steps. At step ${formatCount(cursor.value)}: ${aliveText(cells, cursor.value)}`}
-            cells={cells}
-            rows={sides.rows[at]}
-            mode={mode.value}
-            {...size}
-          />
-        </CellsPlot>
-      ) : null}
+      <Heat
+        side={side}
+        label={`${run.name}, ${layer}: ${formatCount(cells?.channels ?? 0)} channels over steps. At step ${formatCount(cursor.value)}: ${now}`}
+        {...props}
+      />
     </div>
   );
 }
 
-function ThirdSide({ sides, ...size }: SideProps) {
-  const { layer, pair, rows, third, moves } = sides;
+/** The classes of the difference in words, and how many channels are in each at a step. */
+function classesAt({ pair: [a, b], cells }: Sides, step: number): [string, string][] {
+  const counts = cells[THIRD] && figuresAt(cells[THIRD], step)?.counts;
+  const [alive, gone] = maskWords();
+  const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
+  return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], counts ? formatCount(counts[kind]) : "–"]);
+}
+
+function ThirdSide(props: SideProps) {
+  const { layer, pair, cells, rows, moves } = props.sides;
   const overlaps = layerOverlapsAt(pair, numberSteps[1].value);
   const own = overlaps?.layers.get(layer) ?? null;
   const what = moves ? "Δ: B − A" : "Difference";
+  const legend = moves
+    ? ["colours as in the legend"]
+    : classesAt(props.sides, cursor.value).map((texts) => texts.join(" "));
   return (
     <div class="side">
       <div class="side-head">
@@ -115,21 +141,75 @@ function ThirdSide({ sides, ...size }: SideProps) {
             : ""}
         </span>
       </div>
-      {third && rows[0].length > 0 ? (
-        <CellsPlot cells={third} rows={rows[0]} tip={(c, step) => tipOf(sides, [0, 1], c, step)} {...size}>
-          <CellsCanvas
-            label={`${what}, ${layer} at step ${formatCount(cursor.value)}: ${moves ? "colours as in the legend" : classTexts(sides, cursor.value).join(", ")}`}
-            cells={third}
-            rows={rows[0]}
-            mode="both"
-            differences={moves}
-            alive={moves ? undefined : [pair[0].color, pair[1].color]}
-            {...size}
-          />
-        </CellsPlot>
+      {cells[THIRD] && rows[THIRD].length > 0 ? (
+        <Heat
+          side={THIRD}
+          label={`${what}, ${layer} at step ${formatCount(cursor.value)}: ${legend.join(", ")}`}
+          {...props}
+        />
       ) : (
-        <Apart sides={sides} own={own} />
+        <Apart sides={props.sides} own={own} />
       )}
+    </div>
+  );
+}
+
+function Legend(sides: Sides) {
+  const { pair, cells, moves } = sides;
+  if (!cells[THIRD]) return null;
+  if (moves) {
+    return (
+      <div class="side-legend">
+        <span>
+          B moves less ÷10 <Gradient stops={theme.value.diverging} /> ×10 more
+        </span>
+        <span class="sub">another colour: the state that B is in, and A isn't</span>
+      </div>
+    );
+  }
+  const [a, b] = pair.map((run) => run.color);
+  const lined = `repeating-linear-gradient(45deg, ${b} 0 4.6px, ${lineColor(theme.value, b)} 4.6px 5.6px)`;
+  return (
+    <div class="side-legend">
+      {classesAt(sides, numberSteps[1].value).map(([text, count], i) => (
+        <span key={text}>
+          <i class="swatch fill-pruned" style={{ background: [bothColor(theme.value), a, lined][i] }} />
+          <bdi>{text}</bdi> <b>{count}</b>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+/** In place of the difference. */
+function Apart({ sides: { pair, cells }, own }: { sides: Sides; own: Overlapped | null }) {
+  const [a, b] = pair;
+  if (sameOrigin(a, b)) {
+    const differ = cells[0] && cells[1] && cells[0].channels !== cells[1].channels;
+    return differ ? <p class="message">The layers have different numbers of channels: they can't be matched.</p> : null;
+  }
+  const points = own ? (100 * (own.otherKept - own.kept)) / own.elements : Number.NaN;
+  return (
+    <div class="apart">
+      <p>
+        <b>Channels can't be matched one to one.</b>
+      </p>
+      <p>
+        {a.name} and {b.name} aren't known to have started from the same weights, so channel 7 of one has nothing to do
+        with channel 7 of the other.
+      </p>
+      <p>
+        Runs share their origin when they begin from the same weights: set the seed before the model is made (
+        <code>keras.utils.set_random_seed(0)</code>), load the same weights before recording, or go on from a checkpoint
+        or a snapshot of one run.
+      </p>
+      {own ? (
+        <p>
+          {maskKind.value === "kept" ? "Kept" : "Trainable"} in this layer: {a.name}{" "}
+          <b>{shareText(own.kept, own.elements)}</b>, {b.name} <b>{shareText(own.otherKept, own.elements)}</b>
+          {Number.isNaN(points) ? "" : `, ${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} pp`}.
+        </p>
+      ) : null}
     </div>
   );
 }
@@ -137,15 +217,17 @@ function ThirdSide({ sides, ...size }: SideProps) {
 function SidesTable({ layer, pair, cells, rows }: Sides) {
   const step = cursor.value;
   const [a, b] = pair.map((run) => run.name);
+  const states = [`State in ${a}`, `State in ${b}`];
   return (
     <DataTable
       caption={`Channels of ${layer} at step ${formatCount(step)}`}
-      columns={columns(["Channel", `State in ${a}`, `State in ${b}`], [`Δ in ${a}`, `Δ in ${b}`, "B against A"])}
+      columns={["Channel", ...states, `Δ in ${a}`, `Δ in ${b}`, "B against A"]}
+      texts={["Channel", ...states]}
       rows={Array.from(rows[cells[0] ? 0 : 1], (c) => {
-        const [own, other] = cells.map((one) => channelAt(one, c, step));
+        const [own, other] = [cells[0], cells[1]].map((side) => side && cellAt(side, c, step));
         const times = own && other ? timesText(Math.log10(other.delta / own.delta)) : "–";
-        const deltas = [own, other].map((one) => formatNumber(one?.delta));
-        return [c, own?.state ?? "–", other?.state ?? "–", ...deltas, times];
+        const names = [own, other].map((cell) => (cell ? STATE_NAMES[cell.state] : "–"));
+        return [c, ...names, formatNumber(own?.delta), formatNumber(other?.delta), times];
       })}
     />
   );
@@ -153,9 +235,7 @@ function SidesTable({ layer, pair, cells, rows }: Sides) {
 
 function useSides(pair: Pair): Sides | null {
   const layer = pairLayer.value?.id;
-  const [a, b] = pair.map((run) =>
-    layer !== undefined && layerIn(run, layer) ? cellsOf(run.name, layer).value : null,
-  );
+  const [a, b] = pair.map((run) => (layer === undefined ? null : layerCells(run, layer)));
   const matched = a && b && a.channels === b.channels && sameOrigin(...pair) ? ([a, b] as const) : null;
   const [mask, moves] = [maskKind.value, mode.value === "delta"];
   const third = useMemo(
@@ -163,29 +243,34 @@ function useSides(pair: Pair): Sides | null {
     [a, b, matched === null, moves, mask],
   );
   if (layer === undefined) return null;
-  const [own, other] = [a, b].map((one) => (one ? ordered(one, order.value) : NONE));
-  const rows = [drawnRows(own), matched ? drawnRows(own) : other] as const;
-  return { layer, pair, cells: [a, b], rows, third, moves };
+  const [own, other] = [a, b].map((side) => (side ? ordered(side, order.value) : NONE));
+  const drawn = drawnRows(own);
+  return { layer, pair, cells: [a, b, third], rows: [drawn, matched ? drawn : other, drawn], moves };
 }
 
-function Pictures({ sides }: { sides: Sides }) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
+function Pictures(sides: Sides) {
   return (
-    <div class="sides" ref={ref}>
-      {size.width > 0 ? (
-        <>
-          <Side {...sized} at={0} />
-          <Side {...sized} at={1} />
-          <ThirdSide {...sized} />
-        </>
-      ) : null}
-    </div>
+    <>
+      <Sized class="sides">
+        {(size) => {
+          const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
+          return (
+            <>
+              <Side {...sized} side={0} />
+              <Side {...sized} side={1} />
+              <ThirdSide {...sized} />
+            </>
+          );
+        }}
+      </Sized>
+      <Legend {...sides} />
+    </>
   );
 }
 
 export function SidePanel({ pair }: { pair: Pair }) {
   const sides = useSides(pair);
+  const Shown = tables.value.has("sides") ? SidesTable : Pictures;
   if (!sides) return <p class="message">No layer to compare. Change the filter for layers.</p>;
   return (
     <>
@@ -194,21 +279,14 @@ export function SidePanel({ pair }: { pair: Pair }) {
           <bdi>{sides.layer}</bdi>
         </h1>
         <span class="sub">
-          {sides.third ? `same channel order in all three; sorted by ${pair[0].name}` : "each in its own order"}
+          {sides.cells[THIRD] ? `same channel order in all three; sorted by ${pair[0].name}` : "each in its own order"}
         </span>
         <TableButton panel="sides" what="the channels" />
       </div>
       <div class="controls">
         <CellControls />
       </div>
-      {tables.value.has("sides") ? (
-        <SidesTable {...sides} />
-      ) : (
-        <>
-          <Pictures sides={sides} />
-          <Legend {...sides} />
-        </>
-      )}
+      <Shown {...sides} />
     </>
   );
 }

@@ -1,41 +1,45 @@
 /** The Findings view: what there is to know before anybody asks, each with a link to the picture that shows it. */
 
 import { formatCount, plural } from "../../data/format";
-import { Failure, Marker, Skeleton } from "../../parts/widgets";
+import { toCsv } from "../../data/overlap";
+import { Failure, Marker, Select, Skeleton } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
 import {
   FINDING_ORDERS,
-  type FindingOrder,
   findingOrder,
   findingsAwaited,
   findingsError,
+  listedFindings,
   openFinding,
   shownFindings,
 } from "../../state/findings";
-import { runNamed, shownRuns } from "../../state/runs";
-import { focusFinding } from "../../state/store";
+import { stepRun } from "../../state/navigate";
+import { activeLayer, runNamed, shownRuns, viewedSteps } from "../../state/runs";
+import { focusFinding, page } from "../../state/store";
+import css from "../../style/findings.css";
+import type { View } from "../view";
 
-const ORDER_TITLES: Record<FindingOrder, string> = {
-  importance: "importance",
-  run: "run",
-  step: "step",
-  kind: "kind",
-};
+/** The run that a finding is of, or how many it is the same in. */
+function RunsOf({ names }: { names: readonly string[] }) {
+  const runs = names.map(runNamed).filter((run) => run !== null);
+  const text = runs.length === 1 ? runs[0].short : runs.length > 1 ? plural(runs.length, "run") : "All runs";
+  return (
+    <span class="finding-run">
+      {runs.slice(0, 8).map((run) => (
+        <span key={run.name} title={run.name}>
+          <Marker color={run.color} shape={run.shape} />
+        </span>
+      ))}
+      <bdi title={names.join("\n")}>{text}</bdi>
+    </span>
+  );
+}
 
-function Line({ finding, place }: { finding: Finding; place: number }) {
-  const run = runNamed(finding.run);
+function Line({ finding, place }: { finding: Finding & { runs: string[] }; place: number }) {
   return (
     <li class={`finding ${finding.kind} ${place === focusFinding.value ? "on" : ""}`}>
       <button type="button" class="plain" onClick={() => openFinding(finding)}>
-        <span class="finding-run">
-          {run ? (
-            <>
-              <Marker color={run.color} shape={run.shape} /> <bdi title={run.name}>{run.short}</bdi>
-            </>
-          ) : (
-            "All runs"
-          )}
-        </span>
+        <RunsOf names={finding.runs} />
         <span class="finding-text">
           <bdi>{finding.text}</bdi>
         </span>
@@ -45,45 +49,72 @@ function Line({ finding, place }: { finding: Finding; place: number }) {
   );
 }
 
-function Message() {
-  if (shownRuns.value.length === 0) return <p class="message">No runs selected. Tick a run on the left.</p>;
-  return (
-    <p class="message">Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.</p>
-  );
-}
-
-export function FindingsView() {
+function FindingsView() {
   const list = shownFindings.value;
   const awaited = findingsAwaited.value;
+  const message =
+    shownRuns.value.length === 0
+      ? "No runs selected. Tick a run on the left."
+      : "Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.";
   return (
     <section class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
         <h1>What happened?</h1>
         <span class="sub">
-          {list.length > 0 ? plural(list.length, "finding") : ""}
+          {list.length > 0 ? plural(listedFindings.value.length, "finding") : ""}
           {awaited > 0 ? ` · reading ${plural(awaited, "more run")}…` : ""}
         </span>
         <div class="spring" />
-        <select
-          aria-label="Order of the findings"
+        <Select
+          label="Order of the findings"
           value={findingOrder.value}
-          onChange={(event) => (findingOrder.value = event.currentTarget.value as FindingOrder)}
-        >
-          {FINDING_ORDERS.map((order) => (
-            <option key={order} value={order}>
-              Sort: {ORDER_TITLES[order]}
-            </option>
-          ))}
-        </select>
+          options={FINDING_ORDERS.map((order) => [order, `Sort: ${order}`])}
+          onPick={(order) => {
+            findingOrder.value = order;
+          }}
+        />
       </div>
       {findingsError.value ? <Failure text={findingsError.value} /> : null}
       {awaited > 0 && list.length === 0 ? <Skeleton height={320} /> : null}
-      {awaited === 0 && list.length === 0 ? <Message /> : null}
+      {awaited === 0 && list.length === 0 ? <p class="message">{message}</p> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
-          <Line key={`${finding.run} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
+          <Line key={`${finding.runs[0]} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
         ))}
       </ol>
     </section>
   );
 }
+
+export const findings: View = {
+  component: FindingsView,
+  css,
+  steps: () => viewedSteps.value,
+  layer: () => activeLayer.value?.id ?? null,
+  keys: {
+    layer(by) {
+      const list = shownFindings.value;
+      focusFinding.value = Math.min(list.length - 1, Math.max(0, focusFinding.value + by));
+    },
+    run: (by) => stepRun(shownRuns.value, page.peek().run, by),
+    down() {
+      const finding = shownFindings.value[focusFinding.value];
+      if (finding) openFinding(finding);
+    },
+    up() {
+      focusFinding.value = -1;
+      return true;
+    },
+  },
+  speak() {
+    const finding = shownFindings.value[focusFinding.value];
+    return finding ? `${finding.runs.join(", ") || "All runs"}: ${finding.text}` : "";
+  },
+  caption: () => "Findings",
+  files() {
+    if (listedFindings.value.length === 0) return [];
+    const lines = () =>
+      listedFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
+    return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];
+  },
+};

@@ -1,32 +1,30 @@
 /** Changes by layer and step: a row a place in forward order, outputs below; a column a run where there is room. */
 
-import { useLayoutEffect, useState } from "preact/hooks";
 import { formatCount } from "../../data/format";
 import { CHANGE_TITLES, type ChangeAxis, changePlace, changeTicks, formatChange, probedAt } from "../../data/function";
-import { drawChanges } from "../../draw/change";
-import { movementColor, pixelsOf } from "../../draw/theme";
+import { blend } from "../../draw/theme";
+import { drawChanges } from "../../draw/valuerow";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas, useSize } from "../../parts/canvas";
-import { RunTab } from "../../parts/controls";
-import { movedTo } from "../../parts/moved";
-import { DataTable, RunLabel, RunName } from "../../parts/widgets";
+import { RasterCanvas, useRows } from "../../parts/canvas";
+import { RunTabs } from "../../parts/controls";
+import { Plot } from "../../parts/plot";
+import { DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
+import { openLayer } from "../../state/navigate";
 import {
   activeChange,
   activePlace,
   activeProbed,
+  layerOfPlace,
   listedPlaces,
   type Probed,
   probed,
   type Spot,
   useChangeAxis,
 } from "../../state/probed";
-import { scaleOf } from "../../state/runs";
 import { hover, place, theme, update } from "../../state/store";
-import { FunctionPanel } from "./panel";
-import { StepPlot } from "./stepplot";
-import { functionText, placeText, valueText } from "./tip";
+import { FunctionPanel, functionText, placeText, placeTip, valueText } from "./place";
 
 const NAMES = 150;
 const VALUE = 70;
@@ -35,49 +33,45 @@ const NARROWEST = 150;
 const MOST = 4;
 /** Of more runs than these the list beside the lines is the better choice. */
 const TABS = 6;
-const BLOCK = 10;
 
-interface Rows {
-  places: readonly Spot[];
-  pitch: number;
-  first: number;
-  /** Those that are drawn, from `first` on. */
-  drawn: readonly Spot[];
-}
-
-/** Rows that fill the panel where they are few; of many those in sight and some around them. */
-function rowsOf(places: readonly Spot[], scroll: number, height: number): Rows {
-  const pitch = Math.min(48, Math.max(18, Math.floor(height / Math.max(1, places.length))));
-  const first = Math.max(0, (Math.floor(scroll / pitch / BLOCK) - 1) * BLOCK);
-  return { places, pitch, first, drawn: places.slice(first, first + Math.ceil(height / pitch) + 3 * BLOCK) };
-}
+/** All places, and those that are drawn, from `first` on. */
+type Rows = { places: readonly Spot[]; pitch: number; first: number; drawn: readonly Spot[] };
 
 function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis: ChangeAxis; width: number }) {
   const { series } = entry;
   const { places, pitch, first, drawn } = rows;
   const change = activeChange.value;
   const chosen = places.findIndex((own) => own.id === activePlace.value?.id);
-  const read = (step: number, y: number) => {
-    const record = probedAt(series, step);
+  const read = (pointed: number, y: number) => {
+    const record = probedAt(series, pointed);
+    const step = record < 0 ? Math.floor(pointed) : series.steps[record];
     const own = places[Math.min(places.length - 1, Math.max(0, Math.floor(y / pitch)))];
-    return { step: record < 0 ? Math.floor(step) : series.steps[record], own };
+    if (!own) return { step };
+    const layer = layerOfPlace(own);
+    return {
+      step,
+      row: own.id,
+      tip: placeTip(entry, own, step),
+      pick: () => update({ place: own.id, run: entry.run.name }),
+      open: () => layer !== null && openLayer(layer, entry.run.name),
+    };
   };
   return (
     <>
-      <StepPlot width={width} height={places.length * pitch} entry={entry} read={read}>
+      <Plot class="fn-plot" width={width} style={{ height: `${places.length * pitch}px` }} read={read}>
         <RasterCanvas
           label={`${formatCount(places.length)} places over ${formatCount(series.steps.length)} records. ${functionText(entry, cursor.value)}`}
           width={width}
           height={drawn.length * pitch}
           style={{ top: `${first * pitch}px` }}
-          inputs={[series, places, first, drawn.length, pitch, change, axis, theme.value]}
+          inputs={[series, places, first, drawn.length, pitch, change, axis]}
           steps
-          paint={(raster, box, w, ratio) => {
-            const style = { change, axis, pixels: pixelsOf(theme.value) };
+          paint={({ area, ratio, scale, pixels }) => {
+            const style = { change, axis, pixels };
             drawn.forEach((own, at) => {
               const y = Math.round(at * pitch * ratio);
-              const height = Math.round((at + 1) * pitch * ratio) - raster.ratio - y;
-              drawChanges(raster, { ...box, y, height }, series, series.rows.get(own.id), scaleOf(w), style);
+              const height = Math.round((at + 1) * pitch * ratio) - area.raster.ratio - y;
+              drawChanges({ ...area, y, height }, series, series.rows.get(own.id), scale, style);
             });
           }}
         />
@@ -88,7 +82,7 @@ function Column({ entry, rows, axis, width }: { entry: Probed; rows: Rows; axis:
             style={{ height: `${pitch + 1}px`, width: `${width + 4}px` }}
           />
         ) : null}
-      </StepPlot>
+      </Plot>
       <div class="fn-numbers">
         {drawn.map((own, at) => (
           <span
@@ -126,7 +120,7 @@ function Names({ rows: { drawn, first, pitch } }: { rows: Rows }) {
 
 /** What the tints mean; zero and nothing aren't on the scale. */
 function Key({ axis }: { axis: ChangeAxis }) {
-  const stops = Array.from({ length: 9 }, (_, i) => movementColor(theme.value, i / 8)).join(", ");
+  const stops = Array.from({ length: 9 }, (_, i) => blend(theme.value.movement, i / 8)).join(", ");
   return (
     <div class="fn-key">
       <i class="swatch fill-settled" /> 0
@@ -151,7 +145,8 @@ function CellsTable() {
   return (
     <DataTable
       caption={`${CHANGE_TITLES[activeChange.value]} change by layer at step ${formatCount(cursor.value)}`}
-      columns={[{ title: "Place", text: true }, ...probed.value.map(({ run }) => ({ title: run.name }))]}
+      columns={["Place", ...probed.value.map(({ run }) => run.name)]}
+      texts={["Place"]}
       rows={listedPlaces.value.map((own) => [
         placeText(own),
         ...probed.value.map((entry) => valueText(entry, own, cursor.value)),
@@ -160,25 +155,17 @@ function CellsTable() {
   );
 }
 
-/** The chosen row stays in sight; the page begins at the input. */
-function useInSight(scroller: HTMLElement | null, rows: Rows): void {
-  useLayoutEffect(() => {
-    const at = rows.places.findIndex((own) => own.id === place.value) * rows.pitch;
-    if (!scroller || at < 0) return;
-    scroller.scrollTop = Math.min(at, Math.max(scroller.scrollTop, at + rows.pitch - scroller.clientHeight));
-  }, [place.value, rows.pitch, scroller]);
-}
-
 function Picture() {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const [scroll, setScroll] = useState(0);
   const list = probed.value;
-  const widthOf = (columns: number) => Math.floor((size.width - NAMES) / columns) - VALUE;
+  const places = listedPlaces.value;
+  // Where none is chosen, the page begins at the input.
+  const chosen = places.findIndex(({ id }) => id === place.value);
+  const { width: room, pitch, first, last, scroller } = useRows(places.length, chosen, [18, 48]);
+  const widthOf = (columns: number) => Math.floor((room - NAMES) / columns) - VALUE;
   const aside = list.length <= MOST && widthOf(list.length) >= NARROWEST;
   const drawn = aside ? list : list.filter((entry) => entry === activeProbed.value);
   const width = widthOf(drawn.length);
-  const rows = rowsOf(listedPlaces.value, scroll, size.height);
-  useInSight(ref.current, rows);
+  const rows = { places, pitch, first, drawn: places.slice(first, last) };
   const axis = useChangeAxis(null, 5);
   const grid = { gridTemplateColumns: `${NAMES}px repeat(${drawn.length}, ${width}px ${VALUE}px)` };
   return (
@@ -190,21 +177,10 @@ function Picture() {
           ))}
         </div>
       ) : (
-        <div class="joined run-tabs" role="group" aria-label="Run of the cells">
-          {list.map((entry) => (
-            <RunTab key={entry.run.name} run={entry.run} on={entry === activeProbed.value} />
-          ))}
-        </div>
+        <RunTabs label="Run of the cells" runs={list.map(({ run }) => run)} chosen={activeProbed.value?.run} />
       )}
-      <div
-        class="fn-scroll"
-        ref={ref}
-        role="region"
-        aria-label="Layers over steps"
-        tabIndex={0}
-        onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
-      >
-        {rows.places.length === 0 ? <p class="message">No layer matches. Change the filter for layers.</p> : null}
+      <div class="fn-scroll" role="region" aria-label="Layers over steps" {...scroller}>
+        {places.length === 0 ? <p class="message">No layer matches. Change the filter for layers.</p> : null}
         {width > 0 ? (
           <div class="fn-grid" style={grid}>
             <Names rows={rows} />

@@ -1,36 +1,132 @@
 /** The Function view: did the function change, and where? Past network against current one, on the same probe. */
 
-import { CHANGE_TITLES } from "../../data/function";
-import { Button, Failure, Skeleton } from "../../parts/widgets";
-import { activeChange, activePlace, activeProbed, functionOf, offered, probedRuns } from "../../state/probed";
-import { update } from "../../state/store";
+import { formatCount, plural } from "../../data/format";
+import { CHANGE_TITLES, probeText } from "../../data/function";
+import { mergeSteps } from "../../data/steps";
+import { CopyLines, Failure, Notes, RunLabel, Skeleton, Switch } from "../../parts/widgets";
+import { pastsText, pastText } from "../../parts/words";
+import { cursor } from "../../state/cursor";
+import { openLayer, stepRun } from "../../state/navigate";
+import {
+  activeChange,
+  activePlace,
+  activeProbed,
+  functionOf,
+  layerOfPlace,
+  listedPlaces,
+  offered,
+  type Probed,
+  probed,
+  probedRuns,
+  unprobedRuns,
+} from "../../state/probed";
+import { shownRuns } from "../../state/runs";
+import { page, update } from "../../state/store";
+import css from "../../style/function.css";
+import { functionFiles, type View } from "../view";
 import { FunctionCells } from "./cells";
 import { FunctionLines } from "./lines";
-import { FunctionProbe, NoProbe } from "./probe";
+import { functionText } from "./place";
 import { FunctionScatter } from "./scatter";
+
+const LINES = [
+  "probe = x_test[:32]  # any fixed batch",
+  'callback = pastnet.PastNetCallback("runs/a", every=10, probe=probe)',
+  "model.fit(x, y, callbacks=[callback])",
+];
+
+const names = (list: readonly { name: string }[]): string => list.map(({ name }) => name).join(", ");
+
+function How() {
+  return (
+    <>
+      <CopyLines lines={LINES} what="three lines" />
+      <p>
+        A <code>Recorder</code> in a loop of your own takes the same <code>probe=</code>. Training isn't touched: losses
+        and weights stay the same, bit by bit.
+      </p>
+    </>
+  );
+}
+
+/** In place of the view, where no shown run has a probe. */
+function NoProbe() {
+  return (
+    <div class="empty">
+      <h1>No probe was recorded</h1>
+      <p>
+        This view shows how far the outputs of the network and of each layer moved: past network against current one, on
+        the same batch. Three lines record it:
+      </p>
+      <How />
+      <p>
+        {shownRuns.value.length > 0
+          ? `Shown runs without a probe: ${names(unprobedRuns.value)}.`
+          : "No runs selected. Tick a run on the left, or change the filter for runs."}
+      </p>
+    </div>
+  );
+}
+
+function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
+  const { header, steps } = series;
+  const without = unprobedRuns.value;
+  const batches = new Set(probed.value.map((other) => JSON.stringify(other.series.header.probe)));
+  return (
+    <section class="panel fn-panel fn-probe" aria-label="Probe">
+      <header>
+        <h2>Probe</h2>
+        <RunLabel run={run} />
+      </header>
+      <ul>
+        {probeText(header.probe).map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+        <li>Compared with {pastText(header.past)}</li>
+        <li>
+          {plural(steps.length, "record")}, steps {formatCount(steps[0])} to {formatCount(steps[steps.length - 1])}, of{" "}
+          {plural(header.places.length, "place")}
+        </li>
+        {header.changed.length > 0 ? (
+          <li>Another batch from step {header.changed.map(formatCount).join(", ")} on</li>
+        ) : null}
+      </ul>
+      <Notes
+        texts={[
+          pastsText(probedRuns.value),
+          batches.size > 1 && "The runs were probed with different batches: compare with care.",
+          ...header.notes.map(({ text, count }) => `${text} (${plural(count, "time")})`),
+        ]}
+      />
+      {without.length > 0 ? (
+        <details>
+          <summary>
+            {plural(without.length, "shown run")} without a probe: {names(without)}
+          </summary>
+          <How />
+        </details>
+      ) : null}
+    </section>
+  );
+}
 
 function Title() {
   return (
     <div class="fn-title">
       <h1>Did the function change, and where?</h1>
       <p class="sub">outputs y of the current network against y′ of the past one, on the same batch</p>
-      <div class="joined" role="group" aria-label="Measure of change">
-        {offered.value.map((value) => (
-          <Button
-            key={value}
-            class={activeChange.value === value ? "under" : ""}
-            pressed={activeChange.value === value}
-            onClick={() => update({ change: value })}
-          >
-            {CHANGE_TITLES[value]}
-          </Button>
-        ))}
-      </div>
+      <Switch
+        label="Measure of change"
+        options={offered.value}
+        titles={CHANGE_TITLES}
+        value={activeChange.value}
+        onPick={(change) => update({ change })}
+      />
     </div>
   );
 }
 
-export function FunctionView() {
+function FunctionView() {
   const entry = activeProbed.value;
   const own = activePlace.value;
   if (probedRuns.value.length === 0) return <NoProbe />;
@@ -61,3 +157,31 @@ export function FunctionView() {
     </div>
   );
 }
+
+export const functions: View = {
+  component: FunctionView,
+  css,
+  steps: () => mergeSteps(probed.value.map(({ series }) => series.steps)),
+  layer: () => layerOfPlace(activePlace.value),
+  keys: {
+    layer(by) {
+      const list = listedPlaces.value;
+      const place = list.findIndex((own) => own.id === activePlace.value?.id);
+      const next = list[Math.min(list.length - 1, Math.max(0, place + by))];
+      if (next) update({ place: next.id });
+    },
+    run: (by) => stepRun(probedRuns.value, activeProbed.value?.run.name, by),
+    down() {
+      const layer = layerOfPlace(activePlace.value);
+      if (layer !== null) openLayer(layer, activeProbed.value?.run.name ?? null);
+    },
+    up() {
+      if (page.peek().place === null) return false;
+      update({ place: null });
+      return true;
+    },
+  },
+  speak: () => functionText(activeProbed.value, cursor.value),
+  caption: () => `Function · ${activeProbed.value?.run.name ?? ""}`,
+  files: () => functionFiles(probedRuns.value),
+};

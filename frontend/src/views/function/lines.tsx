@@ -2,23 +2,22 @@
 
 import { formatCount } from "../../data/format";
 import { CHANGE_HINTS, CHANGE_TITLES, changeOf, changeTicks, formatChange, probedAt } from "../../data/function";
-import { drawTrends, trendY } from "../../draw/trends";
+import { drawTrends, trendY } from "../../draw/lines";
 import { Axis } from "../../parts/axis";
-import { Canvas, useSize } from "../../parts/canvas";
-import { DataTable, RunLabel } from "../../parts/widgets";
+import { Canvas, inPixels, Sized } from "../../parts/canvas";
+import { Plot } from "../../parts/plot";
+import { DataTable, RunLabel, Select } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { activeChange, activeProbed, places, probed, type Spot, useChangeAxis } from "../../state/probed";
-import { range, scaleOf } from "../../state/runs";
+import { range } from "../../state/runs";
 import { theme, update } from "../../state/store";
-import { FunctionPanel } from "./panel";
-import { StepPlot } from "./stepplot";
-import { placeText, valueText } from "./tip";
+import { FunctionPanel, placeText, valueText } from "./place";
 
 const LEFT = 44;
 const BELOW = 24;
 
-function Plot({ own, width, height }: { own: Spot; width: number; height: number }) {
+function Lines({ own, width, height }: { own: Spot; width: number; height: number }) {
   const change = activeChange.value;
   const list = probed.value;
   const axis = useChangeAxis(own.id, 9);
@@ -35,27 +34,24 @@ function Plot({ own, width, height }: { own: Spot; width: number; height: number
         {axis.log ? <span style={{ top: `${height - 4}px` }}>0</span> : null}
       </div>
       <div>
-        <StepPlot width={width} height={height} entry={null} read={(step) => ({ step: Math.floor(step), own: null })}>
+        <Plot class="fn-plot" width={width} style={{ height: `${height}px` }}>
           <Canvas
             label={`${CHANGE_TITLES[change]} change of ${placeText(own)} over steps. At step ${formatCount(cursor.value)}: ${words}`}
             width={width}
             height={height + 4}
             inputs={[list, own.id, change, bold, theme.value]}
             steps
-            draw={(context, w, _h, ratio) => {
-              context.setTransform(ratio, 0, 0, ratio, 0, 0);
+            draw={inPixels((context, scale) => {
               const trends = list.map(({ run, series }) => ({
+                ...run,
                 steps: series.steps,
                 values: Float64Array.from(series.steps, (_, t) => changeOf(series, change, series.rows.get(own.id), t)),
-                color: run.color,
-                shape: run.shape,
                 bold: run.name === bold,
               }));
-              drawTrends(context, scaleOf(w), height, trends, axis, theme.value);
-              context.setTransform(1, 0, 0, 1, 0, 0);
-            }}
+              drawTrends({ context, scale, height, theme: theme.value }, trends, axis);
+            })}
           />
-        </StepPlot>
+        </Plot>
         <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
       </div>
     </>
@@ -90,7 +86,8 @@ function LinesTable({ own }: { own: Spot }) {
   return (
     <DataTable
       caption={`${CHANGE_TITLES[activeChange.value]} change of ${placeText(own)} over steps`}
-      columns={[{ title: "Step" }, ...probed.value.map(({ run }) => ({ title: run.name }))]}
+      columns={["Step", ...probed.value.map(({ run }) => run.name)]}
+      texts={[]}
       rows={[...steps]
         .filter((step) => step >= from && step < to)
         .sort((a, b) => a - b)
@@ -104,32 +101,15 @@ function LinesTable({ own }: { own: Spot }) {
   );
 }
 
-function Picture({ own }: { own: Spot }) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  return (
-    <div class="fn-lines-body">
-      <div class="lines" ref={ref}>
-        {size.width > LEFT ? <Plot own={own} width={size.width - LEFT} height={size.height - BELOW} /> : null}
-      </div>
-      <Values own={own} />
-    </div>
-  );
-}
-
 export function FunctionLines({ own }: { own: Spot }) {
   const head = (
     <>
-      <select
-        aria-label="Layer or output"
+      <Select
+        label="Layer or output"
         value={own.id}
-        onChange={(event) => update({ place: event.currentTarget.value })}
-      >
-        {places.value.map((other) => (
-          <option key={other.id} value={other.id}>
-            {placeText(other)}
-          </option>
-        ))}
-      </select>
+        options={places.value.map((other) => [other.id, placeText(other)])}
+        onPick={(id) => update({ place: id })}
+      />
       <span class="sub">
         {CHANGE_HINTS[activeChange.value]}
         {activeChange.value === "decisions" ? "" : ", log scale"}
@@ -138,7 +118,12 @@ export function FunctionLines({ own }: { own: Spot }) {
   );
   return (
     <FunctionPanel name="lines" title="Over steps" head={head} table={() => <LinesTable own={own} />}>
-      <Picture own={own} />
+      <div class="fn-lines-body">
+        <Sized class="lines" least={LEFT}>
+          {({ width, height }) => <Lines own={own} width={width - LEFT} height={height - BELOW} />}
+        </Sized>
+        <Values own={own} />
+      </div>
     </FunctionPanel>
   );
 }

@@ -1,8 +1,16 @@
 /** Weight change against output change of the chosen run's layers at the cursor. */
 
 import { formatCount, formatNumber, formatPower } from "../../data/format";
-import { type ChangeAxis, changeAxis, changeTicks, formatChange, placeKey, probedAt } from "../../data/function";
-import { type Move, movesAt } from "../../data/moves";
+import {
+  type ChangeAxis,
+  changeAxis,
+  changeTicks,
+  formatChange,
+  type Move,
+  movesAt,
+  placeKey,
+  probedAt,
+} from "../../data/function";
 import { SETTLED, STATE_NAMES } from "../../data/states";
 import {
   drawScatter,
@@ -14,15 +22,15 @@ import {
   scatterY,
   spotOf,
 } from "../../draw/scatter";
-import { Canvas, useSize } from "../../parts/canvas";
+import { Canvas, inPixels, Sized } from "../../parts/canvas";
+import { pointAt, pointNowhere } from "../../parts/plot";
 import { DataTable, RunLabel, RunName } from "../../parts/widgets";
 import { unsettledAt } from "../../state/at";
 import { cursor, readStep } from "../../state/cursor";
 import { openLayer } from "../../state/navigate";
 import { activePlace, listedPlaces, type Probed } from "../../state/probed";
 import { hover, theme, update } from "../../state/store";
-import { FunctionPanel } from "./panel";
-import { placeTip } from "./tip";
+import { FunctionPanel, placeTip } from "./place";
 
 const TRAIL = 8;
 const LABELS = 7;
@@ -57,10 +65,10 @@ function arrange(entry: Probed, width: number, height: number) {
   const { steps } = entry.series;
   const record = probedAt(entry.series, readStep.value);
   const trail = steps.subarray(Math.max(0, record - TRAIL + 1), record + 1);
-  const columns = Array.from(trail, (step) => movesOf(entry, step));
+  const trails = Array.from(trail, (step) => movesOf(entry, step));
   const outputs = changeAxis([entry.series], "relative", null, 6);
   const frame = { width, height, x: WEIGHTS_AXIS, y: outputs };
-  const dots = (columns[columns.length - 1] ?? [])
+  const dots = (trails[trails.length - 1] ?? [])
     .flatMap((move) => {
       const spot = spotOf(frame, move);
       const weight = isChosen(move) ? 999 : notable(move);
@@ -76,35 +84,35 @@ function arrange(entry: Probed, width: number, height: number) {
     ...label,
     more: label.layer === still[0]?.layer ? more : "",
   }));
-  return { record, columns, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
+  return { record, trails, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
 }
 
 function Ticks({ frame }: { frame: ScatterFrame }) {
+  const tick = (side: string, zero: string, place: (value: number) => Record<string, string>) => (value: number) => (
+    <span key={`${side} ${value}`} class={`fn-tick ${side}`} style={place(value)}>
+      {value === 0 ? zero : formatPower(value)}
+    </span>
+  );
+  const below = (value: number) => ({ left: `${LEFT + scatterX(frame, value)}px` });
   return (
     <div aria-hidden="true">
-      {[...changeTicks(frame.y, 4), 0].map((value) => (
-        <span key={value} class="fn-tick left" style={{ top: `${scatterY(frame, value)}px` }}>
-          {value === 0 ? "0" : formatPower(value)}
-        </span>
-      ))}
-      {[...changeTicks(frame.x, 4), 0].map((value) => (
-        <span key={value} class="fn-tick below" style={{ left: `${LEFT + scatterX(frame, value)}px` }}>
-          {value === 0 ? "still" : formatPower(value)}
-        </span>
-      ))}
+      {[...changeTicks(frame.y, 4), 0].map(tick("left", "0", (value) => ({ top: `${scatterY(frame, value)}px` })))}
+      {[...changeTicks(frame.x, 4), 0].map(tick("below", "still", below))}
     </div>
   );
 }
 
 function Plot({ entry, width, height }: { entry: Probed; width: number; height: number }) {
-  const { record, columns, frame, dots, labels, chosen } = arrange(entry, width, height);
+  const { record, trails, frame, dots, labels, chosen } = arrange(entry, width, height);
+  /** The dot near the pointer. */
   const nearest = (event: MouseEvent) => {
-    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const away = ({ spot }: (typeof dots)[number]) =>
-      Math.hypot(spot[0] - event.clientX + box.left, spot[1] - event.clientY + box.top);
-    const best = dots.length > 0 ? dots.reduce((a, b) => (away(b) < away(a) ? b : a)) : null;
+    const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const away = ({ spot: [x, y] }: (typeof dots)[number]) =>
+      Math.hypot(x - event.clientX + left, y - event.clientY + top);
+    const [best] = [...dots].sort((a, b) => away(a) - away(b));
     return best && away(best) < NEAR ? best : null;
   };
+  const words = dots.slice(0, 3).map(moveText).join("; ") || "no record";
   return (
     <>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
@@ -112,31 +120,27 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
       <div
         class="fn-dots"
         onPointerMove={(event) => {
-          const found = nearest(event);
-          const at = { step: cursor.value, run: null, channel: null, x: event.clientX, y: event.clientY };
-          const own = found && listedPlaces.value.find((other) => other.id === idOf(found));
-          hover.value = own ? { ...at, row: own.id, tip: placeTip(entry, own, at.step) } : null;
+          const dot = nearest(event);
+          const own = dot && listedPlaces.value.find(({ id }) => id === idOf(dot));
+          const step = cursor.value;
+          pointAt(event, own ? { step, row: own.id, tip: placeTip(entry, own, step) } : null);
         }}
-        onPointerLeave={() => (hover.value = null)}
+        onPointerLeave={pointNowhere}
         onClick={(event) => {
-          const found = nearest(event);
-          if (found) update({ place: idOf(found) });
+          const dot = nearest(event);
+          if (dot) update({ place: idOf(dot) });
         }}
         onDblClick={(event) => {
-          const found = nearest(event);
-          if (found) openLayer(found.layer, entry.run.name);
+          const dot = nearest(event);
+          if (dot) openLayer(dot.layer, entry.run.name);
         }}
       >
         <Canvas
-          label={`${entry.run.name}, weights and outputs of ${formatCount(dots.length)} layers at step ${formatCount(cursor.value)}: ${dots.slice(0, 3).map(moveText).join("; ") || "no record"}`}
+          label={`${entry.run.name}, weights and outputs of ${formatCount(dots.length)} layers at step ${formatCount(cursor.value)}: ${words}`}
           width={width}
           height={height}
           inputs={[entry, listedPlaces.value, record, dots.length, chosen, theme.value]}
-          draw={(context, _w, _h, ratio) => {
-            context.setTransform(ratio, 0, 0, ratio, 0, 0);
-            drawScatter(context, frame, columns, { ...entry.run, chosen }, theme.value);
-            context.setTransform(1, 0, 0, 1, 0, 0);
-          }}
+          draw={inPixels((context) => drawScatter(context, frame, trails, { ...entry.run, chosen }, theme.value))}
         />
         {labels.map(({ layer, left, top, width: wide, more }) => (
           <span
@@ -159,7 +163,8 @@ function ScatterTable({ entry }: { entry: Probed }) {
   return (
     <DataTable
       caption={`Layers of ${entry.run.name} at step ${formatCount(recordedStep(entry, cursor.value))}`}
-      columns={[{ title: "Layer", text: true }, { title: "Weight change" }, { title: "Output change" }]}
+      columns={["Layer", "Weight change", "Output change"]}
+      texts={["Layer"]}
       rows={movesOf(entry, cursor.value).map((move) => [
         move.layer,
         weightsText(move),
@@ -177,31 +182,11 @@ function Readout({ entry }: { entry: Probed }) {
   const step = recordedStep(entry, readStep.value);
   if (Number.isNaN(step)) return <p>No record yet at this step.</p>;
   const move = movesOf(entry, step).find(isChosen);
+  const still = "On the left no weight changed: what changes in a frozen layer comes from those before it";
   return (
     <p>
-      {move ? (
-        <b>{moveText(move)}</b>
-      ) : (
-        "On the left no weight changed: what changes in a frozen layer comes from those before it"
-      )}{" "}
-      · step {formatCount(step)}
+      {move ? <b>{moveText(move)}</b> : still} · step {formatCount(step)}
     </p>
-  );
-}
-
-function Picture({ entry }: { entry: Probed }) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  return (
-    <>
-      <p class="sub">output ‖y − y′‖ / ‖y′‖</p>
-      <div class="fn-scatter-body" ref={ref}>
-        {size.width > LEFT + STILL ? (
-          <Plot entry={entry} width={size.width - LEFT} height={size.height - BOTTOM} />
-        ) : null}
-      </div>
-      <p class="sub end">x: mean Δ of unfrozen channels; dashed: y = x</p>
-      <Readout entry={entry} />
-    </>
   );
 }
 
@@ -213,7 +198,12 @@ export function FunctionScatter({ entry }: { entry: Probed }) {
       head={<RunLabel run={entry.run} />}
       table={() => <ScatterTable entry={entry} />}
     >
-      <Picture entry={entry} />
+      <p class="sub">output ‖y − y′‖ / ‖y′‖</p>
+      <Sized class="fn-scatter-body" least={LEFT + STILL}>
+        {({ width, height }) => <Plot entry={entry} width={width - LEFT} height={height - BOTTOM} />}
+      </Sized>
+      <p class="sub end">x: mean Δ of unfrozen channels; dashed: y = x</p>
+      <Readout entry={entry} />
     </FunctionPanel>
   );
 }

@@ -1,38 +1,167 @@
 /** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
 
-import { useRef } from "preact/hooks";
-import { type Cells, figuresAt, recordAt } from "../../data/cells";
+import { useMemo } from "preact/hooks";
+import { type Cells, figuresAt, flagText, recordAt, summarise } from "../../data/cells";
 import { formatCount } from "../../data/format";
-import { toStep } from "../../data/scale";
-import { drawBars } from "../../draw/bars";
+import { toPixel } from "../../data/scale";
+import { segmentsOf } from "../../data/sort";
+import { STATE_NAMES } from "../../data/states";
+import { drawBars } from "../../draw/heatmap";
 import { drawLayerStrip } from "../../draw/strip";
-import { pixelsOf } from "../../draw/theme";
 import { Axis } from "../../parts/axis";
-import { RasterCanvas, useSize } from "../../parts/canvas";
-import { CellsCanvas } from "../../parts/cellscanvas";
-import { Crosshair, RowLine } from "../../parts/crosshair";
-import { startDrag, ZoomBox } from "../../parts/drag";
+import { RasterCanvas, type Size, Sized } from "../../parts/canvas";
+import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
+import { Icon } from "../../parts/widgets";
 import { differencesText, sharesText, stepsText, stepText } from "../../parts/words";
+import type { LayerEvent } from "../../server/types";
 import { baselineRun } from "../../state/baseline";
-import { cursor, setStep } from "../../state/cursor";
+import { cursor } from "../../state/cursor";
 import { dotStep } from "../../state/followers";
 import { type Run, scaleOf } from "../../state/runs";
-import { channel, hover, mode, rowZoom, theme, update } from "../../state/store";
-import { Flags } from "./flags";
-import { Gutter, Violations } from "./heatgutter";
+import { mode, order, rowsOf, update } from "../../state/store";
 
-export interface HeatProps {
+const CHARACTER = 5.2;
+
+/** Flags from left to right; a label that would cover the one before is left out, its tick stays. */
+function placeFlags(events: readonly LayerEvent[], width: number) {
+  const scale = scaleOf(width);
+  let right = Number.NEGATIVE_INFINITY;
+  return [...events]
+    .sort((a, b) => a.step - b.step)
+    .map((event) => ({ event, x: toPixel(scale, event.step) }))
+    .filter(({ x }) => x >= 0 && x <= width)
+    .map(({ event, x }) => {
+      const text = flagText(event);
+      const half = (text.length * CHARACTER) / 2 + 3;
+      const middle = Math.min(Math.max(x, half), width - half);
+      const labelled = middle - half > right;
+      if (labelled) right = middle + half;
+      return { event, x, middle, text: labelled ? text : null };
+    });
+}
+
+function Flags({ cells, width }: { cells: Cells; width: number }) {
+  const { events } = cells.header;
+  const textOf = ({ step, text }: LayerEvent) => `step ${formatCount(step)}: ${text}`;
+  return (
+    <div class="flags" style={{ width: `${width}px` }}>
+      <ul class="offscreen" aria-label="Events">
+        {events.map((event) => (
+          <li key={`${event.kind} ${textOf(event)}`}>{textOf(event)}</li>
+        ))}
+      </ul>
+      {placeFlags(events, width).map(({ event, x, middle, text }) => (
+        <div key={textOf(event)} aria-hidden="true" title={textOf(event)}>
+          <i class={`flag ${event.kind}`} style={{ left: `${x}px` }} />
+          {text !== null ? (
+            <span class="flag-text" style={{ left: `${middle}px` }}>
+              {text}
+            </span>
+          ) : null}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+type RowsProps = { cells: Cells; rows: Uint32Array; height: number };
+
+/** Rows of at least this height have their channel's number beside them. */
+const NUMBERED = 11;
+
+/** The channel of each row where there is room; else the first and the last in the order of channels. */
+function Numbers({ rows, height }: Omit<RowsProps, "cells">) {
+  const each = height / rows.length;
+  const numbered = each >= NUMBERED;
+  if (!numbered && order.value !== "index") return null;
+  const shown = numbered ? Array.from(rows.keys()) : [0, rows.length - 1];
+  const top = (row: number) => Math.min(Math.max((row + 0.5) * each, 8), height - 8);
+  return (
+    <>
+      {shown.map((row) => (
+        <span key={row} class="gutter-number" style={{ top: `${top(row)}px` }}>
+          {formatCount(rows[row])}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** What the rows are, on the left of the heatmap: channels, or segments of one state. */
+function Gutter({ cells, rows, height }: RowsProps) {
+  const summary = summarise(cells);
+  // In the order of another run, this one's states lie in pieces.
+  const own = rowsOf.value === null || rowsOf.value === cells.header.run;
+  const segments = useMemo(
+    () => (own ? segmentsOf(summary, rows, order.value) : []),
+    [summary, rows, order.value, own],
+  );
+  const y = (row: number) => (row / rows.length) * height;
+  return (
+    <>
+      <Numbers rows={rows} height={height} />
+      {segments.map(({ from, to, state }) => (
+        <div key={from}>
+          {from > 0 ? <i class="gutter-tick" style={{ top: `${y(from)}px` }} /> : null}
+          {y(to) - y(from) >= 26 ? (
+            <span class="gutter-label" style={{ top: `${(y(from) + y(to)) / 2}px` }}>
+              {formatCount(to - from)}
+              <br />
+              {STATE_NAMES[state]}
+            </span>
+          ) : null}
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** A mark beside each violated row, as far as they don't cover each other. */
+function Violations({ cells, rows, height }: RowsProps) {
+  const { firstViolated } = summarise(cells);
+  const marks = useMemo(() => {
+    let next = 4;
+    return Array.from(rows, (channel, i) => ({ channel, y: ((i + 0.5) / rows.length) * height })).filter((mark) => {
+      const shown = firstViolated[mark.channel] >= 0 && mark.y >= next;
+      if (shown) next = mark.y + 24;
+      return shown;
+    });
+  }, [firstViolated, rows, height]);
+  return (
+    <>
+      {marks.map(({ channel, y }) => {
+        const step = cells.steps[firstViolated[channel]];
+        const text = `Channel ${channel} violated since step ${formatCount(step)}`;
+        return (
+          <button
+            key={channel}
+            type="button"
+            class="violation-mark"
+            style={{ top: `${y}px` }}
+            aria-label={text}
+            title={text}
+            onClick={() => update({ channel, step })}
+          >
+            <Icon name="warning" size={12} />
+          </button>
+        );
+      })}
+    </>
+  );
+}
+
+const GUTTER = 64;
+const STRIP = 58;
+const SPACE = 6;
+const BARS = 54;
+
+interface HeatProps {
   run: Run;
   cells: Cells;
   /** What the heatmap shows in their place: differences to the baseline. */
   differences: Cells | null;
   /** The channels to draw, from the top. */
   rows: Uint32Array;
-}
-
-interface Sized extends HeatProps {
-  width: number;
-  height: number;
 }
 
 function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: number }) {
@@ -42,15 +171,15 @@ function StripCanvas({ run, cells, width }: { run: Run; cells: Cells; width: num
     <RasterCanvas
       label={label}
       width={width}
-      height={58}
-      inputs={[cells, theme.value]}
+      height={STRIP}
+      inputs={[cells]}
       steps
-      paint={(raster, box, w) => drawLayerStrip(raster, box, cells, scaleOf(w), pixelsOf(theme.value))}
+      paint={({ area, scale, pixels }) => drawLayerStrip(area, cells, scale, pixels)}
     />
   );
 }
 
-function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
+function HeatCanvas({ run, cells, differences, rows, ...size }: HeatProps & Size) {
   const record = recordAt(cells, cursor.value);
   const label =
     `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
@@ -63,121 +192,65 @@ function HeatCanvas({ run, cells, differences, rows, width, height }: Sized) {
       differences={differences !== null}
       rows={rows}
       mode={mode.value}
-      width={width}
-      height={height}
+      {...size}
     />
   );
 }
 
-function BarsCanvas({ cells, rows, width, height }: Sized) {
-  const step = dotStep.value;
-  const record = recordAt(cells, step);
+function BarsCanvas({ cells, rows, width, height }: HeatProps & Size) {
+  const record = recordAt(cells, dotStep.value);
   return (
     <RasterCanvas
       label={`Relative delta of each channel at step ${formatCount(cursor.value)}, logarithmic from the threshold on`}
       width={width}
       height={height}
-      inputs={[cells, rows, record, theme.value]}
-      paint={(raster, box) => drawBars(raster, box, cells, rows, record, cells.header.threshold, pixelsOf(theme.value))}
+      inputs={[cells, rows, record]}
+      paint={({ area, pixels }) => drawBars(area, cells, rows, record, cells.header.threshold, pixels)}
     />
   );
 }
 
-/** Crosshair over strip and heatmap, the line of the channel, and its pill. */
-function Cross({ rows, width, height, top }: Sized & { top: number }) {
-  const own = hover.value?.channel ?? channel.value;
-  const row = own === null ? -1 : rows.indexOf(own);
-  const y = top + ((row + 0.5) / rows.length) * height;
+function Parts({ width: whole, height: panel, ...props }: HeatProps & Size) {
+  const { run, cells, rows } = props;
+  const width = whole - GUTTER - BARS - 10;
+  const height = Math.max(0, panel - 16 - STRIP - SPACE - 26);
+  const top = { top: `${16 + STRIP + SPACE}px`, height: `${height}px` };
   return (
     <>
-      <Crosshair width={width} />
-      {row >= 0 ? (
-        <RowLine y={y}>
-          <span class="row-pill">#{own}</span>
-        </RowLine>
-      ) : null}
+      <div class="heat-gutter" style={{ height: `${panel}px` }}>
+        <div class="share-axis" style={{ top: "16px", height: `${STRIP}px` }} aria-hidden="true">
+          <span>100%</span>
+          <span>50</span>
+          <span>0</span>
+        </div>
+        <div class="gutter-rows" style={top}>
+          <Gutter cells={cells} rows={rows} height={height} />
+        </div>
+      </div>
+      <div class="heat-middle">
+        <Flags cells={cells} width={width} />
+        <CellsPlot cells={cells} rows={rows} run={run.name} width={width} height={height} top={STRIP + SPACE} pill>
+          <StripCanvas run={run} cells={cells} width={width} />
+          <div style={{ height: `${SPACE}px` }} />
+          <HeatCanvas {...props} width={width} height={height} />
+        </CellsPlot>
+        <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
+      </div>
+      <div class="heat-bars">
+        <span class="bars-title" style={{ top: `${16 + STRIP - 14}px` }}>
+          Δ now
+        </span>
+        <div class="bars-plot" style={top}>
+          <BarsCanvas {...props} width={BARS - 20} height={height} />
+          <Violations cells={cells} rows={rows} height={height} />
+        </div>
+      </div>
     </>
   );
 }
 
-const GUTTER = 64;
-const STRIP = 58;
-const SPACE = 6;
-const BARS = 54;
-
-export function HeatPanel({ run, cells, differences, rows }: HeatProps) {
-  const { ref, size } = useSize<HTMLDivElement>();
-  const plot = useRef<HTMLDivElement>(null);
-  const width = Math.max(0, size.width - GUTTER - BARS - 10);
-  const height = Math.max(0, size.height - 16 - STRIP - SPACE - 26);
-  const sized = { run, cells, differences, rows, width, height };
-  const from = rows.length < cells.channels ? (rowZoom.value?.[0] ?? 0) : 0;
-  const band = { top: STRIP + SPACE, height, from, count: rows.length };
-  const where = (event: MouseEvent) => {
-    const box = plot.current!.getBoundingClientRect();
-    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
-    const y = event.clientY - box.top - STRIP - SPACE;
-    const row = Math.min(rows.length - 1, Math.floor((y / height) * rows.length));
-    const step = toStep(scaleOf(width), x);
-    const record = recordAt(cells, step);
-    return {
-      step: record < 0 ? Math.floor(step) : cells.steps[record],
-      channel: y >= 0 && y < height ? rows[row] : null,
-    };
-  };
-  return (
-    <div class="heat" ref={ref}>
-      {width > 0 ? (
-        <>
-          <div class="heat-gutter" style={{ height: `${size.height}px` }}>
-            <div class="share-axis" style={{ top: "16px", height: `${STRIP}px` }} aria-hidden="true">
-              <span>100%</span>
-              <span>50</span>
-              <span>0</span>
-            </div>
-            <div class="gutter-rows" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
-              <Gutter cells={cells} rows={rows} height={height} />
-            </div>
-          </div>
-          <div class="heat-middle">
-            <Flags cells={cells} width={width} />
-            {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
-            {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same */}
-            <div
-              ref={plot}
-              class="heat-plot"
-              style={{ width: `${width}px`, height: `${STRIP + SPACE + height}px` }}
-              onPointerMove={(event) => {
-                const { step, channel } = where(event);
-                hover.value = { step, run: run.name, row: null, channel, x: event.clientX, y: event.clientY };
-              }}
-              onPointerLeave={() => (hover.value = null)}
-              onPointerDown={(event) => startDrag(event, width, band)}
-              onClick={(event) => {
-                const { step, channel } = where(event);
-                setStep(step);
-                if (channel !== null) update({ channel });
-              }}
-            >
-              <StripCanvas run={run} cells={cells} width={width} />
-              <div style={{ height: `${SPACE}px` }} />
-              <HeatCanvas {...sized} />
-              <Cross {...sized} top={STRIP + SPACE} />
-              <ZoomBox width={width} band={band} />
-            </div>
-            <Axis width={width} pill count={Math.max(3, Math.floor(width / 80))} />
-          </div>
-          <div class="heat-bars">
-            <span class="bars-title" style={{ top: `${16 + STRIP - 14}px` }}>
-              Δ now
-            </span>
-            <div class="bars-plot" style={{ top: `${16 + STRIP + SPACE}px`, height: `${height}px` }}>
-              <BarsCanvas {...sized} width={BARS - 20} />
-              <Violations cells={cells} rows={rows} height={height} />
-            </div>
-          </div>
-        </>
-      ) : null}
-    </div>
-  );
-}
+export const HeatPanel = (props: HeatProps) => (
+  <Sized class="heat" least={GUTTER + BARS + 10}>
+    {(size) => <Parts {...props} {...size} />}
+  </Sized>
+);

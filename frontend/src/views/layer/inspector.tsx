@@ -1,66 +1,124 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
-import type { Cells } from "../../data/cells";
-import { deltaAt, recordAt, summarise } from "../../data/cells";
+import { type Cells, cellAt, deltaAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
-import { NONFINITE, STATE_BITS, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../data/states";
+import { FROZEN, PRUNED, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
-import { useFollowed } from "../../parts/followed";
-import { Button, DataTable, Failure, Icon, Marker, Skeleton, TableButton } from "../../parts/widgets";
-import type { ChannelAnswer } from "../../server/types";
+import { causeText, elementsText, farText } from "../../data/violations";
+import { Button, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
+import type { ChannelAnswer, Violation } from "../../server/types";
 import { channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
+import { useFollowed } from "../../state/frames";
+import { listViolations } from "../../state/navigate";
 import { layerIn, type Run, shownRuns } from "../../state/runs";
 import { channel as selected, tables, update } from "../../state/store";
-import { AcrossRuns, DeltaLines } from "./across";
-import { ChannelViolations, MaskDensity, share } from "./held";
-import { PinButton, Pins } from "./pins";
+import { AcrossRuns, PinButton, Pins } from "./barcodes";
+import { DeltaLines, MaskDensity, share } from "./lines";
 
-function Metric({ title, children, detail }: { title: string; children: string; detail?: string }) {
+const Step = ({ step }: { step: number }) => (
+  <button type="button" class="plain linked" onClick={() => setStep(step)}>
+    step {formatCount(step)}
+  </button>
+);
+
+/** "Changed while frozen" where the whole channel is held, else that some held weights changed. */
+function titleOf(cells: Cells, channel: number, step: number): string {
+  const state = cellAt(cells, channel, step)?.state;
+  return state === FROZEN || state === PRUNED ? `Changed while ${STATE_NAMES[state]}` : "Held weights changed";
+}
+
+function Entry({ title, entry }: { title: string; entry: Violation }) {
   return (
-    <div class="metric">
-      <dt>{title}</dt>
-      <dd>
-        {children}
-        {detail ? <span class="sub"> {detail}</span> : null}
-      </dd>
+    <p title={entry.text}>
+      <b>{title}</b>
+      from <Step step={entry.first_step} />{" "}
+      {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
+      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`}
+      {entry.elements === null ? null : (
+        <>
+          , <span class="together">{elementsText(entry)} held weights</span>
+        </>
+      )}
+      <br />
+      Likely cause: {causeText(entry.cause)}
+    </p>
+  );
+}
+
+/** What the states alone tell, for a server that keeps no audit. */
+function Marked({ cells, channel, first }: { cells: Cells; channel: number; first: number }) {
+  let count = 0;
+  let most = 0;
+  for (let t = 0; t < cells.records; t++) {
+    if (!(cells.state[channel * cells.records + t] & VIOLATED)) continue;
+    count++;
+    most = Math.max(most, deltaAt(cells, channel * cells.records + t));
+  }
+  return (
+    <p>
+      <b>{titleOf(cells, channel, cells.steps[first])}</b>
+      in {formatCount(count)} of {formatCount(cells.records)} records, first at <Step step={cells.steps[first]} />, by a
+      relative Δ of up to {formatNumber(most)}.
+    </p>
+  );
+}
+
+function ChannelViolations(props: { run: string; answer: ChannelAnswer | null; cells: Cells; channel: number }) {
+  const { answer, cells, channel } = props;
+  const first = summarise(cells).firstViolated[channel];
+  const violations = answer?.violations ?? [];
+  if (violations.length === 0 && first < 0) return null;
+  return (
+    <div class="violation" role="note">
+      <Icon name="warning" size={16} />
+      <div>
+        {violations.map((entry) => (
+          <Entry key={entry.first_step} title={titleOf(cells, channel, entry.first_step)} entry={entry} />
+        ))}
+        {violations.length === 0 ? <Marked cells={cells} channel={channel} first={first} /> : null}
+        <button type="button" class="plain linked all" onClick={() => listViolations(props.run)}>
+          All violations of the run
+        </button>
+      </div>
     </div>
   );
 }
 
 function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
-  const record = recordAt(cells, numberSteps[1].value);
-  const at = channel * cells.records + record;
-  const own = answer ? lastAtOrBefore(answer.steps, numberSteps[1].value) : -1;
-  const i = record < 0 ? -1 : own;
-  const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
-  const elements = cells.header.elements;
+  const step = numberSteps[1].value;
+  const cell = cellAt(cells, channel, step);
+  const i = answer && cell ? lastAtOrBefore(answer.steps, step) : -1;
+  const lag = cell ? cells.steps[cell.record] - cells.pastSteps[cell.record] : 0;
+  const { elements } = cells.header;
   const moved = summarise(cells).lastMoved[channel];
   const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
+  const number = (values?: (number | null)[], record = i) => formatNumber(i >= 0 ? values?.[record] : null);
+  const nonfinite = answer?.nonfinite[i] ?? 0;
+  const of = elements > 0 ? `of ${formatCount(elements)}` : "";
+  const metrics = [
+    [lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`, formatNumber(cell?.delta)],
+    ["‖w‖ now / at start", number(answer?.norm), i >= 0 ? `/ ${number(answer?.norm, 0)}` : ""],
+    ["‖w‖ past · ‖Δ‖", number(answer?.past_norm), i >= 0 ? `· ${number(answer?.delta_norm)}` : ""],
+    ["Last moved", moved < 0 ? "never" : formatCount(cells.steps[moved])],
+    ["Trainable", part(answer?.trainable), of],
+    ["Not pruned", part(answer?.kept), of],
+    ["Weights changed", part(answer?.changed)],
+    ["Largest |Δ|", number(answer?.delta_max)],
+    ...(nonfinite > 0 ? [["Non-finite", formatCount(nonfinite)]] : []),
+  ];
   return (
     <dl class="metrics">
-      <Metric title={lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`}>
-        {record < 0 ? "–" : formatNumber(deltaAt(cells, at))}
-      </Metric>
-      <Metric title="‖w‖ now / at start" detail={answer && i >= 0 ? `/ ${formatNumber(answer.norm[0])}` : undefined}>
-        {answer && i >= 0 ? formatNumber(answer.norm[i]) : "–"}
-      </Metric>
-      <Metric title="‖w‖ past · ‖Δ‖" detail={answer && i >= 0 ? `· ${formatNumber(answer.delta_norm[i])}` : undefined}>
-        {answer && i >= 0 ? formatNumber(answer.past_norm[i]) : "–"}
-      </Metric>
-      <Metric title="Last moved">{moved < 0 ? "never" : formatCount(cells.steps[moved])}</Metric>
-      <Metric title="Trainable" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
-        {part(answer?.trainable)}
-      </Metric>
-      <Metric title="Not pruned" detail={elements > 0 ? `of ${formatCount(elements)}` : undefined}>
-        {part(answer?.kept)}
-      </Metric>
-      <Metric title="Weights changed">{part(answer?.changed)}</Metric>
-      <Metric title="Largest |Δ|">{answer && i >= 0 ? formatNumber(answer.delta_max[i]) : "–"}</Metric>
-      {answer && i >= 0 && (answer.nonfinite[i] ?? 0) > 0 ? (
-        <Metric title="Non-finite">{formatCount(answer.nonfinite[i] ?? 0)}</Metric>
-      ) : null}
+      {metrics.map(([title, value, detail]) => (
+        <div key={title} class="metric">
+          <dt>{title}</dt>
+          <dd>
+            {value}
+            {detail ? <span class="sub"> {detail}</span> : null}
+          </dd>
+        </div>
+      ))}
     </dl>
   );
 }
@@ -83,38 +141,26 @@ function Changes({ answer }: { answer: ChannelAnswer | null }) {
 }
 
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
-  const titles = [
-    "Step",
-    "Past",
-    "State",
-    "Violated",
-    "Relative Δ",
-    "‖w‖",
-    "‖Δ‖",
-    "Largest |Δ|",
-    "Changed",
-    "Kept",
-    "Trainable",
-    "Non-finite",
+  const columns: [string, (record: number) => string][] = [
+    ["Step", (i) => formatCount(answer.steps[i])],
+    ["Past", (i) => formatCount(answer.past_steps[i])],
+    ["State", (i) => STATE_NAMES[stateCode(answer.state[i])]],
+    ["Violated", (i) => (answer.violated[i] ? "violated" : "")],
+    ["Relative Δ", (i) => formatNumber(answer.relative_delta[i] ?? Number.POSITIVE_INFINITY)],
+    ["‖w‖", (i) => formatNumber(answer.norm[i])],
+    ["‖Δ‖", (i) => formatNumber(answer.delta_norm[i])],
+    ["Largest |Δ|", (i) => formatNumber(answer.delta_max[i])],
+    ["Changed", (i) => share(answer.changed[i])],
+    ["Kept", (i) => share(answer.kept[i])],
+    ["Trainable", (i) => share(answer.trainable[i])],
+    ["Non-finite", (i) => formatCount(answer.nonfinite[i] ?? 0)],
   ];
   return (
     <DataTable
       caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
-      columns={titles.map((title) => ({ title, text: title === "State" || title === "Violated" }))}
-      rows={answer.steps.map((step, i) => [
-        formatCount(step),
-        formatCount(answer.past_steps[i]),
-        STATE_NAMES[stateCode(answer.state[i])],
-        answer.violated[i] ? "violated" : "",
-        answer.relative_delta[i] === null ? "∞" : formatNumber(answer.relative_delta[i]),
-        formatNumber(answer.norm[i]),
-        formatNumber(answer.delta_norm[i]),
-        formatNumber(answer.delta_max[i]),
-        share(answer.changed[i]),
-        share(answer.kept[i]),
-        share(answer.trainable[i]),
-        formatCount(answer.nonfinite[i] ?? 0),
-      ])}
+      columns={columns.map(([title]) => title)}
+      texts={["State", "Violated"]}
+      rows={answer.steps.map((_, i) => columns.map(([, textOf]) => textOf(i)))}
     />
   );
 }
@@ -126,51 +172,39 @@ function Origins({ run, layer, channel }: { run: Run; layer: string; channel: nu
   const unknown = others.filter((other) => !other.origin || !run.origin);
   const foreign = others.filter((other) => other.origin && run.origin && other.origin !== run.origin);
   return (
-    <>
-      {foreign.length > 0 ? (
-        <p class="note">
-          Channel {channel} isn't comparable between these runs: {names(foreign)} started from different weights than{" "}
-          {run.name}. Compare shares per layer instead.
-        </p>
-      ) : null}
-      {unknown.length > 0 ? (
-        <p class="note">
-          Channel {channel} may not be comparable: it isn't known whether {names(unknown)} started from the same weights
-          as {run.name}.
-        </p>
-      ) : null}
-    </>
+    <Notes
+      texts={[
+        foreign.length > 0 &&
+          `Channel ${channel} isn't comparable between these runs: ${names(foreign)} started from different weights ` +
+            `than ${run.name}. Compare shares per layer instead.`,
+        unknown.length > 0 &&
+          `Channel ${channel} may not be comparable: it isn't known whether ${names(unknown)} started from the same ` +
+            `weights as ${run.name}.`,
+      ]}
+    />
   );
 }
 
 function Badge({ cells, channel }: { cells: Cells; channel: number }) {
-  const record = recordAt(cells, numberSteps[1].value);
-  if (record < 0) return null;
-  const byte = cells.state[channel * cells.records + record];
-  const state = byte & STATE_BITS;
+  const cell = cellAt(cells, channel, numberSteps[1].value);
+  if (!cell) return null;
   return (
     <>
-      <span class={`state-badge badge-${STATE_NAMES[state].replace(" ", "-")}`}>{STATE_TITLES[state]}</span>
-      {byte & VIOLATED ? (
+      <span class={`state-badge badge-${STATE_NAMES[cell.state].replace(" ", "-")}`}>{STATE_TITLES[cell.state]}</span>
+      {cell.violated ? (
         <span class="badge" title="Held weights changed">
           <Icon name="warning" size={12} />
           <span class="offscreen">held weights changed</span>
         </span>
       ) : null}
-      {byte & NONFINITE ? <span class="state-badge">non-finite</span> : null}
+      {cell.nonfinite ? <span class="state-badge">non-finite</span> : null}
     </>
   );
 }
 
-interface Told {
-  run: Run;
-  cells: Cells;
-  channel: number;
-  /** Whether somebody chose it. */
-  chosen: boolean;
-}
-
-function Head({ run, cells, channel, chosen }: Told) {
+/** @param chosen whether somebody chose the channel. */
+function Head(props: { run: Run; cells: Cells; channel: number; chosen: boolean }) {
+  const { run, cells, channel, chosen } = props;
   return (
     <>
       <header>

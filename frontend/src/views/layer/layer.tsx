@@ -1,35 +1,54 @@
-import { formatShape, plural } from "../../data/format";
-import { CellControls, RunTab } from "../../parts/controls";
-import { Button, Failure, Icon, Skeleton, TableButton } from "../../parts/widgets";
-import { accountText, pastText } from "../../parts/words";
+/** The Layer view: one layer of one run, channel by channel over steps. */
+
+import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
+import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
+import { STATE_NAMES } from "../../data/states";
+import { CellControls, RunTabs } from "../../parts/controls";
+import { Button, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
+import { accountText, asideText, pastText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
-import { baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
-import { stepLayer } from "../../state/navigate";
-import { allRows, drawnRows, orderRun } from "../../state/roworder";
-import { activeLayer, activeRun, layerIn, listedLayers, type Run, shownRuns } from "../../state/runs";
-import { layerId, tables, update, variableId } from "../../state/store";
+import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
+import { cursor } from "../../state/cursor";
+import { stepLayer, stepRun, togglePin } from "../../state/navigate";
+import { allRows, drawnRows, orderRun } from "../../state/rows";
+import {
+  activeLayer,
+  activeRun,
+  layerIn,
+  layers,
+  listedLayers,
+  type Run,
+  shownRuns,
+  viewedSteps,
+} from "../../state/runs";
+import { channel, layerId, page, tables, update, variableId } from "../../state/store";
+import inspectorStyles from "../../style/inspector.css";
+import layerStyles from "../../style/layer.css";
+import { runFiles, type View } from "../view";
 import { HeatPanel } from "./heatpanel";
 import { Inspector } from "./inspector";
-import { LayerTable } from "./table";
 import { Thumbnails } from "./thumbs";
+
+const UNKNOWN_ORIGIN = "isn't known to have started from the same weights";
 
 function Title() {
   const run = activeRun.value;
-  const layer =
-    run && activeLayer.value ? (layerIn(run, activeLayer.value.id) ?? activeLayer.value) : activeLayer.value;
+  const layer = (run && activeLayer.value && layerIn(run, activeLayer.value.id)) ?? activeLayer.value;
   if (!layer) return null;
   const shown = layer.variables.find((variable) => variable.id === variableId.value) ?? layer;
-  const at = listedLayers.value.findIndex((other) => other.id === layer.id);
+  const list = listedLayers.value;
+  const place = list.findIndex(({ id }) => id === layer.id);
+  const weights = shown === layer ? layer.weights : shown.shape.reduce((product, size) => product * size, 1);
   return (
     <div class="layer-title">
       <div class="joined">
-        <Button label="Layer above (K)" disabled={at === 0} onClick={() => stepLayer(listedLayers.value, layer.id, -1)}>
+        <Button label="Layer above (K)" disabled={place === 0} onClick={() => stepLayer(list, layer.id, -1)}>
           <Icon name="up" />
         </Button>
         <Button
           label="Layer below (J)"
-          disabled={at === listedLayers.value.length - 1}
-          onClick={() => stepLayer(listedLayers.value, layer.id, 1)}
+          disabled={place === list.length - 1}
+          onClick={() => stepLayer(list, layer.id, 1)}
         >
           <Icon name="down" />
         </Button>
@@ -38,27 +57,20 @@ function Title() {
         <bdi>{layer.id}</bdi>
       </h1>
       <p>
-        {layer.type} {formatShape(shown.shape)} ·{" "}
-        {plural(shown === layer ? layer.weights : shown.shape.reduce((product, size) => product * size, 1), "weight")} ·{" "}
-        {plural(shown.channels, "channel")} on axis {shown.axis}
+        {layer.type} {formatShape(shown.shape)} · {plural(weights, "weight")} · {plural(shown.channels, "channel")} on
+        axis {shown.axis}
         {shown.verified ? "" : " (a guess for this kind of layer: set channel_axis= where it is wrong)"}
       </p>
       {layer.variables.length > 1 ? (
-        <select
-          aria-label="Variable of the layer"
+        <Select
+          label="Variable of the layer"
           value={variableId.value ?? layer.variable}
-          onChange={(event) => {
-            const id = event.currentTarget.value;
-            update({ variable: id === layer.variable ? null : id, channel: null });
-          }}
-        >
-          {layer.variables.map((variable) => (
-            <option key={variable.id} value={variable.id}>
-              {variable.id.startsWith(`${layer.id}/`) ? variable.id.slice(layer.id.length + 1) : variable.id} (
-              {variable.role})
-            </option>
-          ))}
-        </select>
+          options={layer.variables.map(({ id, role }) => [
+            id,
+            `${id.startsWith(`${layer.id}/`) ? id.slice(layer.id.length + 1) : id} (${role})`,
+          ])}
+          onPick={(id) => update({ variable: id === layer.variable ? null : id, channel: null })}
+        />
       ) : null}
       <div class="spring" />
       <TableButton panel="layer" what="the layer" />
@@ -66,55 +78,74 @@ function Title() {
   );
 }
 
-function Controls() {
-  const id = activeLayer.value?.id;
-  return (
-    <div class="controls">
-      <div class="joined run-tabs" role="group" aria-label="Run">
-        {shownRuns.value
-          .filter((run) => id !== undefined && layerIn(run, id))
-          .map((run) => (
-            <RunTab key={run.name} run={run} on={run.name === activeRun.value?.name} />
-          ))}
-      </div>
-      <CellControls />
-    </div>
-  );
-}
-
 /** What limits the picture: no difference to the baseline, an order that isn't of the same channels. */
 function Reservations({ run, layer, reason }: { run: Run; layer: string; reason: string | null }) {
   const by = orderRun(run, layer);
+  const foreign = by?.origin && run.origin ? "started from other weights" : UNKNOWN_ORIGIN;
+  const order = `a row's place says nothing about the channel of ${run.name} in it.`;
   return (
-    <>
-      {differs.value && !baseOf(run) ? <p class="note">{run.name} is the baseline: these are its values.</p> : null}
-      {reason ? (
-        <p class="note">
-          {reason}: these are the values of {run.name}, no difference channel by channel.
-        </p>
-      ) : null}
-      {by && !sameOrigin(run, by) ? (
-        <p class="note">
-          {by.name}{" "}
-          {by.origin && run.origin ? "started from other weights" : "isn't known to have started from the same weights"}
-          : a row's place says nothing about the channel of {run.name} in it.
-        </p>
-      ) : null}
-    </>
+    <Notes
+      texts={[
+        differs.value && !baseOf(run) && `${run.name} is the baseline: these are its values.`,
+        reason && `${reason}: these are the values of ${run.name}, no difference channel by channel.`,
+        by && !sameOrigin(run, by) && `${by.name} ${foreign}: ${order}`,
+      ]}
+    />
   );
 }
 
-export function LayerView() {
+interface TableProps {
+  run: Run;
+  layer: string;
+  cells: Cells;
+  /** The channels to list. */
+  rows: Uint32Array;
+  /** The baseline, where differences to it are shown. */
+  base: Run | null;
+}
+
+/** The channels of a layer at the cursor. */
+function LayerTable({ run, layer, cells, rows, base }: TableProps) {
+  const summary = summarise(cells);
+  const compared = base ? [`State in ${base.name}`, `Δ in ${base.name}`, "Times its Δ"] : [];
+  const stepOf = (record: number) => (record >= 0 && record < cells.records ? formatCount(cells.steps[record]) : "–");
+  const against = (other: Run, channel: number, delta = Number.NaN): string[] => {
+    const theirs = baseCell(other, layer, channel, cursor.value);
+    return theirs ? [STATE_NAMES[theirs.state], formatNumber(theirs.delta), theirs.times(delta)] : ["–", "–", "–"];
+  };
+  return (
+    <DataTable
+      caption={`Channels of ${layer} in ${run.name} at step ${formatCount(cursor.value)}`}
+      columns={["Channel", "State", "Relative Δ", "Last moved", "First frozen or pruned", "Violated", ...compared]}
+      texts={["State", "Violated", ...compared.slice(0, 1)]}
+      rows={Array.from(rows, (channel) => {
+        const cell = cellAt(cells, channel, cursor.value);
+        const violated = summary.firstViolated[channel];
+        return [
+          channel,
+          cell ? STATE_NAMES[cell.state] : "–",
+          formatNumber(cell?.delta),
+          stepOf(summary.lastMoved[channel]),
+          stepOf(summary.firstHeld[channel]),
+          violated < 0 ? "" : `from step ${stepOf(violated)}${cell?.violated ? ", now" : ""}`,
+          ...(base ? against(base, channel, cell?.delta) : []),
+        ];
+      })}
+    />
+  );
+}
+
+function LayerView() {
   const run = activeRun.value;
   const layer = activeLayer.value;
-  const found = run && layer ? cellsOf(run.name, layer.id) : null;
-  const cells = found?.value ?? null;
-  if (!run || !layer || !found) {
+  if (!run || !layer) {
     const wanted = layerId.value === null ? "this layer" : `layer '${layerId.value}'`;
     return (
       <p class="message">No selected run has {wanted}. Tick a run on the left, or go back to the network (Esc).</p>
     );
   }
+  const answer = cellsOf(run.name, layer.id);
+  const cells = answer.value;
   const rows = cells ? drawnRows(allRows(run, layer.id, cells)) : new Uint32Array(0);
   const base = baseOf(run);
   const difference = base && cells ? layerDifference(run, base, layer.id, cells) : null;
@@ -123,10 +154,12 @@ export function LayerView() {
       <Title />
       <div class="layer-columns">
         <section class="panel layer-panel" aria-label={`Layer ${layer.id}: channels over steps`}>
-          <Controls />
+          <div class="controls">
+            <RunTabs label="Run" runs={shownRuns.value.filter((other) => layerIn(other, layer.id))} chosen={run} />
+            <CellControls />
+          </div>
           <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
-          {found.error && !cells ? <Failure text={found.error} /> : null}
-          {!cells && !found.error ? <Skeleton height={400} /> : null}
+          <Waiting answer={answer} height={400} />
           {cells && cells.records === 0 ? (
             <p class="message">No record of this layer yet. Reload TensorBoard when training has gone on.</p>
           ) : null}
@@ -137,7 +170,6 @@ export function LayerView() {
               <HeatPanel run={run} cells={cells} differences={difference?.cells ?? null} rows={rows} />
             )
           ) : null}
-          {found.error && cells ? <Failure text={found.error} /> : null}
           <Thumbnails layer={layer.id} run={run} />
           <p class="under-panel">
             Δ compares with {pastText(run.past)}
@@ -152,3 +184,67 @@ export function LayerView() {
     </div>
   );
 }
+
+/** The layer of the run that is shown, once it is there. */
+function shownLayer() {
+  const [run, layer] = [activeRun.value, activeLayer.value];
+  const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
+  return run && layer && cells ? { run, layer, cells } : null;
+}
+
+/** The channels in drawing order. */
+function drawnChannels(): Uint32Array | null {
+  const shown = shownLayer();
+  if (!shown || shown.cells.channels === 0) return null;
+  return drawnRows(allRows(shown.run, shown.layer.id, shown.cells));
+}
+
+function speak(): string {
+  const shown = shownLayer();
+  if (!shown) return "";
+  const { run, layer, cells } = shown;
+  const start = `Step ${formatCount(cursor.value)}, ${run.name}, ${layer.id}`;
+  const cell = channel.value === null ? null : cellAt(cells, channel.value, cursor.value);
+  if (!cell) {
+    const figures = figuresAt(cells, cursor.value);
+    return `${start}: ${sharesText(figures)}${asideText(figures, cursor.value)}`;
+  }
+  const violated = cell.violated ? ", violated" : "";
+  return `${start}, channel ${channel.value}: ${STATE_NAMES[cell.state]}${violated}, Δ ${formatNumber(cell.delta)}`;
+}
+
+export const layer: View = {
+  component: LayerView,
+  css: [layerStyles, inspectorStyles].join("\n"),
+  steps: () => shownLayer()?.cells.steps ?? viewedSteps.value,
+  layer: () => activeLayer.value?.id ?? null,
+  keys: {
+    layer(by) {
+      stepLayer(listedLayers.value.length > 0 ? listedLayers.value : layers.value, activeLayer.value?.id, by);
+    },
+    run: (by) => stepRun(shownRuns.value, activeRun.value?.name, by),
+    down() {},
+    up() {
+      if (page.peek().channel === null) return false;
+      update({ channel: null });
+      return true;
+    },
+    channel(by) {
+      const rows = drawnChannels();
+      if (!rows) return;
+      const place = channel.value === null ? -1 : rows.indexOf(channel.value);
+      update({ channel: rows[Math.min(rows.length - 1, Math.max(0, place + by))] });
+    },
+    pin() {
+      const rows = drawnChannels();
+      if (rows) togglePin(channel.value ?? rows[0]);
+    },
+  },
+  speak,
+  caption: () => `${activeLayer.value?.id ?? "Layer"} · ${activeRun.value?.name ?? ""}`,
+  files() {
+    const own = activeRun.value;
+    const list = own ? [own, ...shownRuns.value.filter((run) => run.name !== own.name)] : shownRuns.value;
+    return runFiles(list, activeLayer.value?.id ?? null);
+  },
+};

@@ -5,46 +5,35 @@ import { formatCount, formatShare } from "../../data/format";
 import { formatOverlap, pairOf, pairTexts } from "../../data/overlap";
 import { STATE_NAMES } from "../../data/states";
 import { drawParts } from "../../draw/heatmap";
-import { pixelsOf } from "../../draw/theme";
 import { RasterCanvas, useSize } from "../../parts/canvas";
-import { Crosshairs } from "../../parts/crosshair";
+import { Crosshairs } from "../../parts/plot";
 import { Marker, RunName, Skeleton } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
 import type { OverlapAnswer } from "../../server/types";
-import { cellsOf } from "../../state/answers";
+import { cellsOf, layerCells } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { askOverlap } from "../../state/overlaps";
-import { MOST_RUNS } from "../../state/pair";
-import { allRows } from "../../state/roworder";
+import { askOverlap, MOST_RUNS } from "../../state/overlaps";
+import { allRows } from "../../state/rows";
 import { layerIn, type Run, scaleOf, shownRuns } from "../../state/runs";
-import { mode, theme, unit, update } from "../../state/store";
+import { mode, unit, update } from "../../state/store";
 
 const HEIGHT = 72;
 const GAP = 10;
 const NARROWEST = 120;
 
-interface Overlap {
-  text: string;
-  /** What it means, and its value by chance. */
-  hint: string;
-}
-
-/** How much of the layer's masks two runs share, where that says anything: something is pruned, the origin is one. */
-function overlapTo(answer: OverlapAnswer | null, run: Run, other: Run): Overlap | null {
+/**
+ * How much of the layer's masks two runs share, where that says anything: something is pruned, the origin is one.
+ *
+ * @returns the overlap, and what it means beside its value by chance.
+ */
+function overlapTexts(answer: OverlapAnswer | null, run: Run, other: Run): [string, string] | null {
   const pair = answer && pairOf(answer, run.name, other.name);
   if (!answer || !pair?.comparable) return null;
-  if ([pair.a, pair.b].every((at) => answer.runs[at].kept === answer.runs[at].elements)) return null;
-  const said = pairTexts(pair, answer.runs, answer.unit, answer.mask);
-  const chance = `Mask overlap ${formatOverlap(pair.overlap)} at step ${formatCount(answer.step)}, by chance ${formatOverlap(pair.chance)}.`;
-  return { text: `mask IoU ${formatOverlap(pair.overlap)}`, hint: [chance, ...said].join(" ") };
-}
-
-interface ThumbProps {
-  run: Run;
-  layer: string;
-  overlap: Overlap | null;
-  width: number;
+  if ([pair.a, pair.b].every((place) => answer.runs[place].kept === answer.runs[place].elements)) return null;
+  const [overlap, chance] = [formatOverlap(pair.overlap), formatOverlap(pair.chance)];
+  const hint = `Mask overlap ${overlap} at step ${formatCount(answer.step)}, by chance ${chance}.`;
+  return [`mask IoU ${overlap}`, [hint, ...pairTexts(pair, answer.runs, answer.unit, answer.mask)].join(" ")];
 }
 
 /** Most of its channels, at the step under the pointer. */
@@ -52,27 +41,25 @@ function Largest({ cells }: { cells: Cells | null }) {
   const figures = cells && figuresAt(cells, numberSteps[0].value);
   if (!figures || figures.total === 0) return null;
   const [{ count, state }] = largest(figures);
-  return (
-    <>
-      {formatShare(count, figures.total)} {STATE_NAMES[state]}
-    </>
-  );
+  return `${formatShare(count, figures.total)} ${STATE_NAMES[state]}`;
 }
 
-function Thumbnail({ run, layer, overlap, width }: ThumbProps) {
+function Thumbnail(props: { run: Run; layer: string; overlap: [string, string] | null; width: number }) {
+  const { run, layer, width } = props;
   const { value: cells, error } = cellsOf(run.name, layer);
+  const [overlap, hint] = props.overlap ?? [];
   return (
     <button
       type="button"
       class="thumb"
       style={{ width: `${width}px` }}
-      title={`${overlap ? `${overlap.hint} ` : ""}Show ${run.name}`}
+      title={`${hint ? `${hint} ` : ""}Show ${run.name}`}
       onClick={() => update({ run: run.name })}
     >
       <span class="thumb-head">
         <Marker color={run.color} shape={run.shape} size={9} />
         <RunName text={run.short} />
-        <span class="sub">{overlap?.text ?? <Largest cells={cells} />}</span>
+        <span class="sub">{overlap ?? <Largest cells={cells} />}</span>
       </span>
       <div class="thumb-plot" style={{ height: `${HEIGHT}px` }}>
         {error && !cells ? <span class="sub">{error}</span> : null}
@@ -84,11 +71,11 @@ function Thumbnail({ run, layer, overlap, width }: ThumbProps) {
 
 /** The pictures of all thumbnails: a canvas for each would be a layer that every frame has to compose. */
 function Pictures({ runs, layer, width }: { runs: readonly Run[]; layer: string; width: number }) {
-  const found = runs.map((run) => {
-    const { value: cells } = cellsOf(run.name, layer);
+  const thumbs = runs.map((run) => {
+    const cells = layerCells(run, layer);
     return { run, cells, rows: cells && allRows(run, layer, cells) };
   });
-  const label = found.flatMap(({ run, cells }) =>
+  const label = thumbs.flatMap(({ run, cells }) =>
     cells ? `${run.name}: ${sharesText(figuresAt(cells, cursor.value))}` : [],
   );
   return (
@@ -97,14 +84,14 @@ function Pictures({ runs, layer, width }: { runs: readonly Run[]; layer: string;
       label={`At step ${formatCount(cursor.value)}, ${label.join(". ")}`}
       width={runs.length * (width + GAP) - GAP}
       height={HEIGHT}
-      inputs={[layer, mode.value, theme.value, runs.length, ...found.flatMap(({ cells, rows }) => [cells, rows])]}
+      inputs={[layer, mode.value, runs.length, ...thumbs.flatMap(({ cells, rows }) => [cells, rows])]}
       steps
-      paint={function* (raster, box, _, ratio) {
-        for (const [at, { cells, rows }] of found.entries()) {
+      paint={function* ({ area, ratio, pixels }) {
+        for (const [at, { cells, rows }] of thumbs.entries()) {
           if (!cells || !rows?.length) continue;
-          const place = { ...box, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
-          const style = { mode: mode.value, threshold: cells.header.threshold, pixels: pixelsOf(theme.value) };
-          yield* drawParts(raster, place, cells, rows, scaleOf(width), style);
+          const place = { ...area, x: Math.round(at * (width + GAP) * ratio), width: Math.round(width * ratio) };
+          const style = { mode: mode.value, threshold: cells.header.threshold, pixels };
+          yield* drawParts(place, cells, rows, scaleOf(width), style);
         }
       }}
     />
@@ -121,7 +108,7 @@ export function Thumbnails({ layer, run }: { layer: string; run: Run }) {
   return (
     <div class="thumbs" role="group" aria-label="The same layer in the other runs" ref={ref}>
       {others.map((other) => (
-        <Thumbnail key={other.name} run={other} layer={layer} overlap={overlapTo(value, run, other)} width={width} />
+        <Thumbnail key={other.name} run={other} layer={layer} overlap={overlapTexts(value, run, other)} width={width} />
       ))}
       <Pictures runs={others} layer={layer} width={width} />
       <Crosshairs width={width} pitch={width + GAP} count={others.length} height={HEIGHT} />

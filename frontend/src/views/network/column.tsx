@@ -1,20 +1,121 @@
-/** One run's column: its words and its pointer; the strips of all columns are one picture. */
+/** One run's column: its words, its pointer and the outline of a row in it; the strips of all columns are one picture. */
 
-import { type Layout, placeAt } from "../../data/rowbox";
-import { toStep } from "../../data/scale";
-import { startDrag } from "../../parts/drag";
-import { Failure } from "../../parts/widgets";
-import { sharesText, stepsText, stepText } from "../../parts/words";
-import { overviewOf } from "../../state/answers";
-import { figuresAt, recordStep } from "../../state/at";
-import { baselineDiffText, baseOf } from "../../state/baseline";
-import { setStep } from "../../state/cursor";
-import { spokenStep } from "../../state/followers";
-import { openLayer } from "../../state/navigate";
-import { type Run, scaleOf, totalLayers } from "../../state/runs";
-import { inSight } from "../../state/sight";
-import { focusRow, hover, update } from "../../state/store";
+import { formatCount, formatShare, plural } from "../../data/format";
+import { differenceText, measureName } from "../../data/measure";
+import type { Figures } from "../../data/record";
+import { GAP, type Layout, NAME_WIDTH, placeAt } from "../../data/rowbox";
+import { LEGEND, STATE_NAMES } from "../../data/states";
+import { sparsityText } from "../../data/violations";
+import { Axis } from "../../parts/axis";
+import { startDrag, stepPointer } from "../../parts/plot";
+import { Failure, Marker, movedTo } from "../../parts/widgets";
+import { asideText, largest, sharesText, stepsText, stepText } from "../../parts/words";
+import { overviewOf, sparse, violatedIn } from "../../state/answers";
+import { awaited, figuresAt, recordStep } from "../../state/at";
+import { baselineDiff, baselineDiffText, baseOf } from "../../state/baseline";
+import { headPart, numberSteps, spokenStep } from "../../state/followers";
+import { listViolations, openLayer } from "../../state/navigate";
+import { type Run, shownRuns, totalLayers } from "../../state/runs";
+import { focusRow, hover, measure, runName, update } from "../../state/store";
+import { inSight } from "../../state/viewport";
+import { Badge } from "./names";
 import { stripsOf } from "./strips";
+
+/** How many of the weights are pruned; an empty line keeps the heads aligned. */
+function Sparsity({ figures }: { figures: Figures | null }) {
+  const text = figures ? sparsityText(figures) : null;
+  if (!figures || text === null) return <div class="two weights" />;
+  const whole = `${formatCount(figures.pruned)} of ${plural(figures.prunable, "prunable weight")} held at zero`;
+  return (
+    <div class="two weights" title={whole}>
+      <b>{text}</b>
+      <span class="wide"> pruned weights</span>
+      <span class="short"> sparse</span>
+    </div>
+  );
+}
+
+/** The two largest shares; where they aren't of the step that is read, the largest one and its step. */
+function HeadShares({ figures, step }: { figures: Figures; step: number }) {
+  const aside = asideText(figures, step) !== "";
+  const shares = largest(figures).slice(0, aside ? 1 : 2);
+  return (
+    <>
+      {shares.map(({ state, count }, i) => (
+        <span key={state}>
+          {i > 0 ? <span class="dot"> · </span> : ""}
+          <b>{formatShare(count, figures.total)}</b> {STATE_NAMES[state]}
+        </span>
+      ))}
+      {aside ? (
+        <span>
+          <span class="dot"> · </span>
+          {stepsText(figures)}
+        </span>
+      ) : null}
+    </>
+  );
+}
+
+/** The bar and the numbers at the step under the pointer. */
+function Now({ run, width, step }: { run: Run; width: number; step: number }) {
+  const figures = figuresAt(run, totalLayers.value, step);
+  const fixed = figuresAt(run, totalLayers.value, spokenStep.value);
+  const [base, which] = [baseOf(run), measure.value];
+  const missing = awaited(run, step) ? "…" : "no record yet";
+  return (
+    <>
+      <div class="bar" style={{ width: `${width}px` }} role="img" aria-label={`${run.name}: ${sharesText(fixed)}`}>
+        {LEGEND.map((state) =>
+          figures?.counts[state] ? (
+            <span key={state} class={`fill-${STATE_NAMES[state]}`} style={{ flexGrow: figures.counts[state] }} />
+          ) : null,
+        )}
+      </div>
+      <div class="two">
+        {base ? (
+          <span>
+            <b>{differenceText(baselineDiff(run, base, totalLayers.value, step), which)}</b> {measureName(which)}
+            {asideText(figures, step)}
+          </span>
+        ) : figures && figures.total > 0 ? (
+          <HeadShares figures={figures} step={step} />
+        ) : (
+          missing
+        )}
+      </div>
+      {sparse.value ? <Sparsity figures={figures} /> : null}
+    </>
+  );
+}
+
+/** @param place among the columns. */
+export function RunHead({ run, width, place }: { run: Run; width: number; place: number }) {
+  const overview = overviewOf(run.name).value;
+  const audit = overview && violatedIn(run.name, overview.header.layers);
+  return (
+    <div class="run-head" title={run.name}>
+      <div class="run-head-name">
+        <Marker color={run.color} shape={run.shape} />
+        <bdi class="run-head-text">{run.short}</bdi>
+        {audit ? (
+          <Badge
+            run={run}
+            channels={audit.channels}
+            title={`${plural(audit.channels, "channel")} violated since step ${formatCount(audit.first.first_step)}. List them.`}
+            onClick={() => listViolations(run.name)}
+          />
+        ) : null}
+      </div>
+      {inSight(run.name) ? (
+        <>
+          <Now run={run} width={width} step={headPart(numberSteps, place).value} />
+          <Axis width={width} pill={place === 0} place={place} />
+        </>
+      ) : null}
+    </div>
+  );
+}
 
 /** What the strips of the column show, once they do. */
 function Words({ run, width }: { run: Run; width: number }) {
@@ -28,46 +129,53 @@ function Words({ run, width }: { run: Run; width: number }) {
   return <div class="strips-label" role="img" aria-label={label} style={{ width: `${width}px` }} />;
 }
 
-interface Props {
-  run: Run;
-  layout: Layout;
-  width: number;
-}
-
-export function RunColumn({ run, layout, width }: Props) {
-  const where = (event: MouseEvent) => {
-    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const x = Math.min(width - 0.01, Math.max(0, event.clientX - box.left));
-    return { step: recordStep(run, toStep(scaleOf(width), x)), place: placeAt(layout, event.clientY - box.top) };
-  };
+export function RunColumn({ run, layout, width }: { run: Run; layout: Layout; width: number }) {
+  const pointer = stepPointer(width, (pointed, y) => {
+    const step = recordStep(run, pointed);
+    const row = placeAt(layout, y)?.row;
+    if (!row) return { step, silent: true };
+    return {
+      step,
+      run: run.name,
+      row: row.id,
+      pick() {
+        if (row.kind === "total") return;
+        focusRow.value = row.id;
+        update({ run: run.name });
+      },
+      open: () => row.kind === "layer" && openLayer(row.id, run.name),
+    };
+  });
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same
-    // biome-ignore lint/a11y/noStaticElementInteractions: the keys of the whole page do the same
-    <div
-      class="run-column"
-      onPointerMove={(event) => {
-        const { step, place } = where(event);
-        hover.value = place
-          ? { step, run: run.name, row: place.row.id, channel: null, x: event.clientX, y: event.clientY }
-          : null;
-      }}
-      onPointerLeave={() => (hover.value = null)}
-      onPointerDown={(event) => startDrag(event, width)}
-      onClick={(event) => {
-        if ((event.target as Element).closest("button")) return;
-        const { step, place } = where(event);
-        setStep(step);
-        if (place && place.row.kind !== "total") {
-          focusRow.value = place.row.id;
-          update({ run: run.name });
-        }
-      }}
-      onDblClick={(event) => {
-        const { place } = where(event);
-        if (place?.row.kind === "layer") openLayer(place.row.id, run.name);
-      }}
-    >
+    <div class="run-column" {...pointer} onPointerDown={(event) => startDrag(event, width)}>
       {inSight(run.name) ? <Words run={run} width={width} /> : null}
     </div>
+  );
+}
+
+interface OutlineProps {
+  layout: Layout;
+  /** The width of a column. */
+  column: number;
+}
+
+function Outline({ layout, column, run, row }: OutlineProps & { run: string | null; row: string | null }) {
+  const place = shownRuns.value.findIndex(({ name }) => name === run);
+  const rowBox = layout.places.find((other) => other.row.id === row && (other.row.kind === "total") === (row === ""));
+  if (run === null || !rowBox || place < 0 || !inSight(run)) return null;
+  const moved = movedTo(NAME_WIDTH + place * column, rowBox.stripTop - 2);
+  const style = { width: `${column - GAP + 4}px`, height: `${rowBox.stripHeight + 4}px` };
+  return <div ref={moved} class="outline" style={style} />;
+}
+
+/** Around the rows that the pointer and the keyboard are on: the pointer's, and the keyboard's where that is in another column. */
+export function Outlines(props: OutlineProps) {
+  const { run = null, row = null } = hover.value ?? {};
+  const chosen = row !== null && run === runName.value ? null : runName.value;
+  return (
+    <>
+      <Outline {...props} run={chosen} row={focusRow.value} />
+      <Outline {...props} run={run} row={row} />
+    </>
   );
 }

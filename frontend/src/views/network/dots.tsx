@@ -1,28 +1,27 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
-import { placeOf, scaleTop } from "../../data/delta";
 import { formatCount, formatFineShare, formatNumber, plural } from "../../data/format";
-import { spreadOf } from "../../data/groups";
 import type { Row } from "../../data/layers";
-import { differenceText, differenceTicks, MEASURE_TITLES, placeOfDifference } from "../../data/measure";
+import { differenceText, differenceTicks, placeOfDifference, spreadOf } from "../../data/measure";
 import { DOTS_WIDTH, type Layout, placeAt, type Window } from "../../data/rowbox";
-import type { Measure } from "../../data/urlstate";
+import { placeOf, scaleTop } from "../../data/scale";
+import { MEASURE_TITLES, MEASURES, type Measure } from "../../data/urlstate";
 import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
-import { Canvas } from "../../parts/canvas";
-import { Button, Icon } from "../../parts/widgets";
+import { Canvas, usePrepared } from "../../parts/canvas";
+import { pointAt, pointNowhere } from "../../parts/plot";
+import { Button, Icon, Select } from "../../parts/widgets";
 import { sparse } from "../../state/answers";
 import { blocksAt } from "../../state/at";
 import { baselineRun, differs, shownMeasure } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { dotStep, spokenStep } from "../../state/followers";
-import { groups, type RunGroup } from "../../state/groups";
-import { shownRuns, threshold, totalLayers } from "../../state/runs";
-import { dotBlock } from "../../state/scrolled";
-import { grouping, hover, measure, sorted, theme, update } from "../../state/store";
-import { usePrepared } from "./prepared";
+import { groups, type RunGroup, shownRuns, threshold, totalLayers } from "../../state/runs";
+import { grouping, measure, sorted, theme, update } from "../../state/store";
+import { dotBlock } from "../../state/viewport";
 
 const PADDING = 12;
+const AXIS = DOTS_WIDTH - 2 * PADDING - 8;
 
 /** Place of a value on the axis, 0 to 1; NaN where there is none. */
 function positionOf(value: number, which: Measure): number {
@@ -76,21 +75,16 @@ function ticks(): [number, string][] {
 }
 
 export function DotsHead() {
+  const measures = MEASURES.filter((value) => value !== "sparsity" || sparse.value || measure.value === "sparsity");
+  const base = differs.value && `against ${baselineRun.value?.name}`;
   return (
     <div class="dots-head">
-      <select
-        aria-label="Measure of the dot plot"
+      <Select
+        label="Measure of the dot plot"
         value={measure.value}
-        onChange={(event) => update({ measure: event.currentTarget.value as Measure })}
-      >
-        {Object.entries(MEASURE_TITLES)
-          .filter(([value]) => value !== "sparsity" || sparse.value || measure.value === "sparsity")
-          .map(([value, title]) => (
-            <option key={value} value={value}>
-              {title}
-            </option>
-          ))}
-      </select>
+        options={measures.map((value) => [value, MEASURE_TITLES[value]])}
+        onPick={(value) => update({ measure: value })}
+      />
       <Button
         class="small"
         pressed={sorted.value}
@@ -100,14 +94,9 @@ export function DotsHead() {
         <Icon name="sort" size={16} />
       </Button>
       <div class="two">
-        {differs.value
-          ? `against ${baselineRun.value?.name}`
-          : grouping.value.pattern
-            ? "means of groups"
-            : "a marker a run"}
-        , step {formatCount(dotStep.value)}
+        {base || (grouping.value.pattern ? "means of groups" : "a marker a run")}, step {formatCount(dotStep.value)}
       </div>
-      <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${DOTS_WIDTH - 2 * PADDING - 8}px` }}>
+      <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${AXIS}px` }}>
         {ticks().map(([at, text]) => (
           <span key={at} class={`tick ${at === 0 ? "start" : at === 1 ? "end" : ""}`} style={{ left: `${100 * at}%` }}>
             {text}
@@ -119,13 +108,10 @@ export function DotsHead() {
 }
 
 function dotOf({ runs }: RunGroup, layers: readonly string[]): Dot {
-  const which = measure.value;
   const spread = spreadOf(runs.map((run) => shownMeasure(run, layers, dotStep.value)));
-  const [position, ...range] = [spread?.mean, spread?.low, spread?.high].map((value) =>
-    positionOf(value ?? NaN, which),
-  );
-  const { color, shape } = runs[0];
-  return { position, color, shape, range: runs.length > 1 && spread ? [range[0], range[1]] : undefined };
+  const position = (value = Number.NaN) => positionOf(value, measure.value);
+  const range: Dot["range"] = runs.length > 1 && spread ? [position(spread.low), position(spread.high)] : undefined;
+  return { position: position(spread?.mean), color: runs[0].color, shape: runs[0].shape, range };
 }
 
 /** The markers of the rows of a window. */
@@ -136,35 +122,28 @@ function* dotRows({ places, top }: Window): Generator<DotRow> {
   }
 }
 
-interface Props {
-  windowAt: (block: number) => Window;
-  layout: Layout;
-  width: number;
-}
-
-export function DotsColumn({ windowAt, layout, width }: Props) {
+export function DotsColumn({ windowAt, layout }: { windowAt: (block: number) => Window; layout: Layout }) {
   const words = groups.value.map((group) => `${group.name} ${groupText(group, totalLayers.value, spokenStep.value)}`);
   const window = windowAt(dotBlock.value);
   const draw = usePrepared(dotBlock, windowAt, function* (shown, ratio) {
-    const raster = makeRaster(Math.round(width * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
-    const axis = width - 2 * PADDING - 8;
-    yield* paintDots(raster, { a: ratio, e: 0, f: 0 }, PADDING, axis, dotRows(shown), theme.value);
+    const raster = makeRaster(Math.round(DOTS_WIDTH * ratio), Math.round((shown.bottom - shown.top) * ratio), ratio);
+    yield* paintDots(raster, ratio, PADDING, AXIS, dotRows(shown), theme.value);
     return raster;
   });
   return (
     <div
       class="dots-column"
-      onPointerMove={({ clientX: x, clientY: y, currentTarget }) => {
-        const row = placeAt(layout, y - currentTarget.getBoundingClientRect().top)?.row;
+      onPointerMove={(event) => {
+        const row = placeAt(layout, event.clientY - event.currentTarget.getBoundingClientRect().top)?.row;
         const step = cursor.peek();
-        hover.value = row ? { step, run: null, row: row.id, channel: null, x, y, tip: tipOf(row, step) } : null;
+        pointAt(event, row ? { step, row: row.id, tip: tipOf(row, step) } : null);
       }}
-      onPointerLeave={() => (hover.value = null)}
+      onPointerLeave={pointNowhere}
     >
       <Canvas
         whole
         label={`${title()} at step ${formatCount(spokenStep.value)}, all layers: ${words.join(", ")}`}
-        width={width}
+        width={DOTS_WIDTH}
         height={window.bottom - window.top}
         style={{ top: `${window.top}px` }}
         inputs={[

@@ -4,87 +4,87 @@ import { formatCount, plural } from "../../data/format";
 import type { Row } from "../../data/layers";
 import type { Place, Window } from "../../data/rowbox";
 import { Icon } from "../../parts/widgets";
+import { violatedIn } from "../../state/answers";
 import { openLayer, openListed, toggleGroup } from "../../state/navigate";
-import { layers, shownRuns } from "../../state/runs";
-import { nameBlock } from "../../state/scrolled";
+import { layers, type Run, shownRuns } from "../../state/runs";
 import { focusRow } from "../../state/store";
-import { violatedIn } from "../../state/violated";
+import { nameBlock } from "../../state/viewport";
 
-function Badge({ row }: { row: Row }) {
-  const found = shownRuns.value.flatMap((run) => {
-    const violated = violatedIn(run.name, row.layers);
-    return violated ? [{ run, ...violated }] : [];
-  });
-  if (found.length === 0) return null;
-  const worst = found.reduce((a, b) => (b.channels > a.channels ? b : a));
-  const text = found
-    .map((entry) => `${entry.run.name}: ${formatCount(entry.channels)} since step ${formatCount(entry.firstStep)}`)
-    .join("\n");
+export function Badge(props: { run: Run; channels: number; title: string; onClick: () => void }) {
+  const { run, channels, title, onClick } = props;
   return (
-    <button
-      type="button"
-      class="badge"
-      title={`Violated channels\n${text}\nShow the first one.`}
-      onClick={() => openListed(worst.run, worst.first)}
-    >
+    <button type="button" class="badge" title={title} onClick={onClick}>
       <Icon name="warning" size={12} />
-      {formatCount(worst.channels)}
-      <span class="offscreen"> violated in {worst.run.name}</span>
+      {formatCount(channels)}
+      <span class="offscreen"> violated in {run.name}</span>
     </button>
   );
 }
 
-function Name({ place }: { place: Place }) {
-  const { row } = place;
-  const style = {
-    top: `${place.top}px`,
-    height: `${place.height}px`,
-    paddingTop: `${place.stripTop - place.top - (row.kind === "total" ? 0 : 1)}px`,
-    paddingLeft: `${14 + (row.kind === "total" ? 0 : 22 + row.depth * 14)}px`,
-  };
-  const selected = row.kind !== "total" && focusRow.value === row.id;
+function RowBadge({ row }: { row: Row }) {
+  const audits = shownRuns.value.flatMap((run) => {
+    const audit = violatedIn(run.name, row.layers);
+    return audit ? [{ run, ...audit }] : [];
+  });
+  if (audits.length === 0) return null;
+  const { run, channels, first } = audits.reduce((a, b) => (b.channels > a.channels ? b : a));
+  const lines = audits.map(
+    (audit) => `${audit.run.name}: ${formatCount(audit.channels)} since step ${formatCount(audit.first.first_step)}`,
+  );
+  const title = ["Violated channels", ...lines, "Show the first one."].join("\n");
+  return <Badge run={run} channels={channels} title={title} onClick={() => openListed(run, first)} />;
+}
+
+/** What stands in a row: the total's extent, or a button that folds the group or opens the layer. */
+function Title({ row }: { row: Row }) {
+  if (row.kind === "total") {
+    return (
+      <div class="net-total">
+        <b>{row.label}</b>
+        <span class="sub">
+          {plural(row.layers.length, "layer")} · {plural(row.channels, "channel")}
+        </span>
+      </div>
+    );
+  }
+  const group = row.kind === "group" ? { mark: row.closed ? "▶" : "▼", expanded: !row.closed } : null;
+  const title =
+    row.kind === "group"
+      ? `${row.id}: ${formatCount(row.layers.length)} layers`
+      : `${row.layer.id}: ${row.layer.type}. Open the layer.`;
+  const open = () => (group ? toggleGroup(row.id) : openLayer(row.id, null));
   return (
-    <div class={`net-name ${row.kind} ${place.ruled ? "ruled" : ""} ${selected ? "selected" : ""}`} style={style}>
-      <div class="net-name-line" style={{ height: `${place.stripHeight + (row.kind === "total" ? 0 : 2)}px` }}>
-        {row.kind === "total" ? (
-          <div class="net-total">
-            <b>{row.label}</b>
-            <span class="sub">
-              {plural(row.layers.length, "layer")} · {plural(row.channels, "channel")}
-            </span>
-          </div>
-        ) : null}
-        {row.kind === "group" ? (
-          <button
-            type="button"
-            class="plain group-name"
-            aria-expanded={!row.closed}
-            title={`${row.id}: ${formatCount(row.layers.length)} layers`}
-            onClick={() => toggleGroup(row.id)}
-          >
-            <span class="chevron" aria-hidden="true">
-              {row.closed ? "▶" : "▼"}
-            </span>
-            <bdi>{row.label}</bdi>
-          </button>
-        ) : null}
-        {row.kind === "layer" ? (
-          <button
-            type="button"
-            class="plain layer-name"
-            title={`${row.layer.id}: ${row.layer.type}. Open the layer.`}
-            onClick={() => openLayer(row.id, null)}
-          >
-            <bdi>{row.label}</bdi>
-          </button>
-        ) : null}
-        <Badge row={row} />
-        {row.kind === "total" ? null : (
+    <button type="button" class={`plain ${row.kind}-name`} aria-expanded={group?.expanded} title={title} onClick={open}>
+      {group ? (
+        <span class="chevron" aria-hidden="true">
+          {group.mark}
+        </span>
+      ) : null}
+      <bdi>{row.label}</bdi>
+    </button>
+  );
+}
+
+function Name({ place: { row, ruled, top, height, stripTop, stripHeight } }: { place: Place }) {
+  const inner = row.kind !== "total";
+  const style = {
+    top: `${top}px`,
+    height: `${height}px`,
+    paddingTop: `${stripTop - top - (inner ? 1 : 0)}px`,
+    paddingLeft: `${14 + (inner ? 22 + row.depth * 14 : 0)}px`,
+  };
+  const selected = inner && focusRow.value === row.id;
+  return (
+    <div class={`net-name ${row.kind} ${ruled ? "ruled" : ""} ${selected ? "selected" : ""}`} style={style}>
+      <div class="net-name-line" style={{ height: `${stripHeight + (inner ? 2 : 0)}px` }}>
+        <Title row={row} />
+        <RowBadge row={row} />
+        {inner ? (
           <span class="channels">
-            {formatCount(row.kind === "group" ? row.channels : row.layer.channels)}
+            {formatCount(row.channels)}
             {row.kind === "group" || row.id === layers.value[0]?.id ? " ch" : ""}
           </span>
-        )}
+        ) : null}
       </div>
     </div>
   );

@@ -2,7 +2,9 @@
 
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { formatCount, formatShare } from "../../data/format";
-import { differenceText, MEASURE_TITLES } from "../../data/measure";
+import { keptByValue } from "../../data/kept";
+import { differenceText } from "../../data/measure";
+import type { Figures } from "../../data/record";
 import {
   blockOf,
   DOTS_WIDTH,
@@ -13,29 +15,27 @@ import {
   type Place,
   placeAt,
   placeRows,
-  type Window,
 } from "../../data/rowbox";
 import { LEGEND, STATE_TITLES } from "../../data/states";
+import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
-import { Crosshairs } from "../../parts/crosshair";
-import { ZoomBoxes } from "../../parts/drag";
-import { PastNote } from "../../parts/pastnote";
-import { DataTable, Skeleton, TableButton } from "../../parts/widgets";
-import { stepsText, weightsText } from "../../parts/words";
+import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
+import { DataTable, Notes, Skeleton, TableButton } from "../../parts/widgets";
+import { asideText, pastsText, sharesText, stepsText, weightsText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
 import { figuresAt } from "../../state/at";
-import { baselineDiff, baselineRun, differs } from "../../state/baseline";
+import { baselineDiff, baselineDiffText, baselineRun, baseOf, differs } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
+import { openLayer, stepRun, toggleGroup } from "../../state/navigate";
 import { rows } from "../../state/rows";
-import { type Run, shownRuns } from "../../state/runs";
-import { scrollBack, scrollDown, stripBlock } from "../../state/scrolled";
-import { columnWidth, netWidth, scrolledBy, sight } from "../../state/sight";
-import { focusRow, hover, layerFilter, measure, tables } from "../../state/store";
-import { RunColumn } from "./column";
+import { activeLayer, layers, type Run, shownRuns, viewedSteps } from "../../state/runs";
+import { focusRow, hover, layerFilter, measure, page, tables } from "../../state/store";
+import { columnWidth, netWidth, scrollBack, scrollDown, scrolledBy, sight, stripBlock } from "../../state/viewport";
+import css from "../../style/network.css";
+import { runFiles, type View } from "../view";
+import { Outlines, RunColumn, RunHead } from "./column";
 import { DotsColumn, DotsHead } from "./dots";
-import { RunHead } from "./head";
 import { Names } from "./names";
-import { Outlines } from "./outline";
 import { Strips } from "./strips";
 
 const HEAD_HEIGHT = 98;
@@ -46,22 +46,13 @@ const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
 const NARROW = 132;
 
-/** The windows around blocks, each made once. */
-function useWindows(layout: Layout, height: number): (block: number) => Window {
-  return useMemo(() => {
-    const known = new Map<number, Window>();
-    return (block) => {
-      const window = known.get(block) ?? drawnWindow(layout, block, height);
-      known.set(block, window);
-      return window;
-    };
-  }, [layout, height]);
-}
+const template = (): string =>
+  `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${columnWidth.value}px) ${DOTS_WIDTH}px`;
 
 function Body({ layout, height }: { layout: Layout; height: number }) {
   const column = columnWidth.value;
   const [first, end] = sight.value;
-  const windowAt = useWindows(layout, height);
+  const windowAt = useMemo(() => keptByValue((block: number) => drawnWindow(layout, block, height)), [layout, height]);
   const window = windowAt(stripBlock.value);
   const pictures = {
     width: column - GAP,
@@ -71,15 +62,14 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
     top: window.top,
     height: window.bottom - window.top,
   };
-  const template = `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${column}px) ${DOTS_WIDTH}px`;
   return (
-    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template }}>
+    <div class="net-body" style={{ height: `${layout.height}px`, gridTemplateColumns: template() }}>
       <Strips layout={layout} windowAt={windowAt} {...pictures} />
       <Names windowAt={windowAt} />
       {shownRuns.value.map((run) => (
         <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
       ))}
-      <DotsColumn windowAt={windowAt} layout={layout} width={DOTS_WIDTH} />
+      <DotsColumn windowAt={windowAt} layout={layout} />
       <Outlines layout={layout} column={column} />
       <Crosshairs {...pictures} />
       <ZoomBoxes {...pictures} />
@@ -89,59 +79,53 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
 
 function NetworkTable() {
   const base = differs.value ? baselineRun.value : null;
-  const columns = [
-    { title: "Layer", text: true },
-    { title: "Run", text: true },
-    { title: "Channels" },
-    { title: "Step" },
-    ...LEGEND.map((state) => ({ title: STATE_TITLES[state] })),
-    { title: "Violated" },
-    { title: "Non-finite" },
-    ...(sparse.value ? [{ title: "Pruned weights" }] : []),
-    ...(base ? [{ title: `${MEASURE_TITLES[measure.value]} against ${base.name}` }] : []),
+  const numbers = [
+    ...["Channels", "Step", ...LEGEND.map((state) => STATE_TITLES[state]), "Violated", "Non-finite"],
+    ...(sparse.value ? ["Pruned weights"] : []),
+    ...(base ? [`${MEASURE_TITLES[measure.value]} against ${base.name}`] : []),
   ];
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
       const figures = figuresAt(run, row.layers, cursor.value);
-      const states = LEGEND.map((state) =>
-        figures ? `${formatCount(figures.counts[state])} (${formatShare(figures.counts[state], figures.total)})` : "–",
-      );
+      const of = (text: (figures: Figures) => string | null) => (figures && text(figures)) ?? "–";
       return [
-        row.kind === "layer" ? row.layer.id : row.kind === "group" ? `${row.id}/` : row.label,
+        row.kind === "layer" ? row.id : row.kind === "group" ? `${row.id}/` : row.label,
         run.name,
-        figures ? formatCount(figures.channels) : "–",
-        figures ? stepsText(figures).replace(/^steps? /, "") : "–",
-        ...states,
-        figures ? formatCount(figures.violated) : "–",
-        figures ? formatCount(figures.nonfinite) : "–",
-        ...(sparse.value ? [(figures && weightsText(figures)) ?? "–"] : []),
+        of(({ channels }) => formatCount(channels)),
+        of((own) => stepsText(own).replace(/^steps? /, "")),
+        ...LEGEND.map((state) =>
+          of(({ counts, total }) => `${formatCount(counts[state])} (${formatShare(counts[state], total)})`),
+        ),
+        of(({ violated }) => formatCount(violated)),
+        of(({ nonfinite }) => formatCount(nonfinite)),
+        ...(sparse.value ? [of(weightsText)] : []),
         ...(base ? [differenceText(baselineDiff(run, base, row.layers, cursor.value), measure.value)] : []),
       ];
     }),
   );
   return (
-    <DataTable caption={`Channels in each state at step ${formatCount(cursor.value)}`} columns={columns} rows={lines} />
+    <DataTable
+      caption={`Channels in each state at step ${formatCount(cursor.value)}`}
+      columns={["Layer", "Run", ...numbers]}
+      texts={["Layer", "Run"]}
+      rows={lines}
+    />
   );
 }
 
-function Message() {
-  const reason =
-    shownRuns.value.length === 0
-      ? "No runs selected. Tick a run on the left, or change the filter for runs."
-      : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`;
-  return <p class="message">{reason}</p>;
-}
+/** The row that the keyboard is on. */
+const focusedRow = () => rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value);
 
 const bodyTop = (net: HTMLElement, head: number): number => net.getBoundingClientRect().top + head - net.scrollTop;
 
 /** Another row has come under the pointer, which rests. */
-function pointAt(place: Place | null): void {
+function pointRow(place: Place | null): void {
   const now = hover.peek();
   if (now === null || now.row === place?.row.id) return;
   hover.value = place && { ...now, row: place.row.id };
 }
 
-export function NetworkView() {
+function NetworkView() {
   const { ref, size } = useSize<HTMLDivElement>();
   const shown: Run[] = shownRuns.value;
   const list = rows.value;
@@ -153,8 +137,13 @@ export function NetworkView() {
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
-  const first =
-    shown.length > 0 && shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+  const first = shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
+  const title = (
+    <>
+      <h1>Is it still learning?</h1>
+      <TableButton panel="network" what="the network" />
+    </>
+  );
 
   useLayoutEffect(() => {
     if (size.width > 0) netWidth.value = size.width;
@@ -163,24 +152,17 @@ export function NetworkView() {
   // The keyboard's row stays in sight.
   useLayoutEffect(() => {
     const scroller = ref.current;
-    const place = layout.places.find((p) => p.row.kind !== "total" && p.row.id === focusRow.value);
+    const focused = focusedRow();
+    const place = layout.places.find(({ row }) => row === focused);
     if (!scroller || !place) return;
-    const visible = scroller.clientHeight - head;
-    if (place.top < scroller.scrollTop) scroller.scrollTop = place.top;
-    else if (place.top + place.height > scroller.scrollTop + visible) {
-      scroller.scrollTop = place.top + place.height - visible;
-    }
+    const lowest = place.top + place.height - (scroller.clientHeight - head);
+    scroller.scrollTop = Math.min(place.top, Math.max(scroller.scrollTop, lowest));
   }, [focusRow.value]);
 
   return (
     <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
-      <PastNote />
-      {asTable && !empty ? (
-        <div class="panel-top">
-          <h1>Is it still learning?</h1>
-          <TableButton panel="network" what="the network" />
-        </div>
-      ) : null}
+      <Notes texts={[pastsText(shown)]} />
+      {asTable && !empty ? <div class="panel-top">{title}</div> : null}
       <div
         class="net"
         ref={ref}
@@ -190,12 +172,18 @@ export function NetworkView() {
         onScroll={({ currentTarget: net }) => {
           scrollDown(blockOf(net.scrollTop));
           const aside = net.scrollLeft !== scrolledBy.value;
-          pointAt(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
+          pointRow(aside ? null : placeAt(layout, (hover.value?.y ?? 0) - bodyTop(net, head)));
           scrolledBy.value = net.scrollLeft;
         }}
-        onPointerLeave={() => (hover.value = null)}
+        onPointerLeave={pointNowhere}
       >
-        {empty ? <Message /> : null}
+        {empty ? (
+          <p class="message">
+            {shown.length === 0
+              ? "No runs selected. Tick a run on the left, or change the filter for runs."
+              : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`}
+          </p>
+        ) : null}
         {!empty && asTable ? <NetworkTable /> : null}
         {!empty && !asTable ? (
           <div
@@ -204,16 +192,10 @@ export function NetworkView() {
           >
             <div
               class={`net-head ${tall ? "tall" : ""} ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
-              style={{
-                height: `${head}px`,
-                gridTemplateColumns: `${NAME_WIDTH}px repeat(${shown.length}, ${column}px) ${DOTS_WIDTH}px`,
-              }}
+              style={{ height: `${head}px`, gridTemplateColumns: template() }}
             >
               <div class="net-title">
-                <div class="net-title-line">
-                  <h1>Is it still learning?</h1>
-                  <TableButton panel="network" what="the network" />
-                </div>
+                <div class="net-title-line">{title}</div>
                 <p>
                   {differs.value
                     ? `${MEASURE_TITLES[measure.value]}: difference to ${baselineRun.value?.name}, by layer`
@@ -233,3 +215,42 @@ export function NetworkView() {
     </section>
   );
 }
+
+function speak(): string {
+  const run = shownRuns.value.find(({ name }) => name === page.value.run) ?? shownRuns.value[0];
+  const row = focusedRow() ?? rows.value[0];
+  if (!run || !row) return "";
+  const base = baseOf(run);
+  const figures = figuresAt(run, row.layers, cursor.value);
+  const difference = base ? `${baselineDiffText(run, base, row.layers)}. ` : "";
+  const what = row.kind === "total" ? row.label : row.id;
+  return `Step ${formatCount(cursor.value)}, ${run.name}, ${what}: ${difference}${sharesText(figures)}${asideText(figures, cursor.value)}`;
+}
+
+export const network: View = {
+  component: NetworkView,
+  css,
+  steps: () => viewedSteps.value,
+  layer: () => layers.value.find(({ id }) => id === focusRow.value)?.id ?? activeLayer.value?.id ?? null,
+  keys: {
+    layer(by) {
+      const walk = rows.value.filter((row) => row.kind !== "total");
+      const place = walk.findIndex((row) => row.id === focusRow.value);
+      const next = walk[Math.min(walk.length - 1, Math.max(0, place + by))];
+      if (next) focusRow.value = next.id;
+    },
+    run: (by) => stepRun(shownRuns.value, page.peek().run, by),
+    down() {
+      const row = focusedRow();
+      if (row?.kind === "group") toggleGroup(row.id);
+      else if (row?.kind === "layer") openLayer(row.id, null);
+    },
+    up() {
+      focusRow.value = null;
+      return true;
+    },
+  },
+  speak,
+  caption: () => "Network",
+  files: () => runFiles(shownRuns.value, null),
+};

@@ -3,19 +3,17 @@
 import { useRef } from "preact/hooks";
 import { plural } from "../../data/format";
 import type { Layout, Place, Window } from "../../data/rowbox";
-import { drawStripDifference } from "../../draw/baselinediff";
 import { carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
-import { Canvas } from "../../parts/canvas";
-import type { RowProps } from "../../parts/crosshair";
+import { drawStripDifference } from "../../draw/valuerow";
+import { Canvas, type Paint, usePrepared } from "../../parts/canvas";
+import type { RowProps } from "../../parts/plot";
+import { type Drawn, drawnOf } from "../../state/answers";
 import { baseOf } from "../../state/baseline";
-import { type Drawn, drawnOf } from "../../state/detail";
 import { type Run, range, scaleOf, shownRuns } from "../../state/runs";
-import { stripBlock } from "../../state/scrolled";
-import { sight } from "../../state/sight";
 import { measure, theme } from "../../state/store";
-import { type Paint, usePrepared } from "./prepared";
+import { sight, stripBlock } from "../../state/viewport";
 
 interface Pictured {
   drawn: Drawn;
@@ -54,12 +52,12 @@ function paintRow({ raster, ratio, window }: Picture, { x, width, pictured }: Co
   const pixels = pixelsOf(theme.value);
   const y = Math.max(0, Math.round((place.stripTop - window.top) * ratio));
   const bottom = Math.min(Math.round((place.stripTop + place.stripHeight - window.top) * ratio), raster.height);
-  const box = { x, y, width, height: bottom - y };
-  if (box.height <= 0) return;
+  const area = { raster, x, y, width, height: bottom - y };
+  if (area.height <= 0) return;
   const { layers } = place.row;
   const [columns, scale] = [drawn.of(layers), scaleOf(width)];
-  if (base) drawStripDifference(raster, box, columns, base.of(layers), measure.value, scale, pixels);
-  else drawStrip(raster, box, columns, scale, drawn.threshold, pixels);
+  if (base) drawStripDifference(area, columns, base.of(layers), measure.value, scale, pixels);
+  else drawStrip(area, columns, scale, drawn.threshold, pixels);
 }
 
 /** The rows of a window that an earlier one doesn't show whole. */
@@ -70,8 +68,8 @@ const fresh = (window: Window, { top, bottom }: Window): readonly Place[] =>
 function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<string, Column> {
   if (!last || !Number.isInteger((window.top - last.window.top) * ratio)) return new Map();
   const same = ([run, { width, inputs }]: [string, Column]) => {
-    const before = columns.get(run);
-    return before?.width === width && before.inputs.every((input, i) => input === inputs[i]);
+    const column = columns.get(run);
+    return column?.width === width && column.inputs.every((input, i) => input === inputs[i]);
   };
   return new Map([...last.columns].filter(same));
 }
@@ -79,16 +77,16 @@ function kept({ columns, ratio, window }: Picture, last: Picture | null): Map<st
 /** Draws column after column; what the last picture has of one is carried. */
 function* paintAll(picture: Picture, last: Picture | null): Generator<void> {
   const { raster, window, columns, ratio } = picture;
-  const before = kept(picture, last);
+  const carried = kept(picture, last);
   const shift = last ? (window.top - last.window.top) * ratio : 0;
-  const all = last?.raster.width === raster.width && before.size === last.columns.size;
-  const whole = all && [...columns].every(([run, { x }]) => before.get(run)?.x === x);
+  const all = last?.raster.width === raster.width && carried.size === last.columns.size;
+  const whole = all && [...columns].every(([run, { x }]) => carried.get(run)?.x === x);
   if (whole) {
     carryRows(raster, last.raster, shift);
     yield;
   }
   for (const [run, column] of columns) {
-    const old = last && before.get(run);
+    const old = last && carried.get(run);
     if (old && !whole) carryColumns(raster, column.x, column.width, last.raster, old.x, shift);
     for (const place of old ? fresh(window, last.window) : window.places) {
       paintRow(picture, column, place);
@@ -111,10 +109,10 @@ const drawable = () =>
   });
 
 /** Paints a window from the last picture and what that doesn't have. */
-function usePaint(found: ReturnType<typeof drawable>, { layout, width, pitch, count }: Props): Paint {
+function usePaint(strips: ReturnType<typeof drawable>, { layout, width, pitch, count }: Props): Paint {
   const last = useRef<Picture | null>(null);
   const columnsOf = (ratio: number): [string, Column][] =>
-    found.map(({ name, place, pictured }) => {
+    strips.map(({ name, place, pictured }) => {
       const { drawn, base } = pictured;
       const inputs = [drawn, base, base && measure.value, layout, theme.value, range.value];
       return [name, { x: Math.round(place * pitch * ratio), width: Math.round(width * ratio), pictured, inputs }];
@@ -131,15 +129,15 @@ function usePaint(found: ReturnType<typeof drawable>, { layout, width, pitch, co
 
 export function Strips(props: Props) {
   const { layout, windowAt, width, pitch, count, left, top, height } = props;
-  const found = drawable();
-  const names = found.map(({ name }) => name).join();
+  const strips = drawable();
+  const names = strips.map(({ name }) => name).join();
   const window = windowAt(stripBlock.value);
-  const draw = usePrepared(stripBlock, windowAt, usePaint(found, props));
+  const draw = usePrepared(stripBlock, windowAt, usePaint(strips, props));
   return (
     <Canvas
       whole
       class="strips"
-      label={`Channels in each state over steps, by layer, of ${plural(found.length, "run")}`}
+      label={`Channels in each state over steps, by layer, of ${plural(strips.length, "run")}`}
       width={(count - 1) * pitch + width}
       height={height}
       style={{ left: `${left}px`, top: `${top}px` }}
@@ -148,7 +146,7 @@ export function Strips(props: Props) {
         layout,
         theme.value,
         measure.value,
-        ...found.flatMap(({ pictured }) => [pictured.drawn, pictured.base]),
+        ...strips.flatMap(({ pictured }) => [pictured.drawn, pictured.base]),
       ]}
       urgent={names}
       steps

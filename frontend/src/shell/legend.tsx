@@ -1,0 +1,161 @@
+/** What the colours mean: the states with their shares, the scale of movement, and that of differences. */
+
+import type { ComponentChildren } from "preact";
+import { figuresAt as layerFiguresAt } from "../data/cells";
+import { formatPower, formatShare } from "../data/format";
+import { differenceTicks } from "../data/measure";
+import type { Figures } from "../data/record";
+import { scaleTop } from "../data/scale";
+import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { MEASURE_TITLES } from "../data/urlstate";
+import { blend, type Stops } from "../draw/theme";
+import { stepsText } from "../parts/words";
+import { cellsOf } from "../state/answers";
+import { awaited, figuresAt } from "../state/at";
+import { baselineRun, differs } from "../state/baseline";
+import { numberSteps, pointedRun } from "../state/followers";
+import { activeLayer, draftThreshold, focusedRun, type Run, threshold, totalLayers } from "../state/runs";
+import { measure, theme, view } from "../state/store";
+
+/** Of the run in focus, all that the view shows of it, at the step under the pointer. */
+function legendFigures(run: Run, step: number): Figures | null {
+  if (view.value !== "layer") return figuresAt(run, totalLayers.value, step);
+  const cells = activeLayer.value && cellsOf(run.name, activeLayer.value.id).value;
+  return cells && layerFiguresAt(cells, step);
+}
+
+type RowProps = Record<"name" | "title" | "hint", string> & { count?: number; total?: number };
+
+const LegendRow = ({ name, title, hint, count, total }: RowProps) => (
+  <li class={name === "violated" ? "warn" : undefined}>
+    <i class={`swatch fill-${name}`} />
+    <span class="legend-text">
+      {title}
+      <span class="sub">{hint}</span>
+    </span>
+    <span class="number">{count === undefined ? "–" : formatShare(count, total!)}</span>
+  </li>
+);
+
+/** What is listed only where it occurs. */
+const RARE = [
+  { name: "violated", title: "Violated", hint: "held weights changed" },
+  { name: "nonfinite", title: "Non-finite", hint: "channels with NaN or infinity" },
+] as const;
+
+export function Legend() {
+  const run = pointedRun.value ?? focusedRun.value;
+  const figures = run && legendFigures(run, numberSteps[0].value);
+  const total = figures?.total;
+  return (
+    <details class="side-block" aria-label="Channel states" open>
+      <summary>
+        <h2>
+          Channel state{" "}
+          {run ? (
+            <span class="sub">
+              <bdi>{run.short}</bdi>,{" "}
+              {figures ? stepsText(figures) : awaited(run, numberSteps[0].value) ? "…" : "no record yet"}
+            </span>
+          ) : null}
+        </h2>
+      </summary>
+      <ul class="legend">
+        {LEGEND.map((state) => {
+          const [name, title, hint] = [STATE_NAMES, STATE_TITLES, STATE_HINTS].map((texts) => texts[state]);
+          return <LegendRow key={name} {...{ name, title, hint, total }} count={figures?.counts[state]} />;
+        })}
+        {RARE.map((row) =>
+          figures && figures[row.name] > 0 ? (
+            <LegendRow key={row.name} {...row} count={figures[row.name]} total={total} />
+          ) : null,
+        )}
+      </ul>
+    </details>
+  );
+}
+
+interface ScaleProps {
+  label: string;
+  title: ComponentChildren;
+  stops: Stops;
+  /** Into which the gradient is divided. */
+  parts: number;
+  /** Places in per cent, and what is written there. */
+  ticks: readonly (readonly [number, string])[];
+  children?: ComponentChildren;
+}
+
+function ScaleOfColours({ label, title, stops, parts, ticks, children }: ScaleProps) {
+  const colors = Array.from({ length: parts + 1 }, (_, i) => blend(stops, i / parts)).join(", ");
+  return (
+    <section class="side-block" aria-label={label}>
+      <h2>{title}</h2>
+      <div class="gradient" style={{ background: `linear-gradient(to right, ${colors})` }} />
+      <div class="gradient-axis" aria-hidden="true">
+        {ticks.map(([left, text]) => (
+          <span key={text} class={left < 6 ? "start" : left > 94 ? "end" : ""} style={{ left: `${left}%` }}>
+            {text}
+          </span>
+        ))}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** The powers of ten from the threshold to the top of the scale, at most five of them. */
+function movementTicks(lowest: number): [number, string][] {
+  const top = Math.log10(scaleTop(lowest));
+  const last = Math.floor(top + 1e-9);
+  const decades = Math.round(last - Math.log10(lowest));
+  const every = Math.max(1, Math.ceil(decades / 4));
+  const ticks = Array.from({ length: decades + 1 }, (_, i): [number, string] => {
+    const left = (100 * (last - i - Math.log10(lowest))) / (top - Math.log10(lowest));
+    return [left, `${left > 99 ? "≥ " : ""}${formatPower(10 ** (last - i))}`];
+  });
+  return ticks.filter(([left], i) => i % every === 0 && left > -1);
+}
+
+export const MovementScale = () => (
+  <ScaleOfColours
+    label="Movement scale"
+    title={
+      <>
+        Relative change per step (Δ) <span class="sub">‖w − w_past‖ / ‖w_past‖</span>
+      </>
+    }
+    stops={theme.value.movement}
+    parts={8}
+    ticks={movementTicks(draftThreshold.value ?? threshold.value)}
+  />
+);
+
+/** What the colours of differences mean. */
+export function VersusScale() {
+  const base = baselineRun.value;
+  if (!differs.value || !base) return null;
+  const layered = view.value === "layer";
+  const which = layered ? "delta" : measure.value;
+  return (
+    <ScaleOfColours
+      label="Scale of differences"
+      title={
+        <>
+          {layered ? "Δ" : MEASURE_TITLES[which]}{" "}
+          <span class="sub">
+            against <bdi>{base.name}</bdi>
+          </span>
+        </>
+      }
+      stops={theme.value.diverging}
+      parts={4}
+      ticks={differenceTicks(which).map(([place, text]) => [50 + 50 * place, text])}
+    >
+      <p class="sub scale-words">
+        {which === "delta" ? "Moves less, alike, or more" : "Difference in percentage points"}
+        {layered ? ". A colour of a state: the channel is in it, and not so in the baseline." : "."}
+      </p>
+    </ScaleOfColours>
+  );
+}

@@ -1,0 +1,247 @@
+/**
+ * What is done in which frame: work is spread so that none gets more than it can do, what follows the pointer changes in
+ * frames of its own, answers that come together are drawn together. `data-pastnet-idle` on the root element tells tests
+ * (and nobody else) when nothing is under way.
+ */
+
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals";
+import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
+
+/** Requests and timers under way. */
+const pending = signal(0);
+export const loading = computed(() => pending.value > 0);
+let waiting = 0;
+let generation = 0;
+let checking = false;
+
+const busy = () => pending.peek() + waiting > 0;
+
+/** After two frames, one to render what the last change asks for and one to paint it, unless there is another change. */
+function check(seen: number): void {
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      if (!busy() && seen !== generation) return check(generation);
+      checking = false;
+      if (!busy()) document.documentElement.dataset.pastnetIdle = "true";
+    }),
+  );
+}
+
+function settle(): void {
+  generation++;
+  document.documentElement.dataset.pastnetIdle = "false";
+  if (checking || busy()) return;
+  checking = true;
+  check(generation);
+}
+
+export function begin(): void {
+  pending.value++;
+  settle();
+}
+
+export function finish(): void {
+  pending.value--;
+  settle();
+}
+
+/** Does something in the frame after some others; it counts as under way, but not as loading. */
+export function afterFrames(frames: number, action: () => void): void {
+  waiting++;
+  settle();
+  const next = (left: number) =>
+    requestAnimationFrame(() => {
+      if (left > 1) return next(left - 1);
+      waiting--;
+      action();
+      settle();
+    });
+  next(frames);
+}
+
+/** Marks each change of these signals: something renders, and may ask for more. */
+export function watch(signals: readonly ReadonlySignal<unknown>[]): void {
+  effect(() => {
+    for (const watched of signals) watched.value;
+    untracked(settle);
+  });
+}
+
+/** Milliseconds of drawing after which a frame has had enough. */
+const ENOUGH = 3;
+/** Milliseconds after which work is done beside the answer to an input: of most work, and of what is waited for. */
+export const [PATIENCE, SOON] = [200, 50];
+const INPUTS = ["pointermove", "pointerdown", "pointerup", "keydown", "wheel"];
+
+interface Task {
+  /** Gives true where there is more of it. */
+  run: () => unknown;
+  /** Renders afterwards, so that a frame has nothing else to do. */
+  alone: boolean;
+  /** What is due first is done first. */
+  due: number;
+}
+
+const tasks = new Map<unknown, Task>();
+let going = false;
+/** Whether this frame has an input to answer. */
+let touched = false;
+
+export function listenToInputs(): void {
+  const note = () => {
+    touched = true;
+  };
+  for (const type of INPUTS) window.addEventListener(type, note, { capture: true, passive: true });
+}
+
+function work(start: number): void {
+  let done = 0;
+  for (const [key, task] of [...tasks].sort(([, a], [, b]) => a.due - b.due)) {
+    if (done > 0 && (task.alone || performance.now() - start >= ENOUGH)) return;
+    while (task.run() === true) if (performance.now() - start >= ENOUGH) return;
+    if (tasks.get(key) === task) tasks.delete(key);
+    if (task.alone) return;
+    done++;
+  }
+}
+
+function workAfter(frames: number): void {
+  going = true;
+  afterFrames(frames, () => {
+    going = false;
+    const now = performance.now();
+    // What answers the pointer comes first.
+    if (!touched || [...tasks.values()].some(({ due }) => due <= now)) work(now);
+    touched = false;
+    if (tasks.size > 0) workAfter(1);
+  });
+}
+
+/**
+ * Does something in a frame after this one.
+ *
+ * @param key names the work: of what waits under a name only the last is done, when it is the first one's turn.
+ * @param run is called again where it gives true, in a later frame if this one has had enough.
+ * @param alone whether it changes a signal, and the page renders afterwards.
+ */
+export function later(key: unknown, run: () => unknown, { alone = false, patience = PATIENCE } = {}): void {
+  tasks.set(key, { run, alone, due: tasks.get(key)?.due ?? performance.now() + patience });
+  // Inputs and renders come before the callbacks of their frame.
+  if (!going) workAfter(2);
+}
+
+/** Forgets what is no longer to be done. */
+export const never = (key: unknown): void => void tasks.delete(key);
+
+/** Followers that something on the page shows. */
+const shown = new WeakSet<object>();
+
+/** A signal that may follow another. */
+export function follower<T>(value: T): Signal<T> {
+  const following: Signal<T> = signal(value, {
+    watched: () => void shown.add(following),
+    unwatched: () => void shown.delete(following),
+  });
+  return following;
+}
+
+/** Follows a signal, in a frame of its own after the one that shows the change; at once where nothing shows it. */
+export function follow<T>(following: Signal<T>, source: ReadonlySignal<T>, patience = PATIENCE): void {
+  const catchUp = () => {
+    following.value = source.peek();
+  };
+  catchUp();
+  effect(() => {
+    if (source.value === following.peek()) return;
+    if (shown.has(following)) later(catchUp, catchUp, { alone: true, patience });
+    else catchUp();
+  });
+}
+
+/**
+ * A value that a component shows in a frame of its own: what shows the change at once comes first.
+ *
+ * @param of what it is a value of: where that is another one, it is known at once.
+ * @param ready whether there is all that it is shown with; that is awaited, but not for long.
+ */
+export function useFollowed<T>(value: T, of: string, ready = true): T {
+  const last = useRef({ of, value });
+  const [, render] = useReducer((count: number) => count + 1, 0);
+  if (last.current.of !== of) last.current = { of, value };
+  useLayoutEffect(() => {
+    if (last.current.value === value) return;
+    const catchUp = () => {
+      last.current = { of, value };
+      render(undefined);
+    };
+    const begin = () => later(last, catchUp, { alone: true });
+    const timer = ready ? begin() : setTimeout(begin, PATIENCE);
+    return () => {
+      clearTimeout(timer ?? undefined);
+      never(last);
+    };
+  }, [value, of, ready]);
+  return last.current.value;
+}
+
+/**
+ * Lets a part of the page follow a signal: its picture of a value is prepared step by step, and shown in a frame after
+ * that.
+ *
+ * @returns ends it.
+ */
+export function prepared<T>(
+  following: Signal<T>,
+  source: ReadonlySignal<T>,
+  prepare: (value: T) => Generator<void>,
+): () => void {
+  const options = { alone: true, patience: SOON };
+  const end = effect(() => {
+    const { value } = source;
+    if (value === following.value) return never(following);
+    const show = () => {
+      following.value = value;
+    };
+    let steps: Generator<void> | null = null;
+    const step = () => {
+      steps ??= prepare(value);
+      const more = !steps.next().done;
+      if (!more) later(following, show, options);
+      return more;
+    };
+    later(following, step, options);
+  });
+  return () => {
+    end();
+    never(following);
+  };
+}
+
+/** For so long an answer waits for others of its kind: one picture of all is sooner there than one of each. */
+const TOGETHER_MS = 100;
+/** Of each kind, those that are looked at and still under way. */
+const awaited = new Map<string, number>();
+const arrived = new Map<() => void, string>();
+
+/** Says that an answer of a kind is on its way; call what it gives when it is no longer. */
+export function expectAnswer(kind: string): () => void {
+  awaited.set(kind, (awaited.get(kind) ?? 0) + 1);
+  return () => void awaited.set(kind, awaited.get(kind)! - 1);
+}
+
+/** Calls back in a frame, together with the others. */
+export function deliver(kind: string, change: () => void): void {
+  arrived.set(change, kind);
+  if (arrived.size > 1) return;
+  const since = performance.now();
+  const draw = () => {
+    const more = [...arrived.values()].some((other) => (awaited.get(other) ?? 0) > 0);
+    if (more && performance.now() - since < TOGETHER_MS) return void requestAnimationFrame(draw);
+    const changes = [...arrived.keys()];
+    arrived.clear();
+    batch(() => {
+      for (const show of changes) show();
+    });
+  };
+  requestAnimationFrame(draw);
+}

@@ -1,0 +1,84 @@
+import { beforeEach, expect, it, vi } from "vitest";
+import { later, listenToInputs, never, SOON } from "./frames";
+
+const frames: (() => void)[] = [];
+vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));
+vi.stubGlobal("document", { documentElement: { dataset: {} } });
+let now = 0;
+vi.stubGlobal("performance", { now: () => now });
+const page = new EventTarget();
+vi.stubGlobal("window", page);
+listenToInputs();
+
+const done: string[] = [];
+const work = (name: string) => () => {
+  done.push(name);
+  now += 2;
+};
+/** What is done in the next frame, 16 ms later; with an input in it or without. */
+function frame(input?: string): string[] {
+  done.splice(0);
+  now += 16;
+  if (input) page.dispatchEvent(new Event(input));
+  for (const one of frames.splice(0)) one();
+  return [...done];
+}
+
+beforeEach(() => {
+  for (let i = 0; i < 20; i++) frame();
+});
+
+it("works in the frames after the one that asks, until each has had enough", () => {
+  for (const name of ["a", "b", "c", "d", "e"]) later(name, work(name));
+  expect(frame()).toEqual([]);
+  expect(frame()).toEqual(["a", "b"]);
+  later("c", work("c again"));
+  never("d");
+  expect(frame()).toEqual(["c again", "e"]);
+  expect(frame()).toEqual([]);
+  later("a", work("a again"));
+  expect([...frame(), ...frame()]).toEqual(["a again"]);
+});
+
+it("gives a frame of its own to what renders afterwards", () => {
+  later("a", work("a"));
+  later("b", work("b"), { alone: true });
+  later("c", work("c"), { alone: true });
+  later("d", work("d"));
+  expect([frame(), frame(), frame(), frame(), frame()]).toEqual([[], ["a"], ["b"], ["c"], ["d"]]);
+});
+
+it("lets inputs go first, for a while", () => {
+  later("a", work("a"));
+  later("b", work("b"), { alone: true });
+  expect(frame("pointermove")).toEqual([]);
+  expect(frame("keydown")).toEqual([]);
+  expect(frame()).toEqual(["a"]);
+  for (let i = 0; i < 9; i++) expect(frame("pointermove")).toEqual([]);
+  // A pointer that never rests leaves nobody behind.
+  expect(frame("pointermove")).toEqual(["b"]);
+});
+
+it("does first what is due first", () => {
+  later("a", work("a"), { alone: true });
+  later("b", work("b"), { alone: true, patience: SOON });
+  for (let i = 0; i < 3; i++) expect(frame("pointermove")).toEqual([]);
+  expect([frame("pointermove"), frame("pointermove"), frame()]).toEqual([["b"], [], ["a"]]);
+});
+
+it("goes on with what has more, and forgets the rest of what is asked anew", () => {
+  const parts = (name: string, count: number) => {
+    let left = count;
+    return () => {
+      work(`${name}${left--}`)();
+      return left > 0;
+    };
+  };
+  later("a", parts("a", 5));
+  later("b", work("b"));
+  expect([...frame(), ...frame()]).toEqual(["a5", "a4"]);
+  expect(frame()).toEqual(["a3", "a2"]);
+  later("a", parts("anew", 1));
+  expect(frame()).toEqual(["anew1", "b"]);
+  expect(frame()).toEqual([]);
+});
