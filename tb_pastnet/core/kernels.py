@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int32]
 
 NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE = range(6)
 ROWS = 6
@@ -45,7 +46,7 @@ def _compiled(signature: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 @numba.njit(inline="always")
-def _compared(value: Any, past: Any) -> Any:  # pragma: no cover  compiled
+def _compared(value: np.float32, past: np.float32) -> tuple[Any, ...]:  # pragma: no cover  compiled
     """What one element adds: current, past, delta, bits of |delta|, changed, non-finite."""
     finite, was_finite = abs(value) <= _LARGEST, abs(past) <= _LARGEST
     # NaN that stays NaN has not changed.
@@ -60,7 +61,7 @@ def _compared(value: Any, past: Any) -> Any:  # pragma: no cover  compiled
 
 @numba.njit(inline="always")
 def _add(
-    out: Any, member: Any, channel: Any, first: Any, second: Any, third: Any, bits: Any
+    out: Rows, member: int, channel: int, first: float, second: float, third: float, bits: int
 ) -> None:  # pragma: no cover  compiled
     """Adds sums of squares, and the largest |delta| by its bits."""
     out[NORM, member, channel] += first
@@ -72,7 +73,13 @@ def _add(
 
 @numba.njit(inline="always")
 def _collect(
-    out: Any, member: Any, inner: Any, squares: Any, largest: Any, changed: Any, nonfinite: Any
+    out: Rows,
+    member: int,
+    inner: int,
+    squares: Rows,
+    largest: Counts,
+    changed: Counts,
+    nonfinite: Counts,
 ) -> None:  # pragma: no cover  compiled
     """Adds what was summed place by place to the channels, which come in turn."""
     place = 0
@@ -93,7 +100,7 @@ _SIGNATURE = (
 
 @_compiled(_SIGNATURE)
 def columns(
-    current: Any, past: Any, width: Any, inner: Any, out: Any, replace: Any
+    current: Floats, past: Floats, width: int, inner: int, out: Rows, replace: bool
 ) -> None:  # pragma: no cover
     """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
 
@@ -136,7 +143,7 @@ def columns(
 
 @_compiled(_SIGNATURE)
 def rows(
-    current: Any, past: Any, first_row: Any, turns: Any, out: Any, replace: Any
+    current: Floats, past: Floats, first_row: int, turns: int, out: Rows, replace: bool
 ) -> None:  # pragma: no cover
     """Reduces arrays each row of which belongs to one channel: 0, 1, …, 0, 1, … and so on.
 
@@ -171,7 +178,7 @@ def rows(
 
 
 @_compiled("(float64[:, ::1], f8, float32[:, ::1])")
-def finish(sums: Any, elements: Any, result: Any) -> bool:  # pragma: no cover  compiled
+def finish(sums: Rows, elements: float, result: Floats) -> bool:  # pragma: no cover  compiled
     """Makes statistics of sums, as far as float32 can hold them.
 
     Args:

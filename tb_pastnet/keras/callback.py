@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
@@ -12,6 +12,7 @@ from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
+from tb_pastnet.keras.types import Probed, RateSource
 from tb_pastnet.record import budget as budgets
 from tb_pastnet.record import schedule
 from tb_pastnet.record.failures import Failures, noted
@@ -66,9 +67,9 @@ class PastNetCallback(keras.callbacks.Callback):
         past: str | int = "previous",
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
-        learning_rate: Any = None,
+        learning_rate: RateSource = None,
         audit: bool = True,
-        probe: Any = None,
+        probe: Probed = None,
         budget: float | None = None,
     ) -> None:
         super().__init__()
@@ -110,24 +111,24 @@ class PastNetCallback(keras.callbacks.Callback):
                 return error
         return None
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
         """Begins a log, or goes on with that of the `fit` before."""
         wrong = self._begin_fit()
         if wrong is not None:
             raise wrong
 
     @metered("Could not see what is held")
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Sees what is held before the next step; within an epoch each record call does."""
         if self.recorder is not None:
             self.recorder.observe()
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Remembers where an execution of several steps begins."""
         self._begin = batch
 
     @metered("Could not make a record")
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Counts the steps made, and records where that is due."""
         # Those that couldn't be counted are counted with the next ones.
         self._uncounted += batch - self._begin + 1
@@ -139,13 +140,13 @@ class PastNetCallback(keras.callbacks.Callback):
             self.recorder.follow(step)
 
     @metered("Could not copy the past values")
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Copies the past values where they are those of an epoch."""
         if self.recorder is not None and self._settings["past"] == "epoch":
             self.recorder.sync()
 
     @metered("Could not write records")
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
         """Writes what waits; another `fit` may go on."""
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)

@@ -18,6 +18,8 @@ from tb_pastnet.record.weight import Network
 class KerasSource(Source):
     """A network of TensorFlow; past copies lie beside its variables."""
 
+    packages = ("tensorflow", "tensorflow-cpu", "keras")
+
     def __init__(
         self,
         network: Network[TFWeight],

@@ -13,7 +13,8 @@ from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate, optimizer_of
 from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.keras.types import Model, Probed, RateSource
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.budget import Budget
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
@@ -81,16 +82,16 @@ class Recorder(Recording):
     def __init__(
         self,
         logdir: str | os.PathLike[str],
-        model: Any,
+        model: Model,
         every: int = 10,
         past: str | int = "previous",
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
-        learning_rate: Any = None,
+        learning_rate: RateSource = None,
         initial_step: int | None = None,
         masks: Masks | None = None,
         audit: bool = True,
-        probe: Any = None,
+        probe: Probed = None,
         budget: float | None = None,
     ) -> None:
         timer, failures = OverheadTimer(), Failures()

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_pastnet.keras.types import Model
+
 
 class BatchCount:
     """Counts batches through `fit`, `compile` and resuming.
@@ -20,7 +22,7 @@ class BatchCount:
         self._optimizer: Any = None
         self._counted = 0  # steps made with the optimizers before the last `compile`
 
-    def begin(self, model: Any, *, going_on: bool) -> bool:
+    def begin(self, model: Model, *, going_on: bool) -> bool:
         """Takes up the count. Returns whether the step isn't the one that was reached before."""
         self._follow_compile(model, going_on)
         base = self._updates(model)
@@ -32,7 +34,7 @@ class BatchCount:
         self.step = base
         return True
 
-    def advance(self, model: Any, batches: int) -> int:
+    def advance(self, model: Model, batches: int) -> int:
         """Counts on after as many batches as Keras says that an execution had.
 
         Such an execution may end early with its epoch. Where the optimizer counts batches, it
@@ -44,7 +46,7 @@ class BatchCount:
         self.step += counted if counted > 0 else batches
         return self.step
 
-    def _follow_compile(self, model: Any, going_on: bool) -> None:
+    def _follow_compile(self, model: Model, going_on: bool) -> None:
         optimizer = getattr(model, "optimizer", None)
         same, self._optimizer = optimizer is self._optimizer, optimizer
         if not same:
@@ -52,7 +54,7 @@ class BatchCount:
             if going_on and self._updates(model) == 0:
                 self._counted = self.step
 
-    def _updates(self, model: Any) -> int | None:
+    def _updates(self, model: Model) -> int | None:
         """Batches that the optimizers have seen, in whole updates; None where they don't count."""
         iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
         if iterations is None:
@@ -60,7 +62,7 @@ class BatchCount:
         return self._counted + int(tf.convert_to_tensor(iterations)) * _accumulation(model)
 
 
-def _accumulation(model: Any) -> int:
+def _accumulation(model: Model) -> int:
     optimizer = getattr(model, "optimizer", None)
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     steps = getattr(inner, "gradient_accumulation_steps", None)

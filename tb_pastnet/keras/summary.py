@@ -15,17 +15,18 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.types import Tensor, TensorLike
 
 
 def channels(
     name: str,
-    current: Any,
-    past: Any,
+    current: TensorLike,
+    past: TensorLike,
     *,
-    trainable: Any = None,
-    kept: Any = None,
+    trainable: TensorLike = None,
+    kept: TensorLike = None,
     channel_axis: int | tuple[int, ...] = -1,
-    step: Any = None,
+    step: TensorLike = None,
 ) -> Any:
     """Writes how far each channel of a variable is from its past value.
 
@@ -92,10 +93,10 @@ class Compared:
     def __init__(
         self,
         name: str,
-        current: Any,
-        past: Any,
-        trainable: Any,
-        kept: Any,
+        current: TensorLike,
+        past: TensorLike,
+        trainable: TensorLike,
+        kept: TensorLike,
         channel_axis: int | tuple[int, ...],
     ) -> None:
         current, past = _value(current), _value(past)
@@ -105,7 +106,7 @@ class Compared:
         self.values = [current, past, *masks]
         self.metadata = _metadata(self._axis, current)
 
-    def message(self, tag: str, step: Any) -> Any:
+    def message(self, tag: str, step: TensorLike) -> Any:
         """Builds the record, a tensor of bytes.
 
         Args:
@@ -121,7 +122,7 @@ class Compared:
         return encoded
 
 
-def _check(name: str, current: Any, past: Any) -> None:
+def _check(name: str, current: Tensor, past: Tensor) -> None:
     if not current.dtype.is_floating:
         raise InvalidArgument(
             f"Could not write the channels of {name!r}: expected a value of floating dtype, got "
@@ -144,7 +145,12 @@ class _Encoder:
         self._axis = axis
 
     def __call__(
-        self, step: Any, current: Any, past: Any, kept: Any, trainable: Any
+        self,
+        step: TensorLike,
+        current: Tensor,
+        past: Tensor,
+        kept: TensorLike,
+        trainable: TensorLike,
     ) -> npt.NDArray[np.uint8]:
         statistics = channel_statistics(current, past, self._axis, kept, trainable)
         steps = np.array([step], np.int64)
@@ -152,12 +158,12 @@ class _Encoder:
         return np.frombuffer(encode_block(block, tag=self._tag, lineage=0), np.uint8)
 
 
-def _value(value: Any) -> Any:
+def _value(value: TensorLike) -> Any:
     variable = tf_variable(value)
     return tf.convert_to_tensor(value if variable is None else variable)
 
 
-def _mask(name: str, kind: str, mask: Any, like: Any) -> Any:
+def _mask(name: str, kind: str, mask: TensorLike, like: Tensor) -> Any:
     if mask is None:
         return tf.ones(like.shape, tf.bool)
     value = tf.cast(_value(mask), tf.bool)
@@ -169,11 +175,11 @@ def _mask(name: str, kind: str, mask: Any, like: Any) -> Any:
     return tf.broadcast_to(value, like.shape)
 
 
-def _shape(value: Any) -> str:
+def _shape(value: TensorLike) -> str:
     return str(tuple(value.shape.as_list()) if value.shape.rank is not None else None)
 
 
-def _metadata(axis: ChannelAxis, like: Any) -> Any:
+def _metadata(axis: ChannelAxis, like: Tensor) -> Any:
     metadata = tf.compat.v1.SummaryMetadata()
     metadata.plugin_data.plugin_name = PLUGIN
     shape = tuple(like.shape.as_list())

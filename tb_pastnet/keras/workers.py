@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.types import Strategy, Tensor, Variable
 
 PATIENCE = 300.0
 """Seconds in which all workers have to call the same command."""
@@ -33,7 +34,7 @@ def writes(variables: Iterable[Any]) -> bool:
     return all(_is_chief(resolver) for resolver in resolvers if resolver is not None)
 
 
-def check_agreed(variable: Any, subject: str, *masks: Any) -> None:
+def check_agreed(variable: Variable, subject: str, *masks: Any) -> None:
     """Waits for the other workers of a variable, and compares what they are about to set.
 
     Raises:
@@ -76,11 +77,11 @@ def _print(subject: str, masks: Iterable[Any]) -> int:
 
 
 @lru_cache(maxsize=1)
-def _gather(strategy: Any, patience: float) -> Callable[[Any], Any]:
+def _gather(strategy: Strategy, patience: float) -> Callable[[Any], Any]:
     """Tells all replicas a number of each, in one order; compiled, as that is 30 times faster."""
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=patience)
 
-    def replica(number: Any) -> Any:
+    def replica(number: Tensor) -> Any:
         # Only an operation of the replica has its device.
         own = tf.identity(number)[tf.newaxis]
         return tf.distribute.get_replica_context().all_gather(own, axis=0, options=options)
@@ -91,7 +92,7 @@ def _gather(strategy: Any, patience: float) -> Callable[[Any], Any]:
     return gathered
 
 
-def _gathered(strategy: Any, number: int) -> list[int]:
+def _gathered(strategy: Strategy, number: int) -> list[int]:
     gathered = _gather(strategy, PATIENCE)(tf.constant(number, tf.int64))
     numbers: list[int] = strategy.experimental_local_results(gathered)[0].numpy().tolist()
     return numbers

@@ -20,10 +20,6 @@ class Budget:
     So with a first record of f seconds, after T seconds of training at most max(share T, f +
     share T / 2) were spent, and what the last record took more than expected.
 
-    Args:
-        share: of the training's time, above 0 and below 1.
-        timer: tells what was spent.
-
     Raises:
         InvalidArgument: the share is something else.
     """

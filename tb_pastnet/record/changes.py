@@ -115,11 +115,7 @@ class Changes:
         self._lost += len(change.masks) + change.lost
 
     def pack(self) -> list[Message]:
-        """Packs what waits, which it goes on doing until `done`.
-
-        Returns:
-            A message a mask, one of the log of changes, and those of the violations.
-        """
+        """Packs what waits, which it goes on doing until `done`."""
         self._packing = dict(self._last_steps)
         return [*self._pack_masks(self._packing), *self._pack_violations(self._packing)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -30,18 +31,7 @@ def origin(network: Network[Weight]) -> str:
 
 
 class Describer:
-    """Makes the description that opens each segment of a lineage.
-
-    Args:
-        run: log directory, ordinal and id.
-        network: what is recorded.
-        every: steps from record to record.
-        past: what records are compared with.
-        own_origin: fingerprint of the values at the beginning.
-        resumed: training went on from a checkpoint, so that the origin is that of the lineage
-            before, where there is one.
-        audited: whether violations are looked for.
-    """
+    """Makes the description that opens each segment of a lineage."""
 
     def __init__(
         self,
@@ -53,23 +43,21 @@ class Describer:
         own_origin: str,
         resumed: bool,
         audited: bool = False,
+        packages: Sequence[str] = (),
     ) -> None:
         self._run = run
         self._network = network
         self._every = every
         self._past = str(past)
         self._origin = own_origin
+        # Then the origin is that of the lineage before, where there is one.
         self._resumed = resumed
         self._audited = audited
+        self._packages = packages
         self._description: Description | None = None
 
     def __call__(self, first_step: int, step: int) -> Message:
-        """The description as a message.
-
-        Args:
-            first_step: the step of the lineage's first record, or of a change before it.
-            step: the step of the message's event.
-        """
+        """The description as a message, from the lineage's first step and that of its event."""
         if self._description is None:
             self._description = self._describe(first_step)
         sealed = encode_description(self._description, tag=TAG_DESCRIPTION, step=step)
@@ -85,7 +73,7 @@ class Describer:
             past=self._past,
             first_step=first_step,
             created=time.time(),
-            versions=_versions(),
+            versions=_versions(self._packages),
             layers=self._network.layers,
             variables=tuple(weight.text for weight in self._network.weights),
             skipped=self._network.skipped,
@@ -119,9 +107,9 @@ def _read_origin(logdir: str, run: RunName) -> str | None:
     return None
 
 
-def _versions() -> dict[str, str]:
+def _versions(packages: Sequence[str]) -> dict[str, str]:
     versions = {}
-    for package in ("tb-pastnet", "tensorflow", "tensorflow-cpu", "keras"):
+    for package in ("tb-pastnet", *packages):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

@@ -16,7 +16,7 @@ from tb_pastnet.record.probe_packer import ProbePacker
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import Segments, create_lineage, join, unwritable
 from tb_pastnet.record.sink import Sink
-from tb_pastnet.record.weight import Network, Weight
+from tb_pastnet.record.source import Source
 
 
 class LineageLog:
@@ -29,11 +29,11 @@ class LineageLog:
     def __init__(
         self,
         logdir: str | os.PathLike[str],
-        network: Network[Weight],
+        source: Source,
         packer: ProbePacker | None,
         failures: Failures,
     ) -> None:
-        self._network = network
+        self._source = source
         self._packer = packer
         self._failures = failures
         self._run = create_lineage(os.fspath(logdir))
@@ -54,14 +54,15 @@ class LineageLog:
         """Makes the sink of the lineage."""
         describe = Describer(
             self._run,
-            self._network,
+            self._source.network,
             every=schedule.every,
             past=schedule.past,
             own_origin=tracker.origin,
             audited=tracker.audited,
+            packages=self._source.packages,
             resumed=resumed,
         )
-        spans = spans_of(self._network.weights)
+        spans = spans_of(self._source.network.weights)
         batch = Batch(spans, self._run.lineage, packer=self._packer)
         overhead = OverheadWriter(totals, self._run.lineage)
         return Sink(self._segments, batch, describe, self._failures, overhead=overhead)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core.names import MASKS
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.masks.table import MaskTable, version_of
+from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 from tb_pastnet.record.weight import Mask, Weight
 
 Floats = npt.NDArray[np.float32]
@@ -21,15 +21,7 @@ _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 
 class MaskTracker:
-    """Follows the masks of a model, also those that it gets while it is recorded.
-
-    Args:
-        weights: those that are recorded.
-        store: gives the masks of now, None where there are none.
-        audit: compares held weights with what they were; None: nothing does.
-        origin: gives a fingerprint of the values at the beginning; that of the masks goes before.
-        failures: what is wrong with a training goes there.
-    """
+    """Follows the masks of a model, also those that it gets while it is recorded."""
 
     def __init__(
         self,
@@ -42,6 +34,7 @@ class MaskTracker:
         self._weights = tuple(weights)
         self._store = store
         self._audit = audit
+        # A fingerprint of the values at the beginning; that of the masks goes before.
         self._own_origin = origin
         self._failures = failures
         self._noted = 0

@@ -28,18 +28,6 @@ class Recording:
     and counted. Of several workers of a strategy only the chief writes; in the others, whose values
     are the same, nothing is measured, and no method does anything.
 
-    Args:
-        logdir: the run's directory.
-        source: what is recorded.
-        schedule: says what is due.
-        tracker: follows its masks.
-        failures: are counted here.
-        timer: times what training waits for.
-        probe: says how far outputs moved; None without one.
-
-    Attributes:
-        meter: the timer.
-
     Raises:
         UnwritableLog: the log directory can't be made or written.
     """
@@ -67,7 +55,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             packer = None if probe is None else ProbePacker(probe.inputs, probe.places)
-            self._lineages = LineageLog(logdir, source.network, packer, failures)
+            self._lineages = LineageLog(logdir, source, packer, failures)
 
     @property
     def notes(self) -> Failures:
@@ -102,18 +90,13 @@ class Recording:
         self.follow(step)
 
     def follow(self, step: int) -> None:
-        """What `record` does, for who counts and times it: the callback at each step.
-
-        Args:
-            step: the number of the update.
-        """
+        """What `record` does, for who counts and times it: the callback at each step."""
         if self._idle:
             return
-        with self._source.bound():
-            try:
-                self._advance(int(step))
-            finally:
-                self._observe(quick=True)
+        try:
+            self._advance(int(step))
+        finally:
+            self._observe(quick=True)
 
     @metered("Could not see what is held")
     def observe(self) -> None:
@@ -195,6 +178,11 @@ class Recording:
             self._timer.totals.steps += 1
             self._tell_masks(self._sink, step)
             return
+        # Not at quiet steps, at which it costs as much as all else.
+        with self._source.bound():
+            self._proceed(step)
+
+    def _proceed(self, step: int) -> None:
         if self._schedule.goes_back(step):
             # The values that this step came from are unknown, so it has nothing to compare with.
             self._restart(step)

@@ -31,13 +31,7 @@ class _File(Protocol):
 
 
 class Segments:
-    """The event files of one lineage, written one after the other.
-
-    Args:
-        directory: of the lineage; made where it is missing.
-        start: seconds since 1970, the same in all names so that they sort in order.
-        size: bytes after which a segment is followed by another.
-    """
+    """The event files of one lineage, one after the other; names sort by `start` and number."""
 
     def __init__(self, directory: str, start: float, size: int = SEGMENT_BYTES) -> None:
         self.directory = directory

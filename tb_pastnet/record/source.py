@@ -26,6 +26,9 @@ class Source(ABC):
         network: what is recorded.
     """
 
+    packages: Sequence[str] = ()
+    """The distributions of the framework: a log says which versions of them trained."""
+
     def __init__(self, network: Network[Weight]) -> None:
         self.network = network
 

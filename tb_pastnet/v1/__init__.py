@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tb_pastnet.v1.clones.clone_graph import clone_network as clone_network
     from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES as MASK_VARIABLES
     from tb_pastnet.v1.graph.graph_variables import PAST_VARIABLES as PAST_VARIABLES
-    from tb_pastnet.v1.masks.masks import Masks as Masks
+    from tb_pastnet.v1.masks.graph_masks import Masks as Masks
     from tb_pastnet.v1.past.past_graph import PastGraph as PastGraph
     from tb_pastnet.v1.past.past_graph import past_network as past_network
     from tb_pastnet.v1.past.sync import sync_op as sync_op
@@ -33,7 +33,7 @@ _HOMES = {
     "MASK_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
     "PAST_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
     "ClonedGraph": "tb_pastnet.v1.clones.clone_graph",
-    "Masks": "tb_pastnet.v1.masks.masks",
+    "Masks": "tb_pastnet.v1.masks.graph_masks",
     "PastGraph": "tb_pastnet.v1.past.past_graph",
     "Recorder": "tb_pastnet.v1.recorder",
     "RecorderHook": "tb_pastnet.v1.record_hook",

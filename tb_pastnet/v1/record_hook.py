@@ -9,12 +9,13 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
+from tb_pastnet.keras.types import RateSource, Session
 from tb_pastnet.record import budget as budgets
 from tb_pastnet.record import schedule
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.v1.graph.found import Chosen
-from tb_pastnet.v1.masks.masks import Masks
+from tb_pastnet.v1.masks.graph_masks import Masks
 from tb_pastnet.v1.recorder import Recorder
 
 
@@ -65,7 +66,7 @@ class RecorderHook(tf.train.SessionRunHook):
         every: int = 10,
         past: str | int = "previous",
         channel_axis: AxisOverrides | None = None,
-        learning_rate: Any = None,
+        learning_rate: RateSource = None,
         masks: Masks | None = None,
         audit: bool = True,
         budget: float | None = None,
@@ -97,7 +98,7 @@ class RecorderHook(tf.train.SessionRunHook):
             )
         self.recorder = Recorder(**self._settings)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""
         self._tell(session, begin=True)
 
@@ -105,7 +106,7 @@ class RecorderHook(tf.train.SessionRunHook):
         """Records where that is due."""
         self._tell(run_context.session, begin=False)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Writes what waits, and closes the log."""
         if self.recorder is not None:
             self.recorder.close(session=session)
@@ -115,7 +116,7 @@ class RecorderHook(tf.train.SessionRunHook):
         return None if self.recorder is None else self.recorder.meter
 
     @metered()
-    def _tell(self, session: Any, *, begin: bool) -> None:
+    def _tell(self, session: Session, *, begin: bool) -> None:
         recorder = self.recorder
         if recorder is None:
             return

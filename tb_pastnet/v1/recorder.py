@@ -11,7 +11,8 @@ from typing import Any
 
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.keras.types import Graph, RateSource, Session
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.budget import Budget
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
@@ -25,7 +26,7 @@ from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
-from tb_pastnet.v1.masks.masks import Masks
+from tb_pastnet.v1.masks.graph_masks import Masks
 
 
 class GraphSource(KerasSource):
@@ -103,10 +104,10 @@ class Recorder(Recording):
         every: int = 10,
         past: str | int = "previous",
         channel_axis: AxisOverrides | None = None,
-        learning_rate: Any = None,
+        learning_rate: RateSource = None,
         masks: Masks | None = None,
         audit: bool = True,
-        graph: Any = None,
+        graph: Graph = None,
         budget: float | None = None,
     ) -> None:
         timer, failures = OverheadTimer(), Failures()
@@ -124,7 +125,7 @@ class Recorder(Recording):
         super().__init__(logdir, source, schedule, tracker, failures, timer)
 
     @metered()
-    def record(self, step: int, session: Any = None) -> None:
+    def record(self, step: int, session: Session = None) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
         In a session for which `restart` wasn't called, the first call takes its place.
@@ -133,14 +134,15 @@ class Recorder(Recording):
             step: the number of the update.
             session: where the variables have their values. None: the default session.
         """
-        with self._site.using(session):
+        # Also at quiet steps, where masks may have changed.
+        with self._site.using(session), self._site.at_once():
             if self._site.current is self._session():
                 super().record(step)
             else:
                 super().restart(step)
 
     @metered()
-    def restart(self, initial_step: int, session: Any = None) -> None:
+    def restart(self, initial_step: int, session: Session = None) -> None:
         """Begins, or begins a new lineage because training went back to a checkpoint.
 
         Args:
@@ -151,7 +153,7 @@ class Recorder(Recording):
             super().restart(initial_step)
 
     @metered()
-    def sync(self, session: Any = None) -> None:
+    def sync(self, session: Session = None) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end.
 
         Args:
@@ -161,7 +163,7 @@ class Recorder(Recording):
             super().sync()
 
     @metered()
-    def close(self, timeout: float = CLOSE_SECONDS, session: Any = None) -> None:
+    def close(self, timeout: float = CLOSE_SECONDS, session: Session = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
 
         Args:

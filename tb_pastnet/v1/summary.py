@@ -10,18 +10,19 @@ from tensorflow import Variable  # the base of all
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.summary import Compared
+from tb_pastnet.keras.types import TensorLike
 from tb_pastnet.v1.graph.graph_variables import graph_variable
 
 
 def channels(
     name: str,
-    current: Any,
-    past: Any,
+    current: TensorLike,
+    past: TensorLike,
     *,
-    trainable: Any = None,
-    kept: Any = None,
+    trainable: TensorLike = None,
+    kept: TensorLike = None,
     channel_axis: int | tuple[int, ...] = -1,
-    step: Any = None,
+    step: TensorLike = None,
     collections: Iterable[str] | None = None,
 ) -> Any:
     """Builds a summary of how far each channel of a variable is from its past value.
@@ -74,7 +75,7 @@ def channels(
     return summary
 
 
-def _read(value: Any) -> Any:
+def _read(value: TensorLike) -> Any:
     # As a tensor a reference variable is what was read when it was made, a partitioned one nothing.
     variable = isinstance(value, Variable) or hasattr(value, "as_tensor")
     return graph_variable(value).tensor() if variable else value

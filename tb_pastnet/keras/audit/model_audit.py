@@ -11,13 +11,13 @@ from tb_pastnet.keras.audit.assignments import assignments
 from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
 from tb_pastnet.keras.audit.optimizer_facts import KerasOptimizerFacts
 from tb_pastnet.keras.masks.enforcer import attached
-from tb_pastnet.keras.masks.hook import innermost
+from tb_pastnet.keras.masks.optimizer_hook import innermost
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.trainable_flags import Flags, TrainableFlags
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.record.audit.audit import Audit, AuditSource
+from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.audit.optimizer_causes import OptimizerCauses
-from tb_pastnet.record.masks.table import MaskTable
+from tb_pastnet.record.masks.mask_table import MaskTable
 
 
 class ModelAudit(AuditSource[HeldWeight]):

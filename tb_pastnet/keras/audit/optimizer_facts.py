@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tb_pastnet.keras.audit.assignments import assignments
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at
-from tb_pastnet.keras.masks.hook import hook_of
+from tb_pastnet.keras.masks.optimizer_hook import hook_of
 from tb_pastnet.keras.masks.slots import averages_of, slots_of
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.record.audit.causes import Array

@@ -19,7 +19,7 @@ from tb_pastnet.core.axes import channel_axis, variable_role
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.workers import check_agreed
-from tb_pastnet.record.masks.packed import Stored
+from tb_pastnet.record.masks.packed import StoredMasks
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Array
 
@@ -46,7 +46,7 @@ class MaskedWeight(WeightMasks):
         layer: keras.layers.Layer,
         name: str,
         weight: keras.Variable,
-        stored: Stored | None = None,
+        stored: StoredMasks | None = None,
     ) -> None:
         self.name = name
         self.weight = weight
@@ -55,7 +55,7 @@ class MaskedWeight(WeightMasks):
         shape = tuple(weight.shape)
         self.role = variable_role(name, shape)
         self.axis = channel_axis([], name, shape)
-        stored = stored or Stored(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
+        stored = stored or StoredMasks(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
 
         def add(word: str, dtype: str, value: Array) -> Any:
             variable = layer.add_weight(
@@ -126,9 +126,9 @@ class MaskedWeight(WeightMasks):
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return tf.convert_to_tensor(self.effective(), dtype, name=name)
 
-    def stored(self) -> Stored:
+    def stored(self) -> StoredMasks:
         """Masks and held values as arrays."""
-        return Stored(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
+        return StoredMasks(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """See `WeightMasks`. What is let through goes on from the effective values."""
@@ -150,7 +150,7 @@ class MaskedWeight(WeightMasks):
 class _Regularizer(keras.regularizers.Regularizer):
     """Penalises the effective weight."""
 
-    def __init__(self, regularizer: Any, masked: MaskedWeight) -> None:
+    def __init__(self, regularizer: keras.regularizers.Regularizer, masked: MaskedWeight) -> None:
         self._regularizer = regularizer
         self._masked = masked
 
@@ -161,7 +161,7 @@ class _Regularizer(keras.regularizers.Regularizer):
 class _Constraint(keras.constraints.Constraint):
     """Constrains the effective weight."""
 
-    def __init__(self, constraint: Any, masked: MaskedWeight) -> None:
+    def __init__(self, constraint: keras.constraints.Constraint, masked: MaskedWeight) -> None:
         self._constraint = constraint
         self._masked = masked
 

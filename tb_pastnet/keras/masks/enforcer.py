@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.hook import Hook, hook_of, innermost, merged
+from tb_pastnet.keras.masks.mask_state import MaskState
+from tb_pastnet.keras.masks.optimizer_hook import Hook, hook_of, innermost, merged
 from tb_pastnet.keras.masks.slots import averages_of, fresh_value, slots_of
-from tb_pastnet.keras.masks.state import MaskState
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 
 ATTRIBUTE = "_pastnet_masks"

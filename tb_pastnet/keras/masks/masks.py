@@ -12,15 +12,15 @@ from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.enforcer import MaskEnforcer, attach, attached
+from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
-from tb_pastnet.keras.masks.state import MaskState
 from tb_pastnet.keras.model.weights import network
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.editor import MaskEditor
+from tb_pastnet.record.masks.mask_table import MaskView
 from tb_pastnet.record.masks.resumed import Resumed
-from tb_pastnet.record.masks.table import MaskView
 
 
 class Masks(MaskCommands):

@@ -116,7 +116,9 @@ class PruningCallback(keras.callbacks.Callback):
             self._sparsity = sparsity
 
     @staticmethod
-    def _check(masks: Any, schedule: Any, every: Any, scope: Any, structured: Any) -> None:
+    def _check(
+        masks: object, schedule: object, every: Any, scope: object, structured: object
+    ) -> None:
         for fits, expected, got in (
             (callable(getattr(masks, "prune_smallest", None)), "masks=pastnet.Masks(model)", masks),
             (

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.slots import slots_of
-from tb_pastnet.keras.masks.state import MaskState
 from tb_pastnet.keras.model.walk import tf_variable
 
 Array = npt.NDArray[Any]

@@ -33,13 +33,6 @@ class ChannelPass:
     float32 weights in the memory of this machine are measured by numba where it is installed (the
     extra `fast`), everything else by TensorFlow, where it is.
 
-    Args:
-        variables: tf.Variables of floating dtype and fixed shape.
-        axes: how each splits into channels.
-        copies: past copies to hold room for. Eagerly each is taken now.
-        runner: where it is computed.
-        rate: is read with what `statistics` compares.
-
     Example:
         >>> import tensorflow as tf
         >>> from tb_pastnet.core.axes import explicit_axis

@@ -29,6 +29,7 @@ from tb_pastnet.core.statistics import (
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.measure.stacks import Stack
+from tb_pastnet.keras.types import Tensor
 
 _TINY_NORM = 1e-14
 """Below it, squares may have vanished from a sum."""
@@ -143,7 +144,7 @@ class TensorCopies:
 class _Sides:
     """Current and past values of a stack, (members, *view)."""
 
-    def __init__(self, current: Any, past: Any, past_norm: Any, axis: ChannelAxis) -> None:
+    def __init__(self, current: Tensor, past: Tensor, past_norm: Tensor, axis: ChannelAxis) -> None:
         self._current = current
         self._past = past
         self._past_norm = past_norm
@@ -177,17 +178,17 @@ def _norm_now(stack: Stack) -> Any:
     return _norm(_exact(stack.read()), stack.axis)
 
 
-def _exact(values: Any) -> Any:
+def _exact(values: Tensor) -> Any:
     """In a dtype that is exact enough, and has all operations."""
     return values if values.dtype in (tf.float32, tf.float64) else tf.cast(values, tf.float32)
 
 
-def _norm(values: Any, axis: ChannelAxis) -> Any:
+def _norm(values: Tensor, axis: ChannelAxis) -> Any:
     # Of a single element it is its magnitude.
     return tf.abs(_reduced(tf.math.reduce_euclidean_norm, values, axis))
 
 
-def _reduced(function: Any, values: Any, axis: ChannelAxis) -> Any:
+def _reduced(function: Any, values: Tensor, axis: ChannelAxis) -> Any:
     """(members, *view) to (members, *channel axes)."""
     if axis.elements > 1:
         return function(values, _over(axis))
@@ -206,7 +207,7 @@ def _tiny(stack: Stack) -> float:
     return _TINY_NORM if squared else 0.0
 
 
-def _suspect(rows: Any, tiny: Floats) -> Any:
+def _suspect(rows: Tensor, tiny: Floats) -> Any:
     """Channels whose squares may have overflown or vanished, or that hold NaN or infinity."""
     *norms, _, changed = tf.unstack(rows)
     # Not by comparing: TensorFlow's optimizer turns not (x < y) into x >= y, wrong for NaN.
@@ -216,7 +217,7 @@ def _suspect(rows: Any, tiny: Floats) -> Any:
     return suspect | ((norms[DELTA_NORM] == 0) & (changed > 0))
 
 
-def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
+def _hidden(values: Tensor, norm: Tensor, axis: ChannelAxis) -> Any:
     """Channels of norm 0 with an element that isn't: by its bits, as subnormals compare as 0."""
     bits = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
     magnitude = tf.bitwise.left_shift(bits, tf.ones_like(bits))
@@ -224,7 +225,7 @@ def _hidden(values: Any, norm: Any, axis: ChannelAxis) -> Any:
     return tf.equal(norm, 0) & tf.reshape(nonzero, tf.shape(norm))
 
 
-def _in_order(rows: Any, axis: ChannelAxis) -> Any:
+def _in_order(rows: Tensor, axis: ChannelAxis) -> Any:
     """(rows, members, *channel axes) to (rows, channels)."""
     ranks = np.argsort(np.argsort(axis.axes)).tolist()
     if ranks != sorted(ranks):

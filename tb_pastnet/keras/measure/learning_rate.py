@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tb_pastnet.keras.types import Model, Optimizer, RateSource
+
 UNKNOWN = float("nan")
 
 
@@ -29,7 +31,7 @@ class LearningRate:
         0.5
     """
 
-    def __init__(self, source: Any = UNKNOWN, model: Any = None) -> None:
+    def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
         import keras
         import tensorflow as tf
 
@@ -66,14 +68,14 @@ class LearningRate:
         return float(tf.convert_to_tensor(value))
 
 
-def optimizer_of(source: Any) -> Any:
+def optimizer_of(source: RateSource) -> Any:
     """The Keras optimizer among the sources of a learning rate, None of others."""
     import keras
 
     return source if isinstance(source, keras.optimizers.Optimizer) else None
 
 
-def _value_of(source: Any, model: Any) -> Callable[[int], Any]:
+def _value_of(source: RateSource, model: Model) -> Callable[[int], Any]:
     import keras
 
     if isinstance(source, keras.optimizers.schedules.LearningRateSchedule):
@@ -87,5 +89,5 @@ def _value_of(source: Any, model: Any) -> Callable[[int], Any]:
     return lambda _: source
 
 
-def _of_optimizer(optimizer: Any) -> Any:
+def _of_optimizer(optimizer: Optimizer) -> Any:
     return getattr(optimizer, "learning_rate", UNKNOWN)

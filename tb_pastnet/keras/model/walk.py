@@ -12,6 +12,7 @@ from typing import Any
 
 from tb_pastnet.core.names import renumber
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+from tb_pastnet.keras.types import Layer, Model, TensorLike, Variable
 from tb_pastnet.record.weight import OwnMasks
 
 _SIDES = ("forward_", "backward_")
@@ -40,7 +41,7 @@ class Found:
 
     layer: str
     name: str
-    variable: Any
+    variable: Variable
     type: str
     types: tuple[str, ...] = ()
     parent_types: tuple[str, ...] = ()
@@ -58,14 +59,8 @@ class Found:
         return self.layer if self.layer == self.name else f"{self.layer}/{self.name}"
 
 
-def find_variables(model: Any) -> list[Found]:
+def find_variables(model: Model) -> list[Found]:
     """Lists the variables of a model in forward order, each shared one once.
-
-    Args:
-        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
-
-    Returns:
-        All variables, also those that can't be recorded.
 
     Raises:
         InvalidArgument: the model isn't built, or is something else.
@@ -97,7 +92,7 @@ def find_variables(model: Any) -> list[Found]:
     return unique
 
 
-def find_weights(layer: Any) -> list[tuple[str, Any]]:
+def find_weights(layer: Layer) -> list[tuple[str, Any]]:
     """Name below a built layer, and keras.Variable, of each weight that gradients train, once."""
     weights = {
         id(entry.holders[-1]): (entry.id, entry.holders[-1])
@@ -107,13 +102,13 @@ def find_weights(layer: Any) -> list[tuple[str, Any]]:
     return list(weights.values())
 
 
-def named_children(layer: Any) -> list[tuple[Any, str]]:
+def named_children(layer: Layer) -> list[tuple[Any, str]]:
     """The layers directly below one, with their names in paths."""
     children = _parts(layer)[0]
     return list(zip(children, _names(layer, children), strict=True))
 
 
-def tf_variable(variable: Any) -> Any:
+def tf_variable(variable: Variable) -> Any:
     """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
     import tensorflow as tf
 
@@ -130,7 +125,7 @@ def _check_backend(backend: str) -> None:
         )
 
 
-def _check_built(model: Any) -> None:
+def _check_built(model: Model) -> None:
     if not model.built:
         raise InvalidArgument(
             f"Could not record model {model.name!r}: expected a built model, got one without "
@@ -138,7 +133,7 @@ def _check_built(model: Any) -> None:
         )
 
 
-def _parts(layer: Any) -> tuple[list[Any], list[Any], set[int]]:
+def _parts(layer: Layer) -> tuple[list[Any], list[Any], set[int]]:
     """Sublayers, own variables, and which of these are no trainable ones by nature."""
     # The only private access to Keras: `layers` exists on models alone, and the public lists of
     # non-trainable weights also name those that `trainable=False` holds for now.
@@ -149,7 +144,7 @@ def _parts(layer: Any) -> tuple[list[Any], list[Any], set[int]]:
 
 
 def _of_layer(
-    layer: Any, path: str, holders: tuple[Any, ...], local_name: str, parent: Any = None
+    layer: Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Layer = None
 ) -> Iterator[Found]:
     import keras
 
@@ -184,7 +179,7 @@ def _of_layer(
 
 
 def _of_masked(
-    layer: Any, path: str, holders: tuple[Any, ...], local_name: str, parent: Any
+    layer: Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Layer
 ) -> Iterator[Found]:
     # As the layer inside: its masks, held values and raw weights aren't listed on their own.
     masked = {id(each.weight): each for each in layer.masked_weights()}
@@ -193,7 +188,7 @@ def _of_masked(
         yield entry if each is None else replace(entry, variable=each, masks=each)
 
 
-def _names(parent: Any, children: Sequence[Any]) -> list[str]:
+def _names(parent: Layer, children: Sequence[Any]) -> list[str]:
     import keras
 
     names = [child.name for child in children]
@@ -208,7 +203,7 @@ def _names(parent: Any, children: Sequence[Any]) -> list[str]:
     return renumber([(type(child).__name__, child.name) for child in children])
 
 
-def _types(layer: Any) -> tuple[str, ...]:
+def _types(layer: Layer) -> tuple[str, ...]:
     # A user's class with the name of one of Keras works otherwise: it carries its module's name.
     return tuple(
         kind.__name__ if kind.__module__.partition(".")[0] == "keras" else _full_name(kind)
@@ -220,14 +215,14 @@ def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _of_module(module: Any, path: str) -> Iterator[Found]:
+def _of_module(module: Model, path: str) -> Iterator[Found]:
     for name, value in vars(module).items():
         # TensorFlow's own bookkeeping, which names everything once more.
         if not name.startswith("_self_"):
             yield from _of_attribute(module, path, name, value)
 
 
-def _of_attribute(module: Any, path: str, name: str, value: Any) -> Iterator[Found]:
+def _of_attribute(module: Model, path: str, name: str, value: TensorLike) -> Iterator[Found]:
     import keras
     import tensorflow as tf
 
@@ -246,7 +241,7 @@ def _of_attribute(module: Any, path: str, name: str, value: Any) -> Iterator[Fou
             yield from _of_attribute(module, path, f"{name}/{number}", item)
 
 
-def _of_entry(name: str, value: Any) -> Found:
+def _of_entry(name: str, value: TensorLike) -> Found:
     variable = tf_variable(value)
     if variable is None:
         raise InvalidArgument(
@@ -257,7 +252,7 @@ def _of_entry(name: str, value: Any) -> Found:
     return _plain(layer or own, own, variable, value, None)
 
 
-def _plain(layer: str, name: str, variable: Any, holder: Any, module: Any) -> Found:
+def _plain(layer: str, name: str, variable: Variable, holder: Any, module: Model) -> Found:
     # A tf.Variable says at its creation whether it is trained, a Keras layer may change its mind.
     fixed = holder is variable and not variable.trainable
     return Found(

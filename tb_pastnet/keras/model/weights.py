@@ -9,6 +9,7 @@ from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import choose, resolve
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
 from tb_pastnet.keras.past.replicas import differs
+from tb_pastnet.keras.types import Model, Variable
 from tb_pastnet.record.weight import Array, Network, OwnMasks, Weight
 
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
@@ -47,7 +48,7 @@ class TFWeight(Weight):
 
 
 def network(
-    model: Any,
+    model: Model,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
 ) -> Network[TFWeight]:
@@ -132,7 +133,7 @@ def _named(entries: Sequence[Found]) -> Iterable[tuple[str, Found]]:
         yield name, entry
 
 
-def _unusable(variable: Any) -> str | None:
+def _unusable(variable: Variable) -> str | None:
     if not variable.dtype.is_floating:
         return f"its dtype {variable.dtype.name} isn't a floating one"
     if not variable.shape.is_fully_defined():
@@ -158,6 +159,6 @@ def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> Ch
     )
 
 
-def _shown(model: Any) -> str:
+def _shown(model: Model) -> str:
     name = getattr(model, "name", None)
     return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

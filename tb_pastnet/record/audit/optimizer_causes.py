@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.record.audit.audit import CauseFinder, H, Held
 from tb_pastnet.record.audit.causes import (
     DECLARED,
     ENFORCED,
@@ -25,8 +24,9 @@ from tb_pastnet.record.audit.causes import (
     Array,
     Facts,
 )
+from tb_pastnet.record.audit.freeze_audit import CauseFinder, H, Held
 from tb_pastnet.record.audit.open_violations import Ints
-from tb_pastnet.record.masks.table import MaskTable
+from tb_pastnet.record.masks.mask_table import MaskTable
 
 SAMPLE = 256
 """Elements of a variable that are looked at for a cause."""

@@ -10,7 +10,7 @@ from tb_pastnet.core.names import resolve
 from tb_pastnet.core.rules import Values
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.masks.table import MaskTable
+from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
 
@@ -96,7 +96,7 @@ class MaskEditor:
 class EditedWeight(WeightMasks):
     """A weight of a model, with the masks that stand beside it."""
 
-    def __init__(self, editor: MaskEditor, weight: Any) -> None:
+    def __init__(self, editor: MaskEditor, weight: Weight) -> None:
         self.weight = weight
         self.label = weight.name
         self.role = weight.role

@@ -76,7 +76,7 @@ def load(
     return head["origin"], masks
 
 
-class Stored(NamedTuple):
+class StoredMasks(NamedTuple):
     """What a layer keeps of a weight: `held` is taken where `through` is 0."""
 
     kept: Mask
@@ -84,7 +84,7 @@ class Stored(NamedTuple):
     held: npt.NDArray[Any]
 
 
-def pack(stored: Stored) -> dict[str, str] | None:
+def pack(stored: StoredMasks) -> dict[str, str] | None:
     """Packs masks as bits, and the frozen values alone; None where all goes through."""
     if stored.through.all():
         return None
@@ -96,7 +96,7 @@ def pack(stored: Stored) -> dict[str, str] | None:
     }
 
 
-def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> Stored:
+def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> StoredMasks:
     """Unpacks what `pack` packed: held values are zero except where frozen.
 
     Raises:
@@ -104,7 +104,7 @@ def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: st
 
     Example:
         >>> kept, through = np.array([True, False]), np.array([False, False])
-        >>> packed = pack(Stored(kept, through, np.array([1.5, 0.0], "f")))
+        >>> packed = pack(StoredMasks(kept, through, np.array([1.5, 0.0], "f")))
         >>> unpack(packed, (2,), np.float32, "w").held.tolist()
         [1.5, 0.0]
     """
@@ -114,7 +114,7 @@ def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: st
     held = np.zeros(tuple(shape), dtype)
     data = _bytes(packed.get("frozen"), count * held.dtype.itemsize, name)
     held[frozen] = np.frombuffer(data, held.dtype)
-    return Stored(kept, through & kept, held)
+    return StoredMasks(kept, through & kept, held)
 
 
 def _text(data: bytes) -> str:

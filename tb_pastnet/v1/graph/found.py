@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
+from tb_pastnet.keras.types import Graph
 from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.graph_checks import one_graph
 from tb_pastnet.v1.graph.graph_variables import (
@@ -62,7 +63,7 @@ def network_in(
     return network_of(entries, "a graph", None if listed else _names(variables), channel_axes)
 
 
-def _named(graph: Any, variables: Chosen) -> dict[str, GraphVariable]:
+def _named(graph: Graph, variables: Chosen) -> dict[str, GraphVariable]:
     if isinstance(variables, Mapping):
         named = {str(name): graph_variable(each) for name, each in variables.items()}
     elif isinstance(variables, str):
@@ -111,7 +112,7 @@ def _own(variable: GraphVariable, models: Collection[str], every: Collection[str
     return _op(variable) in models or (named and _op(variable) in every)
 
 
-def _listed(graph: Any, key: str) -> set[str]:
+def _listed(graph: Graph, key: str) -> set[str]:
     """The names of what is in a collection."""
     return {each.op.name for each in graph.get_collection(key)}
 

@@ -8,10 +8,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.types import RateSource
 from tb_pastnet.v1.graph.session import GraphSession
 
 
-def rate_in(site: GraphSession, source: Any) -> Callable[[int], float]:
+def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
     """Makes a function of the step that gives the learning rate.
 
     Raises:
@@ -39,7 +40,7 @@ def rate_in(site: GraphSession, source: Any) -> Callable[[int], float]:
     return lambda _: float(read())
 
 
-def _scalar(source: Any) -> Any:
+def _scalar(source: RateSource) -> Any:
     value = tf.convert_to_tensor(source)
     if value.dtype == tf.string:
         raise TypeError(value.dtype)

@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.measure.runner import Runner
+from tb_pastnet.keras.types import Graph, Session, Tensor, TensorLike
 from tb_pastnet.v1.graph.graph_checks import open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable
 
@@ -33,15 +34,15 @@ class GraphSession(Runner):
         [2.0, 2.0]
     """
 
-    def __init__(self, graph: Any = None) -> None:
+    def __init__(self, graph: Graph = None) -> None:
         self.graph = open_graph(graph, "add ops")
-        self.session: Any = None
+        self.session: Session = None
         self._weights: dict[str, GraphWeight] = {}
         self._groups: dict[str, list[GraphWeight]] = {}
         self._read: dict[GraphWeight, Any] | None = None
         self._written: dict[GraphWeight, Any] = {}
 
-    def of(self, graph: Any) -> GraphSession:
+    def of(self, graph: Graph) -> GraphSession:
         """Itself, for a command whose `graph=` has to be this one or None: else it raises."""
         open_graph(self.graph, "add ops")
         if graph is not None and graph is not self.graph:
@@ -58,7 +59,7 @@ class GraphSession(Runner):
             yield
 
     @contextmanager
-    def using(self, session: Any) -> Iterator[None]:
+    def using(self, session: Session) -> Iterator[None]:
         """Where another session runs the ops; None: the one of before."""
         previous = self.session
         self.session = previous if session is None else session
@@ -123,7 +124,7 @@ class GraphSession(Runner):
             self._read = {**dict(zip(faces, values, strict=True)), **self._read}
         return self._read[face]
 
-    def write(self, face: GraphWeight, value: Any) -> None:
+    def write(self, face: GraphWeight, value: TensorLike) -> None:
         """Writes an array."""
         self._written[face] = value
         if self._read is None or face.group is None:
@@ -145,7 +146,7 @@ class GraphSession(Runner):
 
     def own(
         self,
-        initial: Any,
+        initial: Tensor,
         name: str,
         collection: str | None = None,
         group: str | None = None,
@@ -202,12 +203,6 @@ class GraphSession(Runner):
 class GraphWeight:
     """A variable of a graph with the face of one that runs eagerly.
 
-    Args:
-        site: its graph, and session.
-        variable: the same.
-        writable: whether arrays are going to be assigned to it.
-        group: those of one group are read together, within `GraphSession.at_once`.
-
     Attributes:
         variable: the same.
         group: the same.
@@ -249,7 +244,7 @@ class GraphWeight:
         """Builds a read, a tensor."""
         return self.variable.tensor()
 
-    def assign(self, value: Any, read_value: bool = True) -> Any:
+    def assign(self, value: TensorLike, read_value: bool = True) -> Any:
         """Builds the op that writes a tensor; an array is written at once, in the session."""
         if isinstance(value, tf.Tensor):
             # What was read of a reference variable is its storage, which ours would go on with.

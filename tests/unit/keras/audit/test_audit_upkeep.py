@@ -97,7 +97,7 @@ def test_a_change_of_masks_does_not_fail_with_the_audit(model, masks, monkeypatc
 def test_a_cause_that_fails_to_be_found_is_unknown(model, masks, monkeypatch):
     masks.freeze(KERNEL)
     audit = audit_of(model)
-    monkeypatch.setattr("tb_pastnet.record.audit.audit.cause_of", lambda evidence: 1 / 0)
+    monkeypatch.setattr("tb_pastnet.record.audit.freeze_audit.cause_of", lambda evidence: 1 / 0)
     move(model)
     assert {one.cause for one in audit.check(1)} == {"unknown"}
 

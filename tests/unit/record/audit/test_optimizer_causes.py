@@ -242,7 +242,8 @@ def test_a_rate_that_was_not_known_is_the_current_one(causes, training):
     training.now.rate = float("nan")
     begun(causes, held, masks())
     training.now.updates, training.now.rate = 2, 0.5
-    assert causes.facts(held, VIOLATED, masks()).rates[0].tolist() == [0.5, 0.5]
+    rates = causes.facts(held, VIOLATED, masks()).rates
+    assert [rate.tolist() for rate in rates] == [[0.5, 0.5]] * 2
 
 
 def test_rates_of_a_schedule_are_those_of_its_updates(causes, training):
@@ -317,7 +318,8 @@ def test_slots_of_channels_without_a_sample_are_those_of_all(causes):
 @pytest.mark.parametrize(
     ("held", "state"), [(Weight(flagged=True), None), (Weight(), masks(enforces=True))]
 )
-def test_no_slots_where_the_optimizer_does_not_go_on(causes, held, state):
+def test_no_slots_are_asked_for_where_the_optimizer_does_not_go_on(causes, training, held, state):
+    training.now.slots = lambda held, positions: 1 / 0 if len(positions) else {}
     begun(causes, held, state)
     assert not causes.facts(held, VIOLATED, state).slots
 

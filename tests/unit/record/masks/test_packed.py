@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.masks.packed import SavedMasks, Stored, load, pack, save, unpack
+from tb_pastnet.record.masks.packed import SavedMasks, StoredMasks, load, pack, save, unpack
 
 RNG = np.random.default_rng(0)
 
@@ -15,7 +15,9 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("shape", [(), (3,), (4, 5), (3, 0)])
 def test_masks_and_frozen_values_come_back(shape, dtype):
     kept = RNG.random(shape) > 0.5
-    stored = Stored(kept, kept & (RNG.random(shape) > 0.5), RNG.normal(size=shape).astype(dtype))
+    stored = StoredMasks(
+        kept, kept & (RNG.random(shape) > 0.5), RNG.normal(size=shape).astype(dtype)
+    )
     packed = pack(stored)
     if packed is None:
         assert stored.through.all()
@@ -57,18 +59,18 @@ def test_masks_that_do_not_fit_are_not_unpacked():
 def test_frozen_values_that_are_not_finite():
     zeros = np.zeros(3, bool)
     held = np.array([np.nan, -np.inf, -0.0], np.float32)
-    back = unpack(pack(Stored(~zeros, zeros, held)), (3,), np.float32, "w")
+    back = unpack(pack(StoredMasks(~zeros, zeros, held)), (3,), np.float32, "w")
     assert back.held.tobytes() == held.tobytes()
 
 
 def test_masks_cost_little():
     kept = np.zeros((1000, 1000), bool)
     kept[:, ::2] = True
-    packed = pack(Stored(kept, kept, np.zeros(kept.shape)))
+    packed = pack(StoredMasks(kept, kept, np.zeros(kept.shape)))
     assert sum(map(len, packed.values())) < 2000
 
 
-GOOD = pack(Stored(np.ones(9, bool), np.zeros(9, bool), np.ones(9, np.float32)))
+GOOD = pack(StoredMasks(np.ones(9, bool), np.zeros(9, bool), np.ones(9, np.float32)))
 BOMB = base64.b64encode(zlib.compress(bytes(1 << 20))).decode()
 
 
@@ -97,6 +99,6 @@ def test_text_that_is_none(packed, shape, expected, got):
 
 
 def test_damaged_text_where_nothing_is_frozen():
-    packed = pack(Stored(np.zeros(9, bool), np.zeros(9, bool), np.ones(9, np.float32)))
+    packed = pack(StoredMasks(np.zeros(9, bool), np.zeros(9, bool), np.ones(9, np.float32)))
     with pytest.raises(InvalidArgument, match=r"expected 0 bytes, got damaged text .error.\."):
         unpack({**packed, "frozen": "AAAA"}, (9,), np.float32, "w")

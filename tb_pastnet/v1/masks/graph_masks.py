@@ -11,10 +11,10 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
-from tb_pastnet.record.audit.audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.editor import MaskEditor
-from tb_pastnet.record.masks.table import MaskView
+from tb_pastnet.record.masks.mask_table import MaskView
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.graph_checks import open_graph
 from tb_pastnet.v1.graph.session import GraphSession

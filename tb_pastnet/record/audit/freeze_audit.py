@@ -14,7 +14,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
 from tb_pastnet.record.audit.open_violations import Channels, Ints, OpenViolations
-from tb_pastnet.record.masks.table import MaskTable, version_of
+from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
 
 class Held(Protocol):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import keras
 import tensorflow as tf
 
 from tb_pastnet.keras.masks.slots import averages_of
@@ -41,7 +42,7 @@ class Hook:
         generation: tf.Variable, int64: that of the holder when the last step was traced.
     """
 
-    def __init__(self, optimizer: Any, holder: Holder) -> None:
+    def __init__(self, optimizer: keras.optimizers.Optimizer, holder: Holder) -> None:
         self.optimizer = optimizer
         self.holder = holder
         with tf.init_scope(), optimizer._distribution_strategy.scope():
@@ -97,7 +98,9 @@ class Hook:
             merged(put_back, self.optimizer, held)
 
 
-def merged(action: Callable[..., None], optimizer: Any, *arguments: Any) -> None:
+def merged(
+    action: Callable[..., None], optimizer: keras.optimizers.Optimizer, *arguments: Any
+) -> None:
     """Does what can't be done in a replica of a distribution strategy, such as making variables."""
     strategy = optimizer._distribution_strategy
     if tf.distribute.in_cross_replica_context():
@@ -113,14 +116,14 @@ class _Untracked:
         self.hook = hook
 
 
-def innermost(optimizer: Any) -> Any:
+def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
     """The optimizer that updates the weights, inside of those that scale its loss."""
     while hasattr(optimizer, "inner_optimizer"):
         optimizer = optimizer.inner_optimizer
     return optimizer
 
 
-def hook_of(optimizer: Any) -> Hook | None:
+def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
     """The hook on an optimizer, None where there is none."""
     mark = getattr(innermost(optimizer), _MARK, None)
     return None if mark is None else mark.hook

@@ -20,9 +20,9 @@ from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.workers import check_agreed
 from tb_pastnet.record.masks import packed
+from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.masks.packed import SavedMasks, Sums
 from tb_pastnet.record.masks.resumed import Resumed, check_sums
-from tb_pastnet.record.masks.table import MaskTable
 
 STORED = "masks"
 

@@ -11,8 +11,8 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.keras.masks.enforcer import ATTRIBUTE
+from tb_pastnet.keras.masks.mask_state import STORED
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.masks.state import STORED
 from tb_pastnet.record.failures import LOGGER
 
 _WEIGHTS = "model.weights.h5"

@@ -1,0 +1,28 @@
+"""Names for what comes from Keras and TensorFlow, which carry no types: each is Any to mypy."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Model: TypeAlias = Any
+"""A keras.Model or layer, a tf.Module, or a mapping of names to variables."""
+
+Layer: TypeAlias = Any
+Optimizer: TypeAlias = Any
+Strategy: TypeAlias = Any
+
+Variable: TypeAlias = Any
+"""A keras.Variable, a tf.Variable, or what has the face of one."""
+
+Tensor: TypeAlias = Any
+TensorLike: TypeAlias = Any
+"""A tensor, a variable, an array or a number."""
+
+RateSource: TypeAlias = Any
+"""Whatever a user has a learning rate in: see `Recorder`."""
+
+Probed: TypeAlias = Any
+"""A batch to call a model with, or a tuple of arguments."""
+
+Graph: TypeAlias = Any
+Session: TypeAlias = Any
