@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.masks.masks import Masks as Masks
     from tb_pastnet.keras.masks.pruning import PruningCallback as PruningCallback
     from tb_pastnet.keras.masks.rewind import Snapshot as Snapshot
-    from tb_pastnet.keras.past.deltas import PastDeltas as PastDeltas
-    from tb_pastnet.keras.past.network import PastNetwork as PastNetwork
-    from tb_pastnet.keras.past.variables import PastVariables as PastVariables
+    from tb_pastnet.keras.past.past_deltas import PastDeltas as PastDeltas
+    from tb_pastnet.keras.past.past_network import PastNetwork as PastNetwork
+    from tb_pastnet.keras.past.past_variables import PastVariables as PastVariables
     from tb_pastnet.keras.recorder import Recorder as Recorder
     from tb_pastnet.reader.log import read as read
 
@@ -42,10 +42,10 @@ _HOMES = {
     "MaskedDense": "tb_pastnet.keras.layers.masked",
     "Masks": "tb_pastnet.keras.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
-    "PastDeltas": "tb_pastnet.keras.past.deltas",
+    "PastDeltas": "tb_pastnet.keras.past.past_deltas",
     "PastNetCallback": "tb_pastnet.keras.callback",
-    "PastNetwork": "tb_pastnet.keras.past.network",
-    "PastVariables": "tb_pastnet.keras.past.variables",
+    "PastNetwork": "tb_pastnet.keras.past.past_network",
+    "PastVariables": "tb_pastnet.keras.past.past_variables",
     "PolynomialDecay": "tb_pastnet.core.decay",
     "PruningCallback": "tb_pastnet.keras.masks.pruning",
     "Recorder": "tb_pastnet.keras.recorder",

@@ -9,12 +9,12 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.audit.held_weight import HeldWeight, compared, which_moved
+from tb_pastnet.keras.graphs.nodes import called_functions
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
 from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
 from tb_pastnet.record.audit.open_violations import Channels, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.v1.graph.functions import called_functions
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.masks.holding import Holding

@@ -9,8 +9,8 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.v1.graph.graph_variables import GraphVariable
 from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
-from tb_pastnet.v1.graph.variables import GraphVariable
 
 
 class OptimizerSlots:

@@ -14,7 +14,7 @@ from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.v1.graph.keys import MASK_VARIABLES
+from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES
 from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 
 
