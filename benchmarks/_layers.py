@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_pastnet.core.quantize import CODES_PER_OCTAVE, ZERO, Codes, quantize_share
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, ZERO, Codes, keep_one, quantize
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_MAX,
@@ -17,6 +17,7 @@ from tb_pastnet.core.statistics import (
     NONFINITE,
     NORM,
     PAST_NORM,
+    STATISTICS,
     TRAINABLE,
 )
 
@@ -41,8 +42,8 @@ class Masks(NamedTuple):
 
 
 def codes_of(width: int, steps: int, kind: int, rng: np.random.Generator) -> Codes:
-    """int16 (8, steps, width): norms that drift, deltas that are noisy and fall."""
-    found = np.zeros((8, steps, width), np.int16)
+    """int16 (statistics, steps, width): norms that drift, deltas that are noisy and fall."""
+    found = np.zeros((len(STATISTICS), steps, width), np.int16)
     octave = float(CODES_PER_OCTAVE)
     drift = np.cumsum(rng.random((steps + 1, width), np.float32) < 0.02, axis=0, dtype=np.int16)
     norm = (rng.normal(0, 8, width) + drift * rng.choice([-1, 1], width)).astype(np.int16)
@@ -84,8 +85,11 @@ def hold(codes: Codes, masks: Sequence[Masks]) -> None:
         kept = one.through if one.name == "kept" else kept
         trainable = one.through if one.name == "trainable" else trainable
         since = slice(one.step - 1, None)
-        codes[KEPT, since] = quantize_share(kept.mean(axis=0))
-        codes[TRAINABLE, since] = quantize_share((kept & trainable).mean(axis=0))
+        for row, mask in ((KEPT, kept), (TRAINABLE, kept & trainable)):
+            shares = mask.mean(axis=0)
+            rounded = quantize(shares)
+            keep_one(rounded, shares)
+            codes[row, since] = rounded
         codes[CHANGED, since] = codes[TRAINABLE, since]
     held = codes[TRAINABLE] == ZERO
     for row in (DELTA_NORM, DELTA_MAX):

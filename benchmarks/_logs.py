@@ -24,7 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._layers import ELEMENTS, INPUTS, Masks, codes_of, hold, masks_of
-from tb_pastnet.core.names import (
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_MASKS,
     TAG_TIMELINE,
@@ -33,12 +39,6 @@ from tb_pastnet.core.names import (
     lineage_directory,
     mask_tag,
 )
-from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
-from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.mask_bits import MaskBits, encode_mask
-from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 from tb_pastnet.record.batch import BLOCK_RECORDS

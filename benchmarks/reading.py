@@ -21,7 +21,7 @@ from benchmarks._boards import LOADERS, Board, Reply, board
 from benchmarks._logs import TINY, Size, write_logs
 from benchmarks._options import parser
 from benchmarks._rows import Rows
-from tb_pastnet.reader.store.store import CEILING
+from tb_pastnet.reader.store import CEILING
 
 WARM = 11
 THRESHOLD = 3e-4

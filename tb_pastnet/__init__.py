@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.clones.clone import clone_network as clone_network
     from tb_pastnet.keras.layers.masked import Masked as Masked
     from tb_pastnet.keras.layers.masked import MaskedDense as MaskedDense
-    from tb_pastnet.keras.masks.load import load_model as load_model
+    from tb_pastnet.keras.masks.masked_model import load_model as load_model
     from tb_pastnet.keras.masks.masks import Masks as Masks
     from tb_pastnet.keras.masks.pruning import PruningCallback as PruningCallback
     from tb_pastnet.keras.masks.rewind import Snapshot as Snapshot
-    from tb_pastnet.keras.past.deltas import PastDeltas as PastDeltas
-    from tb_pastnet.keras.past.network import PastNetwork as PastNetwork
-    from tb_pastnet.keras.past.variables import PastVariables as PastVariables
+    from tb_pastnet.keras.past.past_deltas import PastDeltas as PastDeltas
+    from tb_pastnet.keras.past.past_network import PastNetwork as PastNetwork
+    from tb_pastnet.keras.past.past_variables import PastVariables as PastVariables
     from tb_pastnet.keras.recorder import Recorder as Recorder
-    from tb_pastnet.reader.log.log import read as read
+    from tb_pastnet.reader.log import read as read
 
 __version__ = "0.1.0"
 
@@ -42,18 +42,18 @@ _HOMES = {
     "MaskedDense": "tb_pastnet.keras.layers.masked",
     "Masks": "tb_pastnet.keras.masks.masks",
     "OneShot": "tb_pastnet.core.decay",
-    "PastDeltas": "tb_pastnet.keras.past.deltas",
+    "PastDeltas": "tb_pastnet.keras.past.past_deltas",
     "PastNetCallback": "tb_pastnet.keras.callback",
-    "PastNetwork": "tb_pastnet.keras.past.network",
-    "PastVariables": "tb_pastnet.keras.past.variables",
+    "PastNetwork": "tb_pastnet.keras.past.past_network",
+    "PastVariables": "tb_pastnet.keras.past.past_variables",
     "PolynomialDecay": "tb_pastnet.core.decay",
     "PruningCallback": "tb_pastnet.keras.masks.pruning",
     "Recorder": "tb_pastnet.keras.recorder",
     "Snapshot": "tb_pastnet.keras.masks.rewind",
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
-    "load_model": "tb_pastnet.keras.masks.load",
-    "read": "tb_pastnet.reader.log.log",
+    "load_model": "tb_pastnet.keras.masks.masked_model",
+    "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
     "v1": "tb_pastnet.v1",
 }

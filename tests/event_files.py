@@ -12,7 +12,15 @@ import google_crc32c
 import numpy as np
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.quantize import ZERO, Codes, keep_one, quantize
+from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, STATISTICS, TRAINABLE
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.mask_bits import MaskBits, encode_mask
+from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import (
     PLUGIN,
     TAG_DESCRIPTION,
     TAG_MASKS,
@@ -22,15 +30,7 @@ from tb_pastnet.core.names import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.core.names import lineage_directory as directory_name
-from tb_pastnet.core.quantize import ZERO, quantize, quantize_share
-from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, TRAINABLE
-from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
-from tb_pastnet.format.mask_bits import MaskBits, encode_mask
-from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
-from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import lineage_directory as directory_name
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 
@@ -86,8 +86,16 @@ def scalar_event(tag: str, step: int, number: float) -> bytes:
     return event_pb2.Event(step=step, wall_time=CREATED, summary=summary).SerializeToString()
 
 
+def quantize_share(shares: Any) -> Codes:
+    """Codes of shares: 0 and 1 are exact, and nothing else becomes 0 or 1."""
+    array = np.asarray(shares)
+    rounded = quantize(array)
+    keep_one(rounded, array)
+    return rounded
+
+
 def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
-    """int16 (8, records, channels) of a training that calms down, each a function of its step."""
+    """int16 (statistics, records, channels) of a training that calms down, each a function of its step."""
     step = np.asarray(steps, np.float64)[:, None]
     index = np.arange(channels)[None, :]
     rng = np.random.default_rng(seed)
@@ -95,8 +103,10 @@ def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
     norm = size * (1 + 0.1 * np.sin(step / 50 + index))
     past = size * (1 + 0.1 * np.sin((step - 1) / 50 + index))
     delta = size * 10.0 ** -(1 + 4 * np.minimum(step, 2000) / 2000 * (index + 1) / channels)
-    one, zero = np.ones_like(norm), np.zeros_like(norm)
-    return quantize(np.stack([norm, past, delta, delta / 2, one, zero, one, one]))
+    rows = dict.fromkeys(STATISTICS, np.zeros_like(norm))
+    rows |= dict.fromkeys(("changed", "kept", "trainable"), np.ones_like(norm))
+    rows |= {"norm": norm, "past_norm": past, "delta_norm": delta, "delta_max": delta / 2}
+    return quantize(np.stack([rows[name] for name in STATISTICS]))
 
 
 def freeze(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
@@ -222,7 +232,7 @@ class LineageWriter:
 
         Args:
             steps: increasing.
-            values: codes (8, records, channels) by variable, `codes` for those left out.
+            values: codes (statistics, records, channels) by variable, `codes` for those left out.
             timeline: fields of the timeline: thinned, dropped, notes, learning_rates (a list).
         """
         steps = np.asarray(steps, np.int64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.reader.container import unpack
+from tb_pastnet.serve.http.container import unpack
 
 
 def arrays_of(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.audit.model_audit import audit_of as audited
+from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.weights import network
 
@@ -99,7 +99,7 @@ class Audited(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if self.audit is None:
             self.records = network(self.model).weights
-            self.audit = Audit.of(self.model, self.records)
+            self.audit = audited(self.model, self.records)
 
     def on_train_batch_begin(self, batch, logs=None):
         self.audit.observe()

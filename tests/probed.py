@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
     Place,
     encode_function_change,
 )
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tests.event_files import LineageWriter
 
 PROBE = (Input("image", (64, 8, 8, 1), "float32", "5a0c"),)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from tensorboard.data import provider as tb
 
-from tb_pastnet.reader.store.source import Caller
+from tb_pastnet.reader.series_source import RequestContext
 from tests import event_files as files
 
-CALLER = Caller("context", "experiment")
+CALLER = RequestContext("context", "experiment")
 Tree = dict[str, dict[str, list[Any]]]
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from tensorboard import context
 
-from tb_pastnet.reader.log import Log, Records, Run
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.records import Records
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import Store
 from tests.blocks import all_records
 from tests.tensorboards import Board
 
@@ -139,9 +140,11 @@ def check_channel(here: Board, asked: dict[str, str], ours: Records, channel: in
 
 
 def check_masks(here: Board, run: Run, ours: Records, variable: str) -> int:
-    store, caller = Store(here.provider), Caller(context.RequestContext(), "")
+    store, caller = Store(here.provider), RequestContext(context.RequestContext(), "")
     for step in {0, *ours.steps[::7].tolist(), *ours.steps[-1:].tolist()}:
-        told = store.masks_in_force(caller, store.catalog(caller).runs[run.name], variable, step)
+        told = store.reader(caller, store.catalog(caller).runs[run.name]).masks_in_force(
+            variable, step
+        )
         masks = ours.masks(step)
         for name in ("kept", "trainable"):
             mine, theirs = getattr(masks, name), getattr(told, name)

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.block import Block, decode_block
+from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.function_change import FunctionChange, decode_function_change
+from tb_pastnet.format.mask_bits import MaskBits, decode_mask
+from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.format.overhead import Overhead, decode_overhead
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
@@ -18,14 +26,6 @@ from tb_pastnet.core.names import (
     parse_run,
     variable_of,
 )
-from tb_pastnet.core.quantize import dequantize
-from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.block import Block, decode_block
-from tb_pastnet.format.description import Description, decode_description
-from tb_pastnet.format.function_change import FunctionChange, decode_function_change
-from tb_pastnet.format.mask_bits import MaskBits, decode_mask
-from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
-from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.record.messages import read_messages

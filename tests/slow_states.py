@@ -95,7 +95,7 @@ def slow_states(
     """The state of each channel at each record, with its marks.
 
     Args:
-        codes: int16 (8, records, channels).
+        codes: int16 (statistics, records, channels).
         steps: of the records.
         past_steps: of the values that they are compared with.
         kernel: whether channels of zeros count as pruned without a mask.

@@ -86,13 +86,13 @@ QUICK = (
     "tests/unit/keras/masks/test_masks_exact.py",
     "tests/unit/keras/masks/test_masks_saved.py",
     "tests/unit/keras/model",
-    "tests/unit/keras/past/test_network.py",
+    "tests/unit/keras/past/test_past_network.py",
     "tests/unit/keras/test_callback.py",
     "tests/unit/keras/test_recorder.py",
     "tests/unit/keras/test_summary.py",
     "tests/unit/v1/clones/test_clone_programs.py",
     "tests/unit/v1/masks/test_masks.py",
-    "tests/unit/v1/past/test_hook.py",
+    "tests/unit/v1/past/test_sync_hook.py",
     "tests/unit/v1/test_recorder.py",
 )
 """Tests of all that other packages have a say in: some minutes a column."""

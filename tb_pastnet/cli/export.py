@@ -11,22 +11,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_pastnet.cli.chosen import chosen_runs
-from tb_pastnet.cli.formats import writer_of
-from tb_pastnet.cli.tables import (
+from tb_pastnet.cli.export_tables import (
     Table,
     channels_tables,
     function_table,
     layers_table,
     runs_table,
     violations_table,
+    writer_of,
 )
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.reader.log.columns import Columns, Labels
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.runs import Run
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.tables import Labels
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -67,7 +65,7 @@ def export(
         UnwritableLog: the directory is there and not empty, or can't be written.
     """
     write = writer_of(form)
-    chosen = chosen_runs(Log(logdir), runs)
+    chosen = Log(logdir).runs.chosen(runs)
     target = Path(folder)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -82,9 +80,9 @@ def export(
         raise
     except OSError as error:
         raise _unwritable(folder, error) from error
-    made = _tables(chosen, tables, layers, THRESHOLD if threshold is None else threshold)
+    written_tables = _tables(chosen, tables, layers, THRESHOLD if threshold is None else threshold)
     try:
-        entries = list(_written(partial, made, write, form))
+        entries = list(_written(partial, written_tables, write, form))
         manifest = json.dumps({"schema": SCHEMA, "format": form, "tables": entries}, indent=1)
         (partial / MANIFEST).write_text(manifest + "\n", "ascii")
         size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
@@ -152,19 +150,16 @@ def _entry(path: Path, table: Table, form: str) -> dict[str, Any]:
         "run": table.run,
         "layer": table.layer,
         "variable": table.variable,
-        "rows": _rows(table.columns),
+        "rows": len(next(iter(table.columns.values()))),
         "columns": list(table.columns),
     }
     if form == "npz":
         entry["labels"] = {
-            name: list(one.names) for name, one in table.columns.items() if isinstance(one, Labels)
+            name: list(column.names)
+            for name, column in table.columns.items()
+            if isinstance(column, Labels)
         }
     return entry
-
-
-def _rows(columns: Columns) -> int:
-    first = next(iter(columns.values()))
-    return len(first.codes if isinstance(first, Labels) else first)
 
 
 def safe(name: str) -> str:

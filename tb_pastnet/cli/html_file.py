@@ -16,19 +16,17 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from tb_pastnet.cli.chosen import chosen_runs
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.reader import CALLER
-from tb_pastnet.reader.log.runs import Run
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.reader.views.figures import BLOCK
+from tb_pastnet.reader.figures import BLOCK
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.series_source import LOCAL
+from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
-from tb_pastnet.serve.http.web import Known
 from tb_pastnet.serve.plugin import STATIC
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 
 COLUMNS = 1024
 MOST_OF_DETAIL = 4 << 20
@@ -67,13 +65,6 @@ def export_html(
 ) -> int:
     """Writes the page with the data of a log into one file.
 
-    Args:
-        logdir: the log directory.
-        target: the file to make.
-        out: what was written is said there.
-        runs: names of runs; None: all.
-        threshold: the relative delta under which a channel is quiet; the file has no other.
-
     Returns:
         0.
 
@@ -83,12 +74,12 @@ def export_html(
         UnwritableLog: the file is there, or can't be written.
     """
     log = Log(logdir)
-    chosen = chosen_runs(log, runs)
+    chosen = log.runs.chosen(runs)
     quiet = THRESHOLD if threshold is None else threshold
     answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}
-    for some in (_overlaps(chosen), _channels(chosen, quiet)):
+    for asks in (_overlaps(chosen), _channels(chosen, quiet)):
         room = MOST_OF_DETAIL
-        for ask in some:
+        for ask in asks:
             answers[ask.key] = _packed(_answer(log.store, ask))
             room -= len(ask.key) + len(answers[ask.key])
             if room < 0:
@@ -153,7 +144,9 @@ def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
         for unit in ("weights", "channels")
         for mask in ("kept", "trainable")
     ]
-    pairs = [{"run": one, "other": two} for one in names for two in names if one != two]
+    pairs = [
+        {"run": first, "other": second} for first in names for second in names if first != second
+    ]
     for kind in kinds:
         yield from (Ask("overlap_layers", {**pair, **kind, "cols": 256}) for pair in pairs)
     for step in steps[:: max(len(steps) // OVERLAP_STEPS, 1)]:
@@ -165,11 +158,11 @@ def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
 def _answer(store: Store, ask: Ask) -> bytes:
     arguments = MultiDict[str, str]()
     for name, value in ask.query.items():
-        for one in value if isinstance(value, list) else [value]:
-            arguments.add(name, str(one))
-    found = ROUTES[f"/{ask.route}"](store, CALLER, arguments)
-    made = found.make() if isinstance(found, Known) else found
-    return gzip.decompress(made.body) if made.packed else made.body
+        for item in value if isinstance(value, list) else [value]:
+            arguments.add(name, str(item))
+    answer = ROUTES[f"/{ask.route}"](store, LOCAL, arguments)
+    whole_answer = answer.make() if isinstance(answer, NotModified) else answer
+    return gzip.decompress(whole_answer.body) if whole_answer.packed else whole_answer.body
 
 
 def _packed(body: bytes) -> str:
@@ -182,16 +175,16 @@ def _page(answers: Mapping[str, str]) -> str:
     for file in sorted(STATIC.glob("*.js")):
         # Modules of data have no address that others could be found from.
         source = file.read_text("utf-8").replace("import.meta.url", f'"{_BASE}"')
-        for other in STATIC.glob("*.js"):
-            source = source.replace(f'"./{other.name}"', f'"pastnet/{other.name}"')
+        for module in STATIC.glob("*.js"):
+            source = source.replace(f'"./{module.name}"', f'"pastnet/{module.name}"')
         code = base64.b64encode(source.encode()).decode("ascii")
         imports[f"pastnet/{file.name}"] = f"data:text/javascript;base64,{code}"
-    told = {base64.b64encode(key.encode()).decode(): body for key, body in answers.items()}
+    encoded = {base64.b64encode(key.encode()).decode(): body for key, body in answers.items()}
     return "\n".join(
         [
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>PastNet</title>',
             f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
-            f"<script>const ANSWERS = {json.dumps(told)};\n{_SHIM.read_text('utf-8')}</script>",
+            f"<script>const ANSWERS = {json.dumps(encoded)};\n{_SHIM.read_text('utf-8')}</script>",
             '<script type="module">import { render } from "pastnet/index.js"; render();</script>',
             "</html>\n",
         ]

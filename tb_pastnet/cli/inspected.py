@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tb_pastnet.core.names import (
-    PLUGIN,
-    TAG_DESCRIPTION,
-    TAG_FUNCTION,
-    TAG_MASKS,
-    TAG_OVERHEAD,
-    TAG_TIMELINE,
-    TAG_VIOLATIONS,
-    RunName,
-    mask_of,
-    parse_run,
-    variable_of,
-)
 from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
 from tb_pastnet.format.block import decode_block
-from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.codecs import codec_of
+from tb_pastnet.format.description import Description
 from tb_pastnet.format.envelope import unseal
 from tb_pastnet.format.events import Event, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest, Why
-from tb_pastnet.format.function_change import decode_function_change
-from tb_pastnet.format.mask_bits import decode_mask
-from tb_pastnet.format.mask_log import decode_mask_log
-from tb_pastnet.format.overhead import decode_overhead
-from tb_pastnet.format.timeline import Timeline, decode_timeline
-from tb_pastnet.format.violations import decode_violations
+from tb_pastnet.format.tags import (
+    PLUGIN,
+    RunName,
+    parse_run,
+)
+from tb_pastnet.format.timeline import Timeline
 
 _BUFFER = 1 << 20
-_DECODERS: dict[str, Callable[..., Any]] = {
-    TAG_DESCRIPTION: decode_description,
-    TAG_TIMELINE: decode_timeline,
-    TAG_MASKS: decode_mask_log,
-    TAG_VIOLATIONS: decode_violations,
-    TAG_FUNCTION: decode_function_change,
-    TAG_OVERHEAD: decode_overhead,
-}
 
 
 @dataclass(frozen=True)
@@ -95,14 +75,7 @@ class Inspected:
 
 
 def inspect(logdir: str | os.PathLike[str]) -> Iterator[Inspected]:
-    """Inspects all files that hold anything of ours, and those that can't be read.
-
-    Args:
-        logdir: the log directory.
-
-    Raises:
-        UnreadableLog: it is no directory.
-    """
+    """Inspects all files that hold anything of ours, and those that can't be read."""
     for run, paths in find_runs(logdir).items():
         ours: dict[str, bool] = {}
         for path in paths:
@@ -129,12 +102,12 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
 
 
 def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
-    before = file.messages
+    seen = file.messages
     for value in event.values:
         # What the first value of a tag says holds for all; in our own directories all are ours.
         if ours.setdefault(value.tag, value.metadata.plugin == PLUGIN) or file.lineage:
             _take(file, event, value)
-    if file.lineage and not event.intact and file.messages == before:
+    if file.lineage and not event.intact and file.messages == seen:
         text = "it was altered beyond recognition"
         file.faults.append(Fault(event.offset, "damaged", "", None, text))
 
@@ -142,15 +115,15 @@ def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
 def _take(file: Inspected, event: Event, value: Value) -> None:
     file.messages += 1
     try:
-        found = _decoded(file, value, event.step)
+        decoded = _decoded(file, value, event.step)
     except UnreadableRecord as error:
         file.faults.append(Fault(event.offset, *_kind(error, value.tag, event.step)))
         return
     file.readable += 1
-    if isinstance(found, Timeline):
-        file.recorded.append((event.offset, tuple(found.steps.tolist())))
-    elif isinstance(found, Description):
-        file.first_step = found.first_step
+    if isinstance(decoded, Timeline):
+        file.recorded.append((event.offset, tuple(decoded.steps.tolist())))
+    elif isinstance(decoded, Description):
+        file.first_step = decoded.first_step
     if not event.intact:
         text = "the frame around it was altered; the message itself is whole"
         file.faults.append(Fault(event.offset, "frame", value.tag, event.step, text))
@@ -170,13 +143,9 @@ def _decoded(file: Inspected, value: Value, step: int) -> Any:
         raise ForeignRecord("it holds something else than bytes")
     if file.lineage is None:
         return decode_block(data, tag=tag, step=step, lineage=0)
-    decode = _DECODERS.get(tag)
-    if variable_of(tag) is not None:
-        decode = decode_block
-    elif mask_of(tag) is not None:
-        decode = decode_mask
-    if decode is None:
+    codec = codec_of(tag)
+    if codec is None:
         # A later version may add tags and kinds; the seal is the same.
         kind: Any = data[5] if len(data) > 5 else 0
         return unseal(data, kind, tag=tag, step=step, lineage=file.lineage.lineage)
-    return decode(data, tag=tag, step=step, lineage=file.lineage.lineage)
+    return codec.decode(data, tag=tag, step=step, lineage=file.lineage.lineage)

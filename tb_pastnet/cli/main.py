@@ -154,17 +154,17 @@ def _threshold(text: str) -> float:
 class _words:  # noqa: N801 - argparse shows its name as that of a type
     """Words with commas between them, each one of some."""
 
-    def __init__(self, known: Sequence[str]) -> None:
-        self._known = known
+    def __init__(self, words: Sequence[str]) -> None:
+        self._known = words
 
     def __call__(self, text: str) -> list[str]:
-        found = text.split(",")
-        for word in found:
+        words = text.split(",")
+        for word in words:
             if word not in self._known:
                 raise argparse.ArgumentTypeError(
                     f"expected some of {', '.join(self._known)}, got {word!r}"
                 )
-        return found
+        return words
 
 
 # What a command needs is imported when it is called: help comes at once.

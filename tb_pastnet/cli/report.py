@@ -11,18 +11,24 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tb_pastnet.cli.chosen import chosen_runs
-from tb_pastnet.cli.text import counted, fit, printable, size_of, table, width
-from tb_pastnet.cli.words import account_text, overhead_text
+from tb_pastnet.cli.text import (
+    account_text,
+    counted,
+    fit,
+    overhead_text,
+    printable,
+    size_of,
+    table,
+    width,
+)
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.names import parse_run
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
-from tb_pastnet.reader.log.log import Log
-from tb_pastnet.reader.log.runs import Run
-from tb_pastnet.reader.store.runs import SINK
-from tb_pastnet.reader.views.findings import told as told_finding
-from tb_pastnet.reader.views.index import overhead_of
+from tb_pastnet.format.tags import parse_run
+from tb_pastnet.reader.index import overhead_of
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.run_findings import as_json as finding_json
+from tb_pastnet.reader.runs import SINK
 
 SCHEMA = 1
 SHOWN = 10
@@ -63,38 +69,38 @@ def report(
     log = Log(logdir)
     sizes = _sizes(logdir)
     quiet = THRESHOLD if threshold is None else threshold
-    chosen = chosen_runs(log, runs)
-    told: list[dict[str, Any]] = []
+    chosen = log.runs.chosen(runs)
+    entries: list[dict[str, Any]] = []
 
     def reading() -> Iterator[dict[str, Any]]:
         for run in chosen:
-            told.append(_told(run, sizes.get(run.name, 0), quiet))
-            yield told[-1]
+            entries.append(_entry(run, sizes.get(run.name, 0), quiet))
+            yield entries[-1]
 
     if as_json:
         failed = _failures(list(reading()), fail_on)
-        json.dump({"schema": SCHEMA, "runs": told, "failed": failed,
+        json.dump({"schema": SCHEMA, "runs": entries, "failed": failed,
                    "warnings": list(log.warnings)}, out, indent=1, allow_nan=False)  # fmt: skip
         out.write("\n")
     else:
         # A run that is long takes seconds: people see each as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
-        failed = _failures(told, fail_on)
-    for one in failed:
-        error.write(f"failed: {printable(one)}\n")
+        failed = _failures(entries, fail_on)
+    for failure in failed:
+        error.write(f"failed: {printable(failure)}\n")
     return int(bool(failed))
 
 
 def _sizes(logdir: str) -> dict[str, int]:
     """Bytes of the event files of each run, those of its lineages' directories together."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for name, files in find_runs(logdir).items():
         ours = parse_run(name)
         run = name if ours is None else ours.run
-        if ours is None and run in found:
+        if ours is None and run in sizes:
             continue  # summaries of the user beside ours
-        found[run] = found.get(run, 0) + sum(map(_size, files))
-    return found
+        sizes[run] = sizes.get(run, 0) + sum(map(_size, files))
+    return sizes
 
 
 def _size(file: Path) -> int:
@@ -104,15 +110,15 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _failures(told: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[str]:
+def _failures(entries: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[str]:
     if not fail_on:
         return []
-    if not told:
+    if not entries:
         return ["there is no run to look at"]
     return [
         f"{word} in the run {run['name']!r}: {count:,}"
         for word in dict.fromkeys(fail_on)
-        for run in told
+        for run in entries
         if (count := _COUNTS[word](run))
     ]
 
@@ -120,7 +126,7 @@ def _failures(told: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[st
 _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "violations": lambda run: int(run["violated_channels"]),
     "stalled": lambda run: sum(
-        one["channels"] for one in run["findings"] if one["kind"] == "stalled"
+        finding["channels"] for finding in run["findings"] if finding["kind"] == "stalled"
     ),
     "unreadable": lambda run: int(run["unreadable"]),
     "dropped": lambda run: int(run["account"]["dropped"]),
@@ -130,13 +136,13 @@ _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
 }
 
 
-def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
+def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     """A run as JSON values."""
     overview = run.overview(threshold, latest=1)
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     sparsity = overview.sparsity
-    found = run.violations
+    violations = run.violations
     return {
         "name": run.name,
         "source": run.source,
@@ -154,33 +160,33 @@ def _told(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes": size,
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
-        "layers": [_layer(overview, at) for at in range(len(overview.layers))],
-        "findings": [told_finding(one) for one in run.findings(threshold)],
-        "violated_channels": len({(one.variable, one.channel) for one in found}),
-        "violations": [asdict(one) | {"largest": _finite(one.largest)} for one in found],
+        "layers": [_layer(overview, number) for number in range(len(overview.layers))],
+        "findings": [finding_json(finding) for finding in run.findings(threshold)],
+        "violated_channels": len({(item.variable, item.channel) for item in violations}),
+        "violations": [asdict(item) | {"largest": _finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
     }
 
 
-def _layer(overview: Any, at: int) -> dict[str, Any]:
+def _layer(overview: Any, number: int) -> dict[str, Any]:
     """A layer at the last record."""
     last = slice(-1, None)
 
     def count(name: str) -> int:
-        return int(getattr(overview, name)[last, at].sum())
+        return int(getattr(overview, name)[last, number].sum())
 
     states = {name: count(name) for name in STATES}
-    channels = int(overview.channels[at])
+    channels = int(overview.channels[number])
     return {
-        "layer": overview.layers[at],
+        "layer": overview.layers[number],
         "channels": channels,
         **states,
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
         "nonfinite": count("nonfinite"),
-        "mean_delta": _finite(np.append(np.nan, overview.mean_delta[last, at])[-1]),
-        "pruned_weights": _finite(np.append(np.nan, overview.pruned_weights[last, at])[-1]),
-        "prunable_weights": int(overview.prunable_weights[at]),
+        "mean_delta": _finite(np.append(np.nan, overview.mean_delta[last, number])[-1]),
+        "pruned_weights": _finite(np.append(np.nan, overview.pruned_weights[last, number])[-1]),
+        "prunable_weights": int(overview.prunable_weights[number]),
     }
 
 
@@ -188,9 +194,9 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _lines(told: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
+def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
     columns, first = width(), True
-    for run in told:
+    for run in entries:
         if not first:
             yield ""
         first = False
@@ -198,7 +204,7 @@ def _lines(told: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[
         yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
     if first:
         yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
-    yield from (f"warning: {printable(one)}" for one in warnings)
+    yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
 def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
@@ -224,18 +230,18 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     if run["violations"]:
         yield ""
         yield f"{counted(run['violated_channels'], 'channel')} moved although held:"
-        yield from (f"  {printable(one['text'])}" for one in run["violations"][:SHOWN])
+        yield from (f"  {printable(item['text'])}" for item in run["violations"][:SHOWN])
         if len(run["violations"]) > SHOWN:
             yield f"  and {len(run['violations']) - SHOWN:,} more; --json tells all"
     for text, count in run["notes"].items():
         yield f"{printable(text)} ({count:,})"
 
 
-def _findings(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _findings(findings: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "findings:"
-    yield from (f"  {printable(one['text'])}" for one in found[:SHOWN])
-    if len(found) > SHOWN:
-        yield f"  and {len(found) - SHOWN:,} more; --json lists all"
+    yield from (f"  {printable(finding['text'])}" for finding in findings[:SHOWN])
+    if len(findings) > SHOWN:
+        yield f"  and {len(findings) - SHOWN:,} more; --json lists all"
 
 
 def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:

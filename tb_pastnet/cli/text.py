@@ -1,10 +1,14 @@
-"""Text for a terminal: names that can do nothing to it, columns, sizes."""
+"""Text for a terminal: names that can do nothing to it, columns, sizes, accounts and overhead."""
 
 from __future__ import annotations
 
 import shutil
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tb_pastnet.core.account import Account
 
 NARROWEST, WIDEST = 60, 120
 
@@ -21,7 +25,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
     )
 
 
@@ -38,8 +43,8 @@ def columns_of(text: str) -> int:
         (3, 2, 1)
     """
     return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
-        for one in text
+        0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF")
+        for sign in text
     )
 
 
@@ -65,11 +70,6 @@ def fit(text: str, columns: int) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     """Lines of a table: names to the left, in what numbers leave them, and numbers to the right.
-
-    Args:
-        head: titles; the first is that of names.
-        rows: cells, as many each.
-        columns: of the terminal.
 
     Example:
         >>> table(["layer", "pruned"], [["conv1", "7"]], 80)
@@ -100,11 +100,40 @@ def size_of(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def counted(count: int, singular: str, plural: str | None = None) -> str:
     """A number and what it counts.
 
     Example:
         >>> counted(1, "record"), counted(2000, "record"), counted(0, "entry", "entries")
         ('1 record', '2,000 records', '0 entries')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def account_text(account: Account) -> str:
+    """An account in words, without what is 0.
+
+    Example:
+        >>> account_text(Account(5, shown=4, thinned=1))
+        '5 offered: 4 shown, 1 thinned'
+    """
+    parts = [f"{n:,} {name}" for name, n in asdict(account).items() if n and name != "offered"]
+    return f"{account.offered:,} offered" + (f": {', '.join(parts)}" if parts else "")
+
+
+def overhead_text(cost: Mapping[str, Any]) -> str:
+    """What recording cost, in words.
+
+    Example:
+        >>> overhead_text({"share": 0.008, "seconds": 1.2, "training": 150.0, "writer": 0.4})
+        'recording took 0.8% of training, 1.2 s of 150 s; beside it, 0.4 s of a thread that writes'
+    """
+    share = cost["share"] or 0.0
+    shown = "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+    times = f"{_seconds(cost['seconds'])} of {_seconds(cost['training'])}"
+    writing = f"{_seconds(cost['writer'])} of a thread that writes"
+    return f"recording took {shown} of training, {times}; beside it, {writing}"
+
+
+def _seconds(count: float) -> str:
+    return f"{count:,.0f} s" if count >= 100 else f"{count:.2g} s"

@@ -32,27 +32,18 @@ class Account:
     dropped: int = 0
     unreadable: int = 0
 
-    def __add__(self, other: Account) -> Account:
+    def __add__(self, second: Account) -> Account:
         """Adds two accounts field by field."""
-        return Account(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Account)))
+        return Account(*(getattr(self, f.name) + getattr(second, f.name) for f in fields(Account)))
 
 
 def settle(
     *, offered: int, shown: int, superseded: int, thinned: int, dropped: int, damaged: int
 ) -> Account:
-    """Closes the account of one lineage.
+    """Closes the account of one lineage: of the sequence numbers that it gave out, as far as known.
 
-    Args:
-        offered: sequence numbers that the writer gave out, as far as it is known.
-        shown: readable records that stand.
-        superseded: readable records that don't.
-        thinned: as the writer counted.
-        dropped: as the writer counted.
-        damaged: messages found that could not be read.
-
-    Returns:
-        The account. Records missing from the sequence are unreadable; where more damaged messages
-        were found than are missing (bytes that were never ours), they count as offered too.
+    Records missing from the sequence are unreadable; where more damaged messages were found than
+    are missing (bytes that were never ours), they count as offered too.
 
     Example:
         >>> settle(offered=10, shown=6, superseded=0, thinned=2, dropped=1, damaged=0).unreadable

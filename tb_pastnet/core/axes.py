@@ -114,16 +114,9 @@ class ChannelAxis:
         return self.axes + rest
 
     def split(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Lays out a variable's values by channel.
+        """Lays out a variable's values as (channels, elements).
 
-        Args:
-            values: any array with the variable's number of elements.
-
-        Returns:
-            An array of shape (channels, elements).
-
-        Raises:
-            InvalidArgument: the number of elements differs.
+        Raises InvalidArgument where the number of elements differs.
 
         Example:
             >>> import numpy as np
@@ -186,18 +179,9 @@ def channel_axis(
 
 
 def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) -> ChannelAxis:
-    """The axis that a user gives.
+    """The axis, or axes, that a user gives, negative from the end; () takes all as one channel.
 
-    Args:
-        axis: one axis or several, negative from the end; () takes all as one channel.
-        shape: the variable's shape.
-        name: the variable, for the error.
-
-    Returns:
-        The axis, verified.
-
-    Raises:
-        InvalidArgument: an axis is out of range, or given twice.
+    Raises InvalidArgument where an axis is out of range, or given twice.
 
     Example:
         >>> explicit_axis((-2, -1), (3, 3, 8, 2), "w").channels
@@ -215,13 +199,9 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
 
 
 def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:
-    """Chooses the variable that a layer is drawn by.
+    """The index of the variable, by name and shape, that a layer is drawn by.
 
-    Args:
-        variables: name and shape of each variable of the layer, at least one.
-
-    Returns:
-        The index of its kernel, or of what comes nearest; else of the largest.
+    Its kernel, or what comes nearest; else the largest.
 
     Example:
         >>> main_variable([("bias", (8,)), ("kernel", (4, 8))])
@@ -235,15 +215,9 @@ def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:
 
 
 def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -> str:
-    """What a variable is to its layer.
+    """What a variable is to its layer: "kernel", "bias", "scale", "statistic" or "other".
 
-    Args:
-        name: the variable's own name.
-        shape: its shape.
-        statistic: it isn't trained by gradients, as a BatchNorm's moving mean.
-
-    Returns:
-        "kernel", "bias", "scale", "statistic" or "other".
+    A statistic isn't trained by gradients, such as a BatchNorm's moving mean.
 
     Example:
         >>> variable_role("recurrent_kernel", (4, 8)), variable_role("beta", (4,))

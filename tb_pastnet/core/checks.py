@@ -29,18 +29,8 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def check_sparsity(value: float, what: str = "a sparsity") -> float:
-    """Reads a sparsity that a user gives.
-
-    Args:
-        value: a number from 0 up to below 1.
-        what: what it is, for the error.
-
-    Returns:
-        The number.
-
-    Raises:
-        InvalidArgument: it is out of range, NaN, a bool, or no number.
+def check_sparsity(value: float, name: str = "a sparsity") -> float:
+    """Reads a sparsity that a user gives: a number from 0 up to below 1, else InvalidArgument.
 
     Example:
         >>> check_sparsity(0)
@@ -48,7 +38,7 @@ def check_sparsity(value: float, what: str = "a sparsity") -> float:
     """
     if not is_number(value) or not 0 <= value < 1:
         raise InvalidArgument(
-            f"Could not prune the smallest weights: expected {what} from 0 up to below 1, got "
+            f"Could not prune the smallest weights: expected {name} from 0 up to below 1, got "
             f"{value!r:.60}. It is the fraction of all weights that are pruned afterwards."
         )
     return float(value)

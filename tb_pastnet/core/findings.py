@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import states
-from tb_pastnet.core.facts import LayerFacts, RunFacts, Violated
+from tb_pastnet.core.account import Account
 from tb_pastnet.core.violation import CAUSES
 
 KINDS = (
@@ -25,6 +26,54 @@ KINDS = (
 
 _NAMED = 3
 """Layers that a sentence names before it counts the others."""
+
+
+class LayerFacts(NamedTuple):
+    """What is known of a layer of a run.
+
+    Attributes:
+        id: of the layer.
+        channels: how many there are.
+        steps: int64 (records,), of its records.
+        counts: uint32 (records, 6), channels in each state.
+        nonfinite: uint32 (records,), channels with NaN or infinity.
+        mean_delta: float32 (records,), see `Row`.
+        stalled: channels that are meant to train and stand still, see `states.stalled`.
+        stalled_since: the step since which all of these do, None where there are none.
+    """
+
+    id: str
+    channels: int
+    steps: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.uint32]
+    nonfinite: npt.NDArray[np.uint32]
+    mean_delta: npt.NDArray[np.float32]
+    stalled: int = 0
+    stalled_since: int | None = None
+
+
+class Violated(NamedTuple):
+    """A channel that changed while it was held, with the steps of the first and last record of it.
+
+    The cause is a key of `CAUSES`, or one of a later version.
+    """
+
+    layer: str
+    variable: str
+    channel: int
+    first_step: int
+    last_step: int
+    cause: str
+
+
+class RunFacts(NamedTuple):
+    """What is known of a run: its newest step, layers in forward order, violations, account."""
+
+    name: str
+    last_step: int | None
+    layers: Sequence[LayerFacts]
+    violated: Sequence[Violated] = ()
+    account: Account = Account()
 
 
 @dataclass(frozen=True)
@@ -59,32 +108,26 @@ class Finding:
 
 
 def findings(runs: Sequence[RunFacts]) -> list[Finding]:
-    """Finds what there is to know, what matters most first.
-
-    Args:
-        runs: those that are looked at.
-
-    Returns:
-        By kind in the order of `KINDS`, then by run as given, then by step.
+    """Finds what there is to know: by kind in the order of `KINDS`, then by run, then by step.
 
     Example:
         >>> held = np.array([[0, 0, 0, 0, 4, 0]] * 2, np.uint32)
         >>> none = np.zeros(2, np.uint32)
         >>> conv1 = LayerFacts("conv1", 4, np.array([10, 20]), held, none, none * np.float32(0))
-        >>> [one.text for one in findings([RunFacts("a", 20, [conv1])])]
+        >>> [finding.text for finding in findings([RunFacts("a", 20, [conv1])])]
         ['conv1 frozen since step 10']
     """
-    found = [one for run in runs for one in _of_run(run)]
+    listed = [finding for run in runs for finding in _of_run(run)]
     if len(runs) > 1:
-        found += _compared(runs)
+        listed += _compared(runs)
     ranks = {kind: rank for rank, kind in enumerate(KINDS)}
     places = {run.name: place for place, run in enumerate(runs)}
 
-    def rank(one: Finding) -> tuple[int, int, float]:
-        place = places.get(one.run or "", -1)
-        return ranks[one.kind], place, math.inf if one.step is None else one.step
+    def rank(finding: Finding) -> tuple[int, int, float]:
+        place = places.get(finding.run or "", -1)
+        return ranks[finding.kind], place, math.inf if finding.step is None else finding.step
 
-    return sorted(found, key=rank)
+    return sorted(listed, key=rank)
 
 
 def _of_run(run: RunFacts) -> Iterator[Finding]:
@@ -104,13 +147,13 @@ def _of_run(run: RunFacts) -> Iterator[Finding]:
 
 def _violations(run: RunFacts) -> Iterator[Finding]:
     causes: dict[str, list[Violated]] = {}
-    for one in run.violated:
-        causes.setdefault(one.cause, []).append(one)
-    for cause, some in causes.items():
-        first = min(some, key=lambda one: one.first_step)
-        channels = len({(one.variable, one.channel) for one in some})
-        layers = tuple(dict.fromkeys(one.layer for one in some))
-        since, until = first.first_step, max(one.last_step for one in some)
+    for violated in run.violated:
+        causes.setdefault(violated.cause, []).append(violated)
+    for cause, group in causes.items():
+        first = min(group, key=lambda violated: violated.first_step)
+        channels = len({(violated.variable, violated.channel) for violated in group})
+        layers = tuple(dict.fromkeys(violated.layer for violated in group))
+        since, until = first.first_step, max(violated.last_step for violated in group)
         when = f"since step {since:,}" if until == run.last_step else _between(since, until)
         text = (
             f"{_counted(channels, 'channel')} of {_named(layers)} changed while held, {when}. "
@@ -152,14 +195,14 @@ def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     groups: dict[tuple[str, int, bool], list[tuple[LayerFacts, int]]] = {}
     for layer in layers:
         for kind, count, since in _standing(layer):
-            whole = count == layer.channels
-            groups.setdefault((kind, since, whole), []).append((layer, count))
-    for (kind, since, whole), some in groups.items():
-        members = [layer for layer, _ in some]
-        channels = sum(count for _, count in some)
+            complete = count == layer.channels
+            groups.setdefault((kind, since, complete), []).append((layer, count))
+    for (kind, since, complete), group in groups.items():
+        members = [layer for layer, _ in group]
+        channels = sum(count for _, count in group)
         names = _named([layer.id for layer in members])
         total = sum(layer.channels for layer in members)
-        who = names if whole else f"{channels:,} of {_counted(total, 'channel')} of {names}"
+        who = names if complete else f"{channels:,} of {_counted(total, 'channel')} of {names}"
         text = _SENTENCES[kind].format(who=who, since=f"{since:,}")
         yield _layers_finding(kind, run, members, since, channels, text)
 
@@ -184,19 +227,19 @@ def _standing(layer: LayerFacts) -> Iterator[tuple[str, int, int]]:
 
 def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     """The layers in which no channel moves any more, though some of them still could."""
-    found: list[tuple[int, LayerFacts]] = []
+    still_layers: list[tuple[int, LayerFacts]] = []
     for layer in layers:
         settled = layer.counts[:, states.SETTLED]
         still = settled + layer.counts[:, [states.FROZEN, states.PRUNED]].sum(axis=1)
         done = (settled > 0) & (still == layer.channels)
         if done[-1]:
-            found.append((_since(layer, done), layer))
-    if not found:
+            still_layers.append((_since(layer, done), layer))
+    if not still_layers:
         return
-    found.sort(key=lambda one: one[0])
-    members = [layer for _, layer in found]
-    since = found[-1][0]
-    names = _named(f"{layer.id} since step {at:,}" for at, layer in found)
+    still_layers.sort(key=lambda entry: entry[0])
+    members = [layer for _, layer in still_layers]
+    since = still_layers[-1][0]
+    names = _named(f"{layer.id} since step {step:,}" for step, layer in still_layers)
     text = f"Settled, so that training could stop: {names}"
     yield _layers_finding("settled", run, members, since, sum(x.channels for x in members), text)
 
@@ -212,15 +255,15 @@ def _compared(runs: Sequence[RunFacts]) -> Iterator[Finding]:
     first: dict[str, tuple[int, LayerFacts]] = {}
     for run in runs:
         for layer in run.layers:
-            at = np.flatnonzero(layer.counts[:, states.FROZEN])
-            if len(at) and (run.name not in first or layer.steps[at[0]] < first[run.name][0]):
-                first[run.name] = int(layer.steps[at[0]]), layer
+            frozen = layer.steps[layer.counts[:, states.FROZEN] > 0]
+            if len(frozen) and (run.name not in first or frozen[0] < first[run.name][0]):
+                first[run.name] = int(frozen[0]), layer
     if len(first) < 2:
         return
-    step = min(at for at, _ in first.values())
-    names = [name for name, (at, _) in first.items() if at == step]
+    step = min(start for start, _ in first.values())
+    names = [name for name, (start, _) in first.items() if start == step]
     layer = first[names[0]][1]
-    later = sorted(at for at, _ in first.values() if at > step)
+    later = sorted(start for start, _ in first.values() if start > step)
     rest = f"; the next at step {later[0]:,}" if later else ""
     verb = "freezes" if len(names) == 1 else "freeze"
     text = f"{_named(names, 'run')} {verb} first: {layer.id} at step {step:,}{rest}"
@@ -236,24 +279,24 @@ def _layers_finding(
     text: str,
     value: float | None = None,
 ) -> Finding:
-    one = layers[0].id if len(layers) == 1 else None
-    view = "layer" if one else "network"
+    only = layers[0].id if len(layers) == 1 else None
+    view = "layer" if only else "network"
     ids = tuple(layer.id for layer in layers)
-    return Finding(kind, run.name, ids, step, channels, value, text, view, run.name, one)
+    return Finding(kind, run.name, ids, step, channels, value, text, view, run.name, only)
 
 
-def _named(names: Iterable[str], what: str = "layer") -> str:
+def _named(names: Iterable[str], noun: str = "layer") -> str:
     """Names for a sentence: the first three, and how many more there are."""
     listed = list(names)
-    some = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
-    if len(some) < len(listed):
-        return f"{', '.join(some)} and {len(listed) - len(some)} more {what}s"
-    return " and ".join(filter(None, [", ".join(some[:-1]), some[-1]]))
+    shown = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
+    if len(shown) < len(listed):
+        return f"{', '.join(shown)} and {len(listed) - len(shown)} more {noun}s"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def _between(first: int, last: int) -> str:
     return f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
 
 
-def _counted(count: int, one: str) -> str:
-    return f"{count:,} {one if count == 1 else one + 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else noun + 's'}"

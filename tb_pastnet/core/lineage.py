@@ -17,13 +17,9 @@ Flags = npt.NDArray[np.bool_]
 
 
 def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
-    """Where each lineage is cut off by those after it.
+    """Where each lineage is cut off by those after it: the smallest start among these.
 
-    Args:
-        starts: the first step of each lineage in order; None where it recorded nothing.
-
-    Returns:
-        For each lineage the smallest start among later ones, None where there is none.
+    None stands for a lineage that recorded nothing, and for one that isn't cut off.
 
     Example:
         >>> first_steps_after([0, 80, None, 50])
@@ -41,15 +37,12 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
 def supersede(
     lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None] | None = None
 ) -> list[Flags]:
-    """Marks the records that still stand.
+    """Marks the records that still stand, as bool (records,) for each lineage: False = superseded.
 
     Args:
         lineages: ordinal, id and increasing steps (records,) of each lineage, in any order.
         starts: the first step of each lineage where it is known from elsewhere, for example from
             the description when the first block of a variable is unreadable.
-
-    Returns:
-        For each lineage, in the order given, bool (records,): False = superseded.
 
     Example:
         >>> old, new = np.arange(100), np.arange(80, 150)
@@ -58,16 +51,15 @@ def supersede(
         (80, 70)
     """
     order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
-    found = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
+    firsts = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
     if starts is not None:
-        found = [_earlier(found[at], starts[i]) for at, i in enumerate(order)]
+        firsts = [_earlier(first, starts[i]) for first, i in zip(firsts, order, strict=True)]
     keep: list[Flags] = [np.ones(0, bool)] * len(lineages)
-    for i, cut in zip(order, first_steps_after(found), strict=True):
+    for i, cut in zip(order, first_steps_after(firsts), strict=True):
         steps = lineages[i][2]
         keep[i] = np.ones(len(steps), bool) if cut is None else steps < cut
     return keep
 
 
 def _earlier(first: int | None, second: int | None) -> int | None:
-    known = [step for step in (first, second) if step is not None]
-    return min(known) if known else None
+    return min((step for step in (first, second) if step is not None), default=None)

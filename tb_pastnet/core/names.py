@@ -1,4 +1,4 @@
-"""Names: of runs and tags in the log, and of variables in a network.
+"""Names of variables in a network.
 
 A variable is known by its path of layer names below the model's root. Keras numbers unnamed layers
 through the whole process (`dense_7` in the second model), so those numbers are given anew within
@@ -11,110 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
-
-PLUGIN = "pastnet"
-"""The plugin's name in summary metadata and in the URL of its routes."""
-
-TAG_DESCRIPTION = "description"
-TAG_TIMELINE = "timeline"
-TAG_MASKS = "masks"
-TAG_VIOLATIONS = "violations"
-TAG_FUNCTION = "function"
-TAG_OVERHEAD = "overhead"
-MASKS = ("kept", "trainable")
-"""The two masks of a variable: 0 is pruned in the one, frozen in the other."""
-
-_CHANNELS = "channels/"
-_DIRECTORY = re.compile(r"(?:(.*)/)?pastnet\.(\d{4,9})\.([0-9a-f]{8})", re.DOTALL)
-_ROOT = "."
-
-
-class RunName(NamedTuple):
-    """What a lineage's directory says of itself.
-
-    Attributes:
-        run: the run as the user knows it, `.` for the root of the log directory.
-        ordinal: lineages of a run are ordered by it; no clock is involved.
-        lineage: the writer's 32-bit id, which breaks ties.
-    """
-
-    run: str
-    ordinal: int
-    lineage: int
-
-
-def channels_tag(variable: str) -> str:
-    """The tag that a variable's records are stored under.
-
-    Example:
-        >>> variable_of(channels_tag("conv1/kernel"))
-        'conv1/kernel'
-    """
-    return _CHANNELS + variable
-
-
-def variable_of(tag: str) -> str | None:
-    """The variable that a tag holds records of; None for any other tag."""
-    return tag[len(_CHANNELS) :] if tag.startswith(_CHANNELS) else None
-
-
-def mask_tag(mask: str, variable: str) -> str:
-    """The tag that the changes of a variable's mask are stored under.
-
-    Args:
-        mask: one of `MASKS`.
-        variable: the variable's id.
-
-    Raises:
-        InvalidArgument: there is no such mask.
-
-    Example:
-        >>> mask_of(mask_tag("kept", "conv1/kernel"))
-        ('kept', 'conv1/kernel')
-    """
-    if mask not in MASKS:
-        raise InvalidArgument(
-            f"Could not name a mask's tag: expected one of {', '.join(MASKS)}, got {mask!r}. "
-            f"Use one of these."
-        )
-    return f"{mask}/{variable}"
-
-
-def mask_of(tag: str) -> tuple[str, str] | None:
-    """The mask and the variable that a tag holds changes of; None for any other tag."""
-    mask, slash, variable = tag.partition("/")
-    return (mask, variable) if slash and mask in MASKS else None
-
-
-def lineage_directory(ordinal: int, lineage: int) -> str:
-    """The directory of a lineage, below the user's log directory.
-
-    Example:
-        >>> lineage_directory(2, 0x3F9A2C1B)
-        'pastnet.0002.3f9a2c1b'
-    """
-    return f"{PLUGIN}.{ordinal:04d}.{lineage:08x}"
-
-
-def parse_run(tensorboard_run: str) -> RunName | None:
-    """Reads the name that TensorBoard gives to a lineage's directory.
-
-    Returns:
-        Its parts, or None where the run isn't a lineage of ours.
-
-    Example:
-        >>> parse_run("a/pastnet.0001.3f9a2c1b")
-        RunName(run='a', ordinal=1, lineage=1067068443)
-        >>> parse_run("a") is None
-        True
-    """
-    match = _DIRECTORY.fullmatch(tensorboard_run)
-    if match is None:
-        return None
-    return RunName(match[1] or _ROOT, int(match[2]), int(match[3], 16))
 
 
 def snake_case(class_name: str) -> str:
@@ -131,13 +29,9 @@ def snake_case(class_name: str) -> str:
 
 
 def renumber(siblings: Sequence[tuple[str, str]]) -> list[str]:
-    """Numbers the unnamed layers of one parent anew, in their order.
+    """Numbers the unnamed layers of one parent anew, by class name and layer name, in their order.
 
-    Args:
-        siblings: class name and layer name of each, in order.
-
-    Returns:
-        Unique names: chosen ones are kept, automatic ones counted from the first of their class.
+    Chosen names are kept, automatic ones counted from the first of their class; all are unique.
 
     Example:
         >>> renumber([("Dense", "dense_7"), ("Dense", "head"), ("Dense", "dense_9")])
@@ -171,16 +65,9 @@ def _free(base: str, used: set[str]) -> str:
 def resolve(
     name: str, identities: Iterable[str], kind: str = "variable", root: str = "the model"
 ) -> str:
-    """Finds the one variable that a name means.
+    """Finds the one identity that a name means: itself, or a suffix of whole path elements.
 
-    Args:
-        name: an identity, or a suffix of whole path elements that fits just one.
-        identities: all there are.
-        kind: what it is that they name, for the error.
-        root: what their paths begin below, for the error.
-
-    Returns:
-        The identity.
+    `kind` and `root` are for the error: what is named, and what its paths begin below.
 
     Raises:
         UnknownName: none fits, the nearest are named; or several do.
@@ -189,13 +76,13 @@ def resolve(
         >>> resolve("kernel", ["conv1/kernel", "conv1/bias"])
         'conv1/kernel'
     """
-    known = list(identities)
-    if name in known:
+    candidates = list(identities)
+    if name in candidates:
         return name
-    fits = [identity for identity in known if identity.endswith("/" + name)]
+    fits = [identity for identity in candidates if identity.endswith("/" + name)]
     if len(fits) == 1:
         return fits[0]
-    candidates = fits or _nearest_first(name, known)
+    candidates = fits or _nearest_first(name, candidates)
     shown = ", ".join(candidates[:8]) + (", …" if len(candidates) > 8 else "")
     if fits:
         raise UnknownName(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-_LARGEST = float(np.finfo(np.float32).max)
+_FLOAT32 = float(np.finfo(np.float32).max)
 # By its bits: where subnormal numbers are flushed to zero, 2.0**-149 would be zero as well.
 _SMALLEST = np.array(1, np.uint32).view(np.float32)
 
@@ -13,12 +13,8 @@ _SMALLEST = np.array(1, np.uint32).view(np.float32)
 def narrow(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     """Rounds to float32; only zero becomes zero, and only infinity infinite.
 
-    Args:
-        values: float64 of any shape, scalars and empty ones included. NaN stays NaN.
-
-    Returns:
-        float32 of that shape. What is smaller than float32's smallest number, or larger than its
-        largest, becomes that number, with its sign.
+    What is smaller than float32's smallest number, or larger than its largest, becomes that number,
+    with its sign. NaN stays NaN.
 
     Example:
         >>> narrow(np.array([0.0, 1e-60, 0.1, 1e60, np.inf])).tolist() == [
@@ -26,10 +22,10 @@ def narrow(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         ... ]
         True
     """
-    whole = np.asarray(values, np.float64)
-    inside = np.where(np.isinf(whole), whole, np.clip(whole, -_LARGEST, _LARGEST))
+    wide = np.asarray(values, np.float64)
+    inside = np.where(np.isinf(wide), wide, np.clip(wide, -_FLOAT32, _FLOAT32))
     with np.errstate(under="ignore"):
-        found = inside.astype(np.float32)
-    lost = (found == 0) & (whole != 0)
-    rounded: npt.NDArray[np.float32] = np.where(lost, np.copysign(_SMALLEST, found), found)
-    return rounded
+        rounded = inside.astype(np.float32)
+    lost = (rounded == 0) & (wide != 0)
+    result: npt.NDArray[np.float32] = np.where(lost, np.copysign(_SMALLEST, rounded), rounded)
+    return result

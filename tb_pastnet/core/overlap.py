@@ -18,16 +18,16 @@ Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 
-def overlap(both: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> Floats:
+def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     """Intersection over union: |A ∩ B| / (|A| + |B| − |A ∩ B|).
 
     With what `expected_both` gives it is the overlap by chance; with sums over layers it is that of
     the layers joined.
 
     Args:
-        both: number of elements in both sets, of any shape; NaN where unknown.
-        one: number in the one set, of the same shape or one that broadcasts.
-        other: number in the other.
+        shared: number of elements in both sets, of any shape; NaN where unknown.
+        first: number in one of the sets, of the same shape or one that broadcasts.
+        second: number in the other.
 
     Returns:
         float64 from 0 to 1 of the common shape: 1 where both sets are empty, NaN where a number is.
@@ -38,42 +38,28 @@ def overlap(both: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> Fl
         >>> float(overlap(expected_both(2, 2, 4), 2, 2))
         0.3333333333333333
     """
-    shared = np.asarray(both, np.float64)
-    union = np.asarray(one, np.float64) + np.asarray(other, np.float64) - shared
+    intersection = np.asarray(shared, np.float64)
+    union = np.asarray(first, np.float64) + np.asarray(second, np.float64) - intersection
     empty = union == 0
-    found: Floats = np.where(empty, 1.0, shared / np.where(empty, 1.0, union))
-    return found
+    result: Floats = np.where(empty, 1.0, intersection / np.where(empty, 1.0, union))
+    return result
 
 
-def expected_both(one: npt.ArrayLike, other: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
-    """How many elements two independent sets share on average: |A|·|B| / n = n·d₁·d₂.
-
-    Args:
-        one: number of elements in the one set, of any shape.
-        other: number in the other, of the same shape or one that broadcasts.
-        elements: number n of elements that there are; 0 where there are none.
-
-    Returns:
-        float64 of the common shape: 0 where there are no elements.
+def expected_both(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
+    """How many elements two independent sets share on average: |A|·|B| / n = n·d₁·d₂; 0 of none.
 
     Example:
         >>> expected_both([2, 0], [3, 0], [6, 0]).tolist()
         [1.0, 0.0]
     """
-    of = np.asarray(elements, np.float64)
-    product = np.asarray(one, np.float64) * np.asarray(other, np.float64)
-    found: Floats = product / np.where(of == 0, 1.0, of)
-    return found
+    total = np.asarray(elements, np.float64)
+    product = np.asarray(first, np.float64) * np.asarray(second, np.float64)
+    result: Floats = product / np.where(total == 0, 1.0, total)
+    return result
 
 
 def words(bits: npt.NDArray[np.uint8]) -> Words:
-    """Packed bits as words of 64, with zeros behind the last one.
-
-    Args:
-        bits: uint8 (..., bytes), as `numpy.packbits` makes them.
-
-    Returns:
-        uint64 (..., ceil(bytes / 8)).
+    """Packed bits (..., bytes) as uint64 words (..., ceil(bytes / 8)), with zeros at the end.
 
     Example:
         >>> count(words(np.packbits([True, False, True]))).tolist()
@@ -86,54 +72,40 @@ def words(bits: npt.NDArray[np.uint8]) -> Words:
 
 
 def count(packed: Words) -> Integers:
-    """How many bits are set.
-
-    Args:
-        packed: uint64 (..., words).
-
-    Returns:
-        int64 (...).
-    """
-    ones = _ones(packed)
-    found: Integers = ones.sum(axis=-1, dtype=np.int64)
-    return found
+    """How many bits are set in uint64 (..., words), as int64 (...)."""
+    result: Integers = _set_bits(packed).sum(axis=-1, dtype=np.int64)
+    return result
 
 
 def count_pairs(packed: Words) -> Integers:
-    """How many elements each two of many sets share.
-
-    Args:
-        packed: uint64 (sets, words), as from `words`.
-
-    Returns:
-        int64 (sets, sets), symmetric; the sizes of the sets on the diagonal.
+    """How many elements each two of many sets share, int64 (sets, sets); sizes on the diagonal.
 
     Example:
         >>> sets = np.packbits([[True, True, False], [False, True, True]], axis=1)
         >>> count_pairs(words(sets)).tolist()
         [[2, 1], [1, 2]]
     """
-    found = np.zeros((len(packed), len(packed)), np.int64)
-    for at, row in enumerate(packed):
-        found[at, at:] = found[at:, at] = count(packed[at:] & row)
-    return found
+    pairs = np.zeros((len(packed), len(packed)), np.int64)
+    for first, row in enumerate(packed):
+        pairs[first, first:] = pairs[first:, first] = count(packed[first:] & row)
+    return pairs
 
 
 def _table() -> npt.NDArray[np.uint8]:
     """The number of ones in each 16 bits."""
-    found = np.zeros(1, np.uint8)
+    counts = np.zeros(1, np.uint8)
     for _ in range(16):
-        found = np.concatenate([found, found + np.uint8(1)])
-    return found
+        counts = np.concatenate([counts, counts + np.uint8(1)])
+    return counts
 
 
-_ONES = _table()
+_COUNTS = _table()
 
 
-def _ones_by_table(packed: Words) -> npt.NDArray[np.uint8]:
+def _set_bits_by_table(packed: Words) -> npt.NDArray[np.uint8]:
     """For NumPy before 2: the ones of each 16 bits, uint8 (..., 4 words)."""
-    return _ONES[np.ascontiguousarray(packed).view(np.uint16)]
+    return _COUNTS[np.ascontiguousarray(packed).view(np.uint16)]
 
 
 # NumPy 1.26, the oldest that we support, can't count bits.
-_ones = getattr(np, "bitwise_count", _ones_by_table)
+_set_bits = getattr(np, "bitwise_count", _set_bits_by_table)

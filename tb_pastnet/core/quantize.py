@@ -36,14 +36,9 @@ Floats = npt.NDArray[np.float64]
 
 
 def quantize(values: npt.ArrayLike) -> Codes:
-    """Rounds values to codes.
+    """Rounds values to int16 codes; 0 becomes `ZERO`, infinity `INFINITE`, NaN `NAN`.
 
-    Args:
-        values: non-negative numbers of any shape and floating dtype. A negative value is an
-            error of the caller and is taken by its magnitude.
-
-    Returns:
-        int16 codes of the same shape; 0 becomes `ZERO`, infinity `INFINITE`, NaN `NAN`.
+    A negative value is an error of the caller and is taken by its magnitude.
 
     Example:
         >>> quantize([0.0, 0.5, 1.0, float("inf")]).tolist()
@@ -97,36 +92,13 @@ def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
     codes = np.stack([_rounded(bits.view(np.float32)) for bits in (low, high)], axis=1)
     for _ in range(_CELL):
         middle = low + (high - low) // np.uint32(2)
-        before = _rounded(middle.view(np.float32)) == codes[:, 0]
-        low, high = np.where(before, middle, low), np.where(before, high, middle)
+        lower = _rounded(middle.view(np.float32)) == codes[:, 0]
+        low, high = np.where(lower, middle, low), np.where(lower, high, middle)
     return high, codes.ravel()
 
 
-def quantize_share(values: npt.ArrayLike) -> Codes:
-    """Rounds shares to codes so that 0 and 1 stay exact, and nothing else becomes 0 or 1.
-
-    Args:
-        values: shares in [0, 1], any shape; NaN is kept.
-
-    Returns:
-        int16 codes; 1 is code 0, any smaller share is at most code -1.
-
-    Example:
-        >>> quantize_share([0.0, 0.999, 1.0]).tolist()
-        [-32768, -1, 0]
-    """
-    array = np.asarray(values)
-    codes = quantize(array)
-    keep_one(codes, array)
-    return codes
-
-
 def keep_one(codes: Codes, shares: npt.NDArray[np.floating]) -> None:
-    """Makes codes of values those of shares: what is less than 1 doesn't get the code of 1.
-
-    Args:
-        codes: of `shares`, changed in place.
-        shares: in [0, 1], or NaN.
+    """Makes codes of shares: what is less than 1 doesn't get the code of 1. Changed in place.
 
     Example:
         >>> codes = quantize([0.999, 1.0])
@@ -138,13 +110,7 @@ def keep_one(codes: Codes, shares: npt.NDArray[np.floating]) -> None:
 
 
 def dequantize(codes: npt.ArrayLike) -> Floats:
-    """Gives the values that codes stand for.
-
-    Args:
-        codes: int16 codes of any shape.
-
-    Returns:
-        float64 values of the same shape, with exact zeros, infinities and NaN.
+    """Gives the float64 values that codes stand for, with exact zeros, infinities and NaN.
 
     Example:
         >>> dequantize([ZERO, -16, 0, INFINITE]).tolist()
@@ -162,13 +128,8 @@ def dequantize(codes: npt.ArrayLike) -> Floats:
 def ratio_codes(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Codes:
     """Divides in the domain of codes, as a relative delta is defined.
 
-    Args:
-        numerator: int16 codes, for example of the norm of the delta.
-        denominator: int16 codes of the same shape, for example of the norm of the past value.
-
-    Returns:
-        int16 codes of the ratio: 0/0 is `ZERO`, x/0 is `INFINITE`, a NaN on either side is
-        `NAN`; beyond the grid the nearest code that isn't special.
+    0/0 is `ZERO`, x/0 is `INFINITE`, a NaN on either side is `NAN`; beyond the grid it is the
+    nearest code that isn't special.
 
     Example:
         >>> ratio_codes([ZERO, 0, 16], [ZERO, ZERO, 0]).tolist()

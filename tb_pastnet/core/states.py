@@ -52,55 +52,8 @@ Integers = npt.NDArray[np.int64]
 
 
 def relative_delta(codes: Codes) -> Codes:
-    """The relative delta ‖current - past‖ / ‖past‖ of each record and channel, as codes.
-
-    Args:
-        codes: int16 (8, records, channels) or any shape with 8 rows first.
-
-    Returns:
-        int16 codes without the first dimension: 0/0 is zero, x/0 infinite.
-    """
+    """The relative delta ‖w − w_past‖ / ‖w_past‖ as codes: 0/0 is zero, x/0 infinite."""
     return ratio_codes(codes[statistics.DELTA_NORM], codes[statistics.PAST_NORM])
-
-
-def channel_states(
-    codes: Codes,
-    steps: Integers,
-    past_steps: Integers,
-    *,
-    measured: Flags | None,
-    audited: bool = False,
-    threshold: float = THRESHOLD,
-    patience: int = PATIENCE,
-) -> States:
-    """Tells the state of each channel at each record.
-
-    Args:
-        codes: int16 (8, records, channels), as recorded.
-        steps: int64 (records,), increasing.
-        past_steps: int64 (records,), the step of the past value of each record.
-        measured: bool (records,), where a channel of zeros counts as pruned without a mask, as
-            from `seen`; None: nowhere, as in all but kernels.
-        audited: whether the writer looked for held weights that moved. Then none are marked here:
-            a record can't tell them from weights that a command on the masks has set.
-        threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
-        patience: records, at least 1.
-
-    Returns:
-        uint8 (records, channels): a state in the bits of `STATE`, and the marks `NONFINITE` and
-        `VIOLATED`. A channel with NaN or infinity never settles and isn't measured as pruned.
-
-    Example:
-        >>> codes = np.full((8, 6, 1), ZERO, np.int16)
-        >>> codes[[0, 1, 6, 7]] = 0  # norms, share kept and share trainable are 1
-        >>> steps = np.arange(1, 7)
-        >>> channel_states(codes, steps, steps - 1, measured=seen(codes))[:, 0].tolist()
-        [3, 3, 3, 3, 3, 3]
-    """
-    state = unsettled_states(
-        codes, steps, past_steps, measured=measured, audited=audited, patience=patience
-    )
-    return settle(state, relative_delta(codes), threshold=threshold, patience=patience)
 
 
 def unsettled_states(
@@ -112,21 +65,28 @@ def unsettled_states(
     audited: bool = False,
     patience: int = PATIENCE,
 ) -> States:
-    """Tells all of `channel_states` that doesn't depend on the threshold: none is settled.
+    """Tells all of the states that doesn't depend on the threshold: none is settled yet.
+
+    Neither delta_norm nor delta_max is looked at, and changed only where it isn't audited.
 
     Args:
-        codes: as there, like the others. Neither delta_norm nor delta_max is looked at, and
-            changed only where it isn't audited.
-        steps: int64 (records,).
-        past_steps: int64 (records,).
-        measured: as there.
-        audited: whether none are marked as violated.
-        patience: records for which a channel stays reactivated.
+        codes: int16 (statistics, records, channels), as recorded.
+        steps: int64 (records,), increasing.
+        past_steps: int64 (records,), the step of the past value of each record.
+        measured: bool (records,), where a channel of zeros counts as pruned without a mask, as
+            from `seen`; None: nowhere, as in all but kernels.
+        audited: whether the writer looked for held weights that moved. Then none are marked here:
+            a record can't tell them from weights that a command on the masks has set.
+        patience: records for which a channel stays reactivated, at least 1.
 
     Returns:
-        uint8 (records, channels), for `settle`.
+        uint8 (records, channels), for `settle`: a state in the bits of `STATE`, and the marks
+        `NONFINITE` and `VIOLATED`. A channel with NaN or infinity isn't measured as pruned. A
+        statistic that wasn't recorded marks nothing.
     """
     finite = codes[statistics.NONFINITE] == ZERO
+    if not finite.all():
+        finite |= codes[statistics.NONFINITE] == NAN  # it wasn't recorded
     masked = codes[statistics.KEPT] == ZERO
     held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
     pruned = masked
@@ -143,21 +103,16 @@ def unsettled_states(
     if not finite.all():
         state[~finite] |= NONFINITE
     if not audited and held_by_mask.any():
-        moved = codes[statistics.CHANGED] != ZERO
+        changed = codes[statistics.CHANGED]
+        moved = (changed != ZERO) & (changed != NAN)
         state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
     return state
 
 
 def seen(codes: Codes) -> Flags:
-    """Where a kernel was seen to hold something else than zeros, at the record or before.
+    """Where, as bool (records,), a kernel was seen to hold something else than zeros by then.
 
     One that is all zero since the first record was initialised so: it isn't pruned.
-
-    Args:
-        codes: int16 (8, records, channels), of all channels.
-
-    Returns:
-        bool (records,), for `unsettled_states`.
     """
     values = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
     held: Flags = np.logical_or.accumulate(values.any(axis=1))
@@ -165,21 +120,13 @@ def seen(codes: Codes) -> Flags:
 
 
 def stalled(codes: Codes, state: States) -> Integers:
-    """Since which record channels that are meant to train stand still, exactly.
+    """Since which record, by its position, channels stand still exactly; -1 where they don't.
 
     A channel is stalled where in each of the last `STALLED` records no mask held a part of it, it
     was finite, not pruned, and its delta was exactly zero.
 
-    Args:
-        codes: int16 (8, records, channels), as recorded.
-        state: uint8 (records, channels), of the same.
-
-    Returns:
-        int64 (channels,), the position of the first of these records without a break, -1 for a
-        channel that isn't stalled.
-
     Example:
-        >>> codes = np.zeros((8, 30, 2), np.int16)  # norms, share kept and share trainable are 1
+        >>> codes = np.zeros((len(statistics.STATISTICS), 30, 2), np.int16)  # all are 1
         >>> codes[statistics.NONFINITE] = ZERO
         >>> codes[statistics.DELTA_NORM, 3:, 1] = ZERO
         >>> stalled(codes, np.full((30, 2), MOVING, np.uint8)).tolist()
@@ -196,16 +143,9 @@ def stalled(codes: Codes, state: States) -> Integers:
 
 
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
-    """Tells settled from moving channels, the one thing that depends on the threshold.
+    """Settles some of the moving channels by their relative delta, as codes; a new array.
 
-    Args:
-        state: uint8 (records, channels) as from `unsettled_states`.
-        delta: int16 (records, channels), codes of the relative delta.
-        threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
-        patience: records, at least 1.
-
-    Returns:
-        A new array in which some of the moving channels are settled.
+    One with NaN or infinity never settles; with a threshold of 0 or less none does.
 
     Example:
         >>> moving = np.full((3, 1), MOVING, np.uint8)
@@ -220,19 +160,11 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
 
 
 def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes:
-    """Tells for each record the smallest limit, as from `quiet_limit`, at which it is settled.
+    """The smallest limit, as from `quiet_limit`, at which a record is settled, or `NEVER`.
 
     A larger threshold settles a channel sooner and for longer, never less. So one number a record
     answers every threshold: with E the smallest limit at which the channel would enter, and S the
     smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
-
-    Args:
-        delta: int16 (records, channels), codes of the relative delta.
-        unsettled: uint8 (records, channels), states with none settled.
-        patience: records, at least 1.
-
-    Returns:
-        int16 (records, channels), `NEVER` where no threshold settles it.
 
     Example:
         >>> delta = np.array([[-9], [-7], [-8], [-7]], np.int16)
@@ -260,10 +192,7 @@ def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes
 
 
 def quiet_limit(threshold: float) -> int:
-    """The code under which a relative delta is quiet.
-
-    Args:
-        threshold: relative delta under which a channel is quiet; 0 or less: none ever is.
+    """The code under which a relative delta is quiet; with a threshold of 0 or less none ever is.
 
     Example:
         >>> quiet_limit(0.5), quiet_limit(0.51), quiet_limit(0) == ZERO

@@ -1,10 +1,12 @@
 """What is recorded of each channel, in NumPy.
 
-This is the definition; `train` computes the same on the device. The names and their order are part
-of the record format.
+This is the definition; a framework's room computes the same where the weights are. The names are
+part of the record format.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +15,43 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.quantize import Codes, keep_one, quantize
 from tb_pastnet.errors import InvalidArgument
 
-STATISTICS = (
-    "norm",
-    "past_norm",
-    "delta_norm",
-    "delta_max",
-    "changed",
-    "nonfinite",
-    "kept",
-    "trainable",
-)
-"""The statistics of a record, in stored order."""
 
-NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = range(8)
-SHARES = (CHANGED, KEPT, TRAINABLE)
+class Statistic(NamedTuple):
+    """One number that is recorded of each channel.
+
+    Attributes:
+        name: in records, answers and tables.
+        meaning: what it is, as docs/record_format.md has it.
+        share: it is in [0, 1], and 0 and 1 are exact.
+        near: the statistic whose codes are nearly the same, so that a record stores the difference.
+    """
+
+    name: str
+    meaning: str
+    share: bool = False
+    near: str | None = None
+
+
+TABLE = (
+    Statistic("norm", "‖w‖₂ over its finite elements"),
+    Statistic("past_norm", "‖w_past‖₂ over its finite elements", near="norm"),
+    Statistic("delta_norm", "‖w − w_past‖₂ over elements finite in both"),
+    Statistic("delta_max", "largest |w − w_past| of these", near="delta_norm"),
+    Statistic("changed", "share of elements whose value changed", True),
+    Statistic("nonfinite", "number of elements that are NaN or infinite"),
+    Statistic("kept", "share of elements that the kept mask lets through", True),
+    Statistic("trainable", "share of elements that are kept and that an update may change", True),
+)
+"""All statistics. A record stores them by name; another one is appended here."""
+
+STATISTICS = tuple(statistic.name for statistic in TABLE)
+"""Their names, as the rows of an array of statistics."""
+
+NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = map(
+    STATISTICS.index,
+    ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
+)
+SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,74 +63,54 @@ def channel_statistics(
     kept: npt.ArrayLike | None = None,
     trainable: npt.ArrayLike | None = None,
 ) -> Floats:
-    """Reduces a variable and its past value to eight numbers a channel.
+    """Reduces a variable and its past value to some numbers a channel, as `TABLE` says.
 
     Args:
         current: the values now, shape `axis.view`'s, any real dtype.
         past: the values at the last sync, the same shape.
         axis: which elements make a channel.
-        kept: kept mask of that shape, 1 lets the weight through, 0 = pruned. None: all kept.
-        trainable: trainable mask of that shape, 1 lets the update through, 0 = frozen.
-            None: all trainable.
+        kept: kept mask of that shape, 0 = pruned. None: all kept.
+        trainable: trainable mask of that shape, 0 = frozen. None: all trainable.
 
     Returns:
-        float64 of shape (8, channels), rows as in `STATISTICS`:
-
-        * norm, past_norm: the 2-norm over the finite elements.
-        * delta_norm, delta_max: 2-norm and largest magnitude of current - past, over elements
-          that are finite in both.
-        * changed: share of elements whose bits changed, from 0 to 1. NaN that stays the same
-          NaN has not changed, nor has 0 that became -0.
-        * nonfinite: number of elements of `current` that are NaN or infinite.
-        * kept: share kept.
-        * trainable: share of the elements that an update may change, kept and trainable.
-
-    Raises:
-        InvalidArgument: the shapes differ.
+        float64 of shape (statistics, channels), rows as in `STATISTICS`. NaN that stays the same
+        NaN has not changed, nor has 0 that became -0.
 
     Example:
         >>> from tb_pastnet.core.axes import explicit_axis
         >>> axis = explicit_axis(-1, (2, 2), "w")
-        >>> now, past = [[3.0, 0.0], [4.0, 1.0]], [[3.0, 0.0], [4.0, 0.0]]
-        >>> channel_statistics(now, past, axis)[:5].tolist()
+        >>> current, past = [[3.0, 0.0], [4.0, 1.0]], [[3.0, 0.0], [4.0, 0.0]]
+        >>> channel_statistics(current, past, axis)[:5].tolist()
         [[5.0, 1.0], [5.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.5]]
     """
-    now = axis.split(np.asarray(current))
-    before = axis.split(np.asarray(past))
-    free = np.ones(now.shape, bool) if kept is None else axis.split(np.asarray(kept)) != 0
-    kept_share = _mean(free)
+    values = axis.split(np.asarray(current))
+    olds = axis.split(np.asarray(past))
+    kept_flags = np.ones(values.shape, bool) if kept is None else axis.split(np.asarray(kept)) != 0
+    free = kept_flags
     if trainable is not None:
         free = free & (axis.split(np.asarray(trainable)) != 0)
-    changed = (now != before) & ~((now != now) & (before != before))
-    now, before = now.astype(np.float64), before.astype(np.float64)
-    finite_now, finite_before = np.isfinite(now), np.isfinite(before)
+    changed = (values != olds) & ~((values != values) & (olds != olds))
+    values, olds = values.astype(np.float64), olds.astype(np.float64)
+    finite, finite_olds = np.isfinite(values), np.isfinite(olds)
     with np.errstate(invalid="ignore"):
-        delta = np.where(finite_now & finite_before, now - before, 0.0)
-    return np.stack(
-        [
-            _norm(np.where(finite_now, now, 0.0)),
-            _norm(np.where(finite_before, before, 0.0)),
-            _norm(delta),
-            np.max(np.abs(delta), axis=1, initial=0.0),
-            _mean(changed),
-            np.sum(~finite_now, axis=1, dtype=np.float64),
-            kept_share,
-            _mean(free),
-        ]
-    )
+        delta = np.where(finite & finite_olds, values - olds, 0.0)
+    rows = {
+        "norm": _norm(np.where(finite, values, 0.0)),
+        "past_norm": _norm(np.where(finite_olds, olds, 0.0)),
+        "delta_norm": _norm(delta),
+        "delta_max": np.max(np.abs(delta), axis=1, initial=0.0),
+        "changed": _mean(changed),
+        "nonfinite": np.sum(~finite, axis=1, dtype=np.float64),
+        "kept": _mean(kept_flags),
+        "trainable": _mean(free),
+    }
+    return np.stack([rows[name] for name in STATISTICS])
 
 
 def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
-    """Rounds statistics to the codes that a record stores.
+    """Rounds rows of statistics to the codes that a record stores; shares keep 0 and 1 exact.
 
-    Args:
-        statistics: shape (8, …), rows as in `STATISTICS`.
-
-    Returns:
-        int16 codes of the same shape. Shares keep 0 and 1 exact.
-
-    Raises:
-        InvalidArgument: the first dimension isn't 8.
+    Raises InvalidArgument where the first dimension isn't their number.
     """
     array = np.asarray(statistics)
     if array.ndim == 0 or array.shape[0] != len(STATISTICS):

@@ -1,14 +1,21 @@
-"""Long runs: which of the records that are due are stored.
+"""Long runs: which of the records that are due are stored, and which share a column of a picture.
 
 What is written can't be taken back, so thinning is the writer's: after each `capacity` stored
 records its stride doubles. A run of any length stays bounded by
 `capacity * (1 + log2(1 + due / capacity))` records, beside those that are always kept: a record in
 which a mask changed, and the last one.
+
+Columns are even ranges of steps, never of records: runs with different strides stay aligned.
 """
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from tb_pastnet.errors import InvalidArgument
+
+Integers = npt.NDArray[np.int64]
 
 CAPACITY = 1024
 """Records stored at each stride: all of the first 1,024, every second of the next 2,048, …"""
@@ -43,9 +50,8 @@ class Thinning:
     def keep(self, changed: bool = False) -> bool:
         """Says whether the next record that is due is stored.
 
-        Args:
-            changed: a mask changed since the last stored record. Such a record is always stored
-                and doesn't count against the capacity.
+        One in which a mask changed since the last stored one always is, and doesn't count against
+        the capacity.
         """
         if self._due_in > 0:
             self._due_in -= 1
@@ -56,3 +62,24 @@ class Thinning:
             self._stride *= 2
         self._due_in = self._stride - 1
         return True
+
+
+def columns(steps: Integers, most: int) -> Integers:
+    """The index of the first record of each column, of increasing steps in even ranges.
+
+    Each record is a column of its own where there are no more than `most`.
+
+    Example:
+        >>> columns(np.array([0, 1, 2, 3, 10, 11]), 3).tolist()
+        [0, 4]
+        >>> columns(np.array([0, 5]), 3).tolist()
+        [0, 1]
+    """
+    if most < 1:
+        raise InvalidArgument(
+            f"Could not pool records: expected at least 1 column, got {most}. Ask for more."
+        )
+    if len(steps) <= most:
+        return np.arange(len(steps))
+    edges = np.linspace(steps[0], steps[-1] + 1, most + 1)[:-1]
+    return np.unique(np.searchsorted(steps, edges)).astype(np.int64)

@@ -3,48 +3,50 @@
 A block decodes alone: absolute state at its first record, differences inside. It is the unit of
 loss: a damaged block costs its own records and no others.
 
-Payload (numbers are LEB128, signed ones zigzag)::
+Payload of version 2 (numbers are LEB128, signed ones zigzag)::
 
     channels, records                    both at least 1
     sequence                             signed: the first, then differences (each at least 1)
     steps                                signed: the last step's distance to the event's step (0),
                                          then backwards the differences
     lags                                 signed, a record: step - past step
-    8 planes                             in the order of `statistics.STATISTICS`, see `planes`
+    heads                                which statistics it holds, see `layout`
+    planes                               one a statistic, in the order of the heads, see `planes`
 
-The planes of past_norm and delta_max hold differences to norm and delta_norm.
+A predicted plane holds differences to the plane that predicts it. Version 1 has no heads but always
+the planes of `layout.VERSION_1`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate, chain, groupby
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import statistics
-from tb_pastnet.core.quantize import Codes
+from tb_pastnet.core.quantize import NAN, Codes
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import limits, planes, varint
-from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.envelope import Kind, seal, unseal, version_of
+from tb_pastnet.format.layout import (
+    ROWS,
+    VERSION_1,
+    WRITTEN,
+    Layout,
+    Rows,
+    encode_heads,
+    read_layout,
+    wanted,
+)
 
 Integers = npt.NDArray[np.int64]
 
-Rows = tuple[int, ...]
-
-ROWS: Rows = tuple(range(len(statistics.STATISTICS)))
-"""All statistics, as the rows of a block's codes."""
-
 _FAR = 1 << 62
 
-_PREDICTED_BY = {
-    statistics.PAST_NORM: statistics.NORM,
-    statistics.DELTA_MAX: statistics.DELTA_NORM,
-}
+_HEADS = encode_heads()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +57,16 @@ class Block:
         sequence: int64 (records,), the writer's number of each record, strictly increasing.
         steps: int64 (records,), strictly increasing.
         past_steps: int64 (records,), the step of the past value that each is compared with.
-        codes: int16 (8, records, channels), see `quantize` and `statistics.STATISTICS`.
+        codes: int16 (statistics, records, channels), see `quantize`, rows as in
+            `statistics.STATISTICS`; `NAN` where a statistic wasn't recorded.
+        unknown: names of statistics that were recorded, and that this version doesn't know.
     """
 
     sequence: Integers
     steps: Integers
     past_steps: Integers
     codes: Codes
+    unknown: tuple[str, ...] = ()
 
     @property
     def channels(self) -> int:
@@ -70,25 +75,16 @@ class Block:
 
 
 def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
-    """Packs and seals a block.
+    """Packs and seals a block, to be stored in an event whose step is the block's last.
 
-    Args:
-        block: at least one record of at least one channel.
-        tag: the tag that it will be stored under.
-        lineage: the writer's id, 0 in a user's own writer.
-
-    Returns:
-        The sealed message, to be stored in an event whose step is the block's last.
-
-    Raises:
-        InvalidArgument: the arrays don't fit together.
+    Raises InvalidArgument where the arrays don't fit together.
 
     Example:
-        >>> one = np.array([3])
-        >>> block = Block(one, one, one - 1, np.zeros((8, 1, 4), np.int16))
+        >>> step = np.array([3])
+        >>> block = Block(step, step, step - 1, np.zeros((len(ROWS), 1, 4), np.int16))
         >>> message = encode_block(block, tag="channels/w", lineage=1)
-        >>> decode_block(message, tag="channels/w", step=3, lineage=1).codes.shape
-        (8, 1, 4)
+        >>> decode_block(message, tag="channels/w", step=3, lineage=1).past_steps
+        array([2])
     """
     return encode_blocks(block, [(tag, 0, block.channels)], lineage=lineage)[0]
 
@@ -103,20 +99,14 @@ def encode_blocks(
         ranges: of each variable its tag, its first channel, and one after its last; they lie side
             by side.
         lineage: the writer's id, 0 in a user's own writer.
-
-    Returns:
-        A sealed message a variable, as `encode_block` makes it.
-
-    Raises:
-        InvalidArgument: the arrays don't fit together.
     """
     _check(block)
     head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
     head += varint.encode_signed([0, *np.diff(block.steps)[::-1].tolist()])
-    head += varint.encode_signed((block.steps - block.past_steps).tolist())
+    head += varint.encode_signed((block.steps - block.past_steps).tolist()) + _HEADS
     words = block.codes.view(np.uint16).copy()
-    for row, predictor in _PREDICTED_BY.items():
-        words[row] -= block.codes[predictor].view(np.uint16)
+    for row, base in WRITTEN.predicted:
+        words[row] -= block.codes[base].view(np.uint16)
     packed = planes.pack_apart(words.view(np.int16), [(start, stop) for _, start, stop in ranges])
     records, step = len(block.steps), int(block.steps[-1])
     return [
@@ -129,33 +119,15 @@ def encode_blocks(
 
 
 def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
-    """Opens a message and restores its block.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to, 0 for a user's own writer.
-
-    Returns:
-        The block, exactly as it was encoded.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its block, exactly; raises UnreadableRecord."""
     return restore([open_block(message, tag=tag, step=step, lineage=lineage)])
 
 
 class OpenBlock(NamedTuple):
     """A block that was proven and inflated, and whose codes aren't restored yet.
 
-    Attributes:
-        sequence: as in `Block`.
-        steps: likewise.
-        lags: of each record, its step less that of the past value.
-        channels: number of channels.
-        rows: the statistics that are needed.
-        planes: one for each statistic, see `planes.open_planes`.
+    Of `rows`, the statistics that are needed, it has the planes of its layout, see
+    `planes.open_planes`; a lag is a record's step less that of its past value.
     """
 
     sequence: list[int]
@@ -163,7 +135,13 @@ class OpenBlock(NamedTuple):
     lags: list[int]
     channels: int
     rows: Rows
+    layout: Layout
     planes: tuple[planes.Opened, ...]
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of its statistics that this version doesn't know."""
+        return self.layout.unknown
 
 
 def open_block(
@@ -171,18 +149,7 @@ def open_block(
 ) -> OpenBlock:
     """Opens a message up to the point where many blocks can be restored together.
 
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to, 0 for a user's own writer.
-        rows: the statistics that are needed. The others may come back as NaN.
-
-    Returns:
-        The block, for `restore`.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
+    The statistics that aren't among `rows` may come back as NaN. Raises UnreadableRecord.
     """
     payload = unseal(message, Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
@@ -194,57 +161,65 @@ def open_block(
     numbers = reader.signed_array(3 * records).tolist()
     sequence = list(accumulate(numbers[:records]))
     steps = [step - distance for distance in accumulate(numbers[records : 2 * records])][::-1]
-    opened = planes.open_planes(reader, _wanted(rows), records, channels)
+    layout = VERSION_1 if version_of(message) == 1 else read_layout(reader)
+    opened = planes.open_planes(reader, wanted(layout, rows), records, channels)
     reader.end()
     if min(numbers[1:records] + numbers[records + 1 : 2 * records], default=1) < 1:
         raise varint.damaged("increasing steps", "steps that go back")
     if max(map(abs, (sequence[0], sequence[-1], steps[0], steps[-1]))) >= _FAR:
         raise varint.damaged("steps below 2**62", "larger ones")
     lags = numbers[2 * records :]
-    return OpenBlock(sequence, steps, lags, channels, rows, opened)
-
-
-@lru_cache(maxsize=16)
-def _wanted(rows: Rows) -> tuple[bool, ...]:
-    """Which planes are needed for some rows."""
-    predictors = {_PREDICTED_BY[row] for row in rows if row in _PREDICTED_BY}
-    return tuple(row in rows or row in predictors for row in ROWS)
+    return OpenBlock(sequence, steps, lags, channels, rows, layout, opened)
 
 
 def restore(blocks: Sequence[OpenBlock]) -> Block:
-    """Restores consecutive blocks as one.
+    """Restores consecutive blocks of one number of channels as one.
 
-    Args:
-        blocks: at least one, of one number of channels. Their sequence numbers and steps go on
-            increasing from block to block.
+    Their sequence numbers and steps go on increasing from block to block.
     """
-    sizes = [len(one.steps) for one in blocks]
-    words = np.empty((len(ROWS), sum(sizes), blocks[0].channels), np.uint16)
+    records = sum(len(block.steps) for block in blocks)
+    words = np.empty((len(ROWS), records, blocks[0].channels), np.uint16)
     first = 0
-    for (size, rows), some in groupby(blocks, lambda one: (len(one.steps), one.rows)):
-        alike = list(some)
+    for (size, rows, layout), group in groupby(blocks, _likeness):
+        alike = list(group)
         last = first + size * len(alike)
-        for row in ROWS:
-            out = words[row, first:last].reshape(len(alike), size, -1)
-            planes.restore([one.planes[row] for one in alike], out)
-        for row, predictor in _PREDICTED_BY.items():
-            if row in rows:
-                words[row, first:last] += words[predictor, first:last]
+        _restore_alike(alike, rows, layout, words[:, first:last])
         first = last
     sequence, steps, lags = (
         np.array(list(chain.from_iterable(column)), np.int64)
         for column in list(zip(*blocks, strict=True))[:3]
     )
-    return Block(sequence, steps, steps - lags, words.view(np.int16))
+    unknown = tuple(sorted({name for block in blocks for name in block.unknown}))
+    return Block(sequence, steps, steps - lags, words.view(np.int16), unknown)
+
+
+def _likeness(block: OpenBlock) -> tuple[int, Rows, Layout]:
+    """What blocks have in common that are restored together."""
+    return len(block.steps), block.rows, block.layout
+
+
+def _restore_alike(
+    blocks: Sequence[OpenBlock], rows: Rows, layout: Layout, words: npt.NDArray[np.uint16]
+) -> None:
+    """Fills the words (statistics, records, channels) of blocks of one size and layout."""
+    size = words.shape[1] // len(blocks)
+    for missing in set(ROWS).difference(layout.rows):
+        words[missing] = NAN
+    for plane, row in enumerate(layout.rows):
+        if row is not None:
+            out = words[row].reshape(len(blocks), size, -1)
+            planes.restore([block.planes[plane] for block in blocks], out)
+    for predicted, base in layout.predicted:
+        if predicted in rows:
+            words[predicted] += words[base]
 
 
 def _check(block: Block) -> None:
     records = len(block.steps)
-    rows = len(statistics.STATISTICS)
     fits = block.codes.dtype == np.int16 and block.codes.ndim == 3 and block.codes.size > 0
-    if not fits or block.codes.shape[:2] != (rows, records):
+    if not fits or block.codes.shape[:2] != (len(ROWS), records):
         raise InvalidArgument(
-            f"Could not encode a block: expected int16 codes of shape ({rows}, {records}, "
+            f"Could not encode a block: expected int16 codes of shape ({len(ROWS)}, {records}, "
             f"channels), got {block.codes.dtype} {block.codes.shape}. Pass quantised statistics."
         )
     if len(block.sequence) != records or len(block.past_steps) != records:
@@ -252,7 +227,7 @@ def _check(block: Block) -> None:
             f"Could not encode a block: expected {records} sequence numbers and past steps, got "
             f"{len(block.sequence)} and {len(block.past_steps)}. Pass one of each a record."
         )
-    if records > 1 and (np.diff(block.steps).min() < 1 or np.diff(block.sequence).min() < 1):
+    if not (varint.increase(block.steps) and varint.increase(block.sequence)):
         raise InvalidArgument(
             f"Could not encode a block: expected strictly increasing steps and sequence numbers, "
             f"got steps {block.steps.tolist()}. Start a new lineage when training goes back."

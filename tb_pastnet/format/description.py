@@ -14,8 +14,7 @@ from typing import Any
 
 from tb_pastnet.format import json_payload, limits, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import text as _text
-from tb_pastnet.format.json_payload import whole as _whole
+from tb_pastnet.format.json_payload import natural, text
 
 
 @dataclass(frozen=True)
@@ -118,15 +117,7 @@ class Series:
 
 
 def encode_description(description: Description, *, tag: str, step: int) -> bytes:
-    """Packs and seals a description.
-
-    Args:
-        description: what to store; its lineage seals it.
-        tag: the tag that it will be stored under.
-        step: the step of its event.
-
-    Returns:
-        The sealed message.
+    """Packs and seals a description; its own lineage seals it.
 
     Example:
         >>> description = Description(7, 1, "o", 10, "previous", 0, 0.0)
@@ -139,35 +130,22 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
 
 
 def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> Description:
-    """Opens a message and restores its description.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage whose directory it was found in.
-
-    Returns:
-        The description.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its description; raises UnreadableRecord."""
     payload = unseal(message, Kind.DESCRIPTION, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
     try:
         return Description(
-            lineage=_whole(data["lineage"]),
-            ordinal=_whole(data["ordinal"]),
-            origin=_text(data["origin"]),
-            every=_whole(data["every"]),
-            past=_text(data["past"]),
-            first_step=_whole(data["first_step"]),
+            lineage=natural(data["lineage"]),
+            ordinal=natural(data["ordinal"]),
+            origin=text(data["origin"]),
+            every=natural(data["every"]),
+            past=text(data["past"]),
+            first_step=natural(data["first_step"]),
             created=_seconds(data["created"]),
-            versions={_text(k): _text(v) for k, v in data["versions"].items()},
+            versions={text(k): text(v) for k, v in data["versions"].items()},
             layers=tuple(_layer(entry) for entry in data["layers"]),
             variables=tuple(_variable(entry) for entry in data["variables"]),
-            skipped=tuple((_text(name), _text(why)) for name, why in data["skipped"]),
+            skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
             audited=data.get("audited") is True,
         )
     except json_payload.WRONG as error:
@@ -185,35 +163,31 @@ def encode_series(series: Series) -> bytes:
 
 
 def decode_series(content: bytes) -> Series:
-    """Reads the plugin content of a user's own series.
-
-    Raises:
-        DamagedRecord: it isn't what `encode_series` wrote.
-    """
+    """Reads what `encode_series` wrote; raises DamagedRecord where it is something else."""
     data = json_payload.parse(content[: limits.MAX_NAME])
     try:
-        shape = tuple(_whole(n) for n in data["shape"])
-        return Series(shape, _text(data["axis"]), _whole(data["channels"]))
+        shape = tuple(natural(n) for n in data["shape"])
+        return Series(shape, text(data["axis"]), natural(data["channels"]))
     except json_payload.WRONG as error:
         raise varint.damaged("shape, axis and channels", repr(error)[:200]) from None
 
 
 def _layer(data: Mapping[str, Any]) -> Layer:
-    names = {key: _text(data[key]) for key in ("id", "group", "name", "type", "main")}
-    return Layer(**names, variables=tuple(_text(v) for v in data["variables"]))
+    names = {key: text(data[key]) for key in ("id", "group", "name", "type", "main")}
+    return Layer(**names, variables=tuple(text(v) for v in data["variables"]))
 
 
 def _variable(data: Mapping[str, Any]) -> Variable:
-    names = {key: _text(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
-    channels = _whole(data["channels"])
+    names = {key: text(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
+    channels = natural(data["channels"])
     if channels > limits.MAX_CHANNELS:
         raise ValueError(f"{channels} channels")
     return Variable(
         **names,
-        shape=tuple(_whole(n) for n in data["shape"]),
+        shape=tuple(natural(n) for n in data["shape"]),
         verified=data["verified"] is True,
         channels=channels,
-        elements=_whole(data["elements"]),
+        elements=natural(data["elements"]),
     )
 
 

@@ -7,7 +7,7 @@ moved or renamed is as unreadable as one that was altered.
 Layout, little-endian::
 
     0  4  magic "PAST"
-    4  1  version of the format, now 1
+    4  1  version of the payload's layout, see `NEWEST`
     5  1  kind: 1 channels, 2 timeline, 3 description, 4 masks, 5 mask, 6 violations,
           7 function, 8 overhead
     6  2  reserved, 0
@@ -26,7 +26,6 @@ from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.format import limits
 
 MAGIC = b"PAST"
-VERSION = 1
 _HEAD = struct.Struct("<4sBBHI")
 _PLACE = struct.Struct("<BBHqI")
 
@@ -44,40 +43,34 @@ class Kind(enum.IntEnum):
     OVERHEAD = 8
 
 
+NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2}
+"""The version of each kind that is written; all from 1 on are read.
+
+A kind has a version of its own, so that a tb_pastnet that doesn't know a new layout still reads the
+others.
+"""
+
+
 def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
-    """Puts a payload into its envelope.
+    """Puts a payload into its envelope, for the tag, step and lineage that it is stored under.
 
-    Args:
-        payload: the encoded record.
-        kind: what the payload holds.
-        tag: the summary tag that it will be stored under.
-        step: the step of the event that it will be stored in.
-        lineage: the writer's 32-bit id, 0 in a user's own writer.
-
-    Returns:
-        The sealed message.
+    The lineage is the writer's 32-bit id, 0 in a user's own writer.
 
     Example:
         >>> message = seal(b"abc", Kind.TIMELINE, tag="timeline", step=7, lineage=1)
         >>> unseal(message, Kind.TIMELINE, tag="timeline", step=7, lineage=1)
         b'abc'
     """
-    crc = _checksum(payload, VERSION, kind, 0, tag, step, lineage)
-    return _HEAD.pack(MAGIC, VERSION, kind, 0, crc) + payload
+    version = NEWEST[kind]
+    crc = _checksum(payload, version, kind, 0, tag, step, lineage)
+    return _HEAD.pack(MAGIC, version, kind, 0, crc) + payload
 
 
 def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
     """Opens an envelope and proves that its content is what was written there.
 
-    Args:
-        message: the stored bytes, untrusted.
-        kind: the kind that this tag should hold.
-        tag: the tag that the message was found under.
-        step: the step of the event that it was found in.
-        lineage: the lineage whose directory it was found in, 0 for a user's own writer.
-
-    Returns:
-        The payload.
+    The message is untrusted; kind, tag, step and lineage are those of the place where it was found.
+    Of which version the payload is says `version_of`.
 
     Raises:
         ForeignRecord: the bytes are not of tb_pastnet.
@@ -94,19 +87,27 @@ def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> 
             f"Could not read a record of {_shown(tag)}: expected at most {limits.MAX_MESSAGE} "
             f"bytes, got {len(message)}. The record is skipped."
         )
-    _, version, found, reserved, crc = _HEAD.unpack_from(message)
-    if version != VERSION:
+    _, version, stored_kind, reserved, crc = _HEAD.unpack_from(message)
+    newest = NEWEST.get(stored_kind, 1)
+    if not 1 <= version <= newest:
         raise UnknownVersion(
-            f"Could not read a record of {_shown(tag)}: expected format version {VERSION}, "
-            f"got {version}. Update tb-pastnet where TensorBoard runs."
+            f"Could not read a record of {_shown(tag)}: expected format version "
+            f"{' or '.join(map(str, range(1, newest + 1)))}, got {version}. Update tb-pastnet "
+            f"where TensorBoard runs."
         )
     payload = bytes(message[_HEAD.size :])
-    if crc != _checksum(payload, version, found, reserved, tag, step, lineage) or found != kind:
+    checksum = _checksum(payload, version, stored_kind, reserved, tag, step, lineage)
+    if crc != checksum or stored_kind != kind:
         raise DamagedRecord(
             f"Could not read a record of {_shown(tag)}: expected its checksum to match at step "
             f"{step}, got another one. The bytes were changed after they were written."
         )
     return payload
+
+
+def version_of(message: bytes) -> int:
+    """The version of a message that `unseal` opened."""
+    return message[4]
 
 
 def _checksum(

@@ -22,10 +22,7 @@ _DT_UINT8 = 4
 class Metadata(NamedTuple):
     """What a value says of its series; TensorBoard takes that of the first value.
 
-    Attributes:
-        plugin: whose data it is.
-        data_class: TensorBoard's number of the kind of data: 2 is a tensor.
-        content: what the plugin itself noted.
+    A data class of 2 is a tensor; the content is the plugin's own.
     """
 
     plugin: str
@@ -34,12 +31,7 @@ class Metadata(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value of one event.
-
-    Attributes:
-        tag: its series.
-        proto: the `Summary.Value` of TensorBoard.
-    """
+    """One value of one event: a `Summary.Value` of TensorBoard, and its tag."""
 
     tag: str
     proto: Any
@@ -47,9 +39,9 @@ class Value(NamedTuple):
     @property
     def metadata(self) -> Metadata:
         """What it says of its series; empty where it says nothing."""
-        found = self.proto.metadata
-        plugin = found.plugin_data
-        return Metadata(plugin.plugin_name, found.data_class, plugin.content)
+        metadata = self.proto.metadata
+        plugin = metadata.plugin_data
+        return Metadata(plugin.plugin_name, metadata.data_class, plugin.content)
 
     @property
     def data(self) -> bytes | None:
@@ -61,14 +53,7 @@ class Value(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event.
-
-    Attributes:
-        frame: what it was read from.
-        step: its step.
-        wall_time: seconds since 1970.
-        values: its values, none in an event of another kind than a summary.
-    """
+    """One event; one of another kind than a summary has no values."""
 
     frame: Frame
     step: int
@@ -92,14 +77,9 @@ class Event(NamedTuple):
 
 
 def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
-    """Reads the events of a file; its bytes are untrusted.
+    """Reads the events of a file, untrusted, from the beginning of a frame on.
 
-    Args:
-        stream: of a file, or of bytes in memory.
-        start: where a frame begins.
-
-    Yields:
-        Each event in order, and at last the rest of the file where that can't be read.
+    At last comes the rest of the file where that can't be read.
 
     Example:
         >>> import io
@@ -111,18 +91,14 @@ def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
         (7, 'EVENT', 18)
     """
     for frame in read_frames(stream, start):
-        found = frame if isinstance(frame, Rest) else decode_event(frame)
-        yield found
-        if isinstance(found, Rest):
+        event = frame if isinstance(frame, Rest) else decode_event(frame)
+        yield event
+        if isinstance(event, Rest):
             return
 
 
 def decode_event(frame: Frame) -> Event | Rest:
-    """What a frame holds.
-
-    Args:
-        frame: of an event file.
-    """
+    """The event that a frame holds, or that no event can be read from there on."""
     try:
         event = event_pb2.Event.FromString(frame.payload)
     except DecodeError:
@@ -141,8 +117,8 @@ def _holds_misfits(message: Message) -> bool:
     Python takes these for a field that it doesn't know, TensorBoard's data server for an error. A
     flipped bit makes them; what a writer meant has none.
     """
-    known = message.DESCRIPTOR.fields_by_number
-    if any(one.field_number in known for one in _unknown(message)):
+    numbers = message.DESCRIPTOR.fields_by_number
+    if any(field.field_number in numbers for field in _unknown(message)):
         return True
     return any(
         _holds_misfits(inner)
@@ -156,6 +132,6 @@ def _unknown(message: Message) -> Iterable[Any]:
     try:
         from google.protobuf.unknown_fields import UnknownFieldSet
     except ImportError:  # of protobuf 4.22 or before
-        found: Iterable[Any] = message.UnknownFields()
-        return found
+        fields: Iterable[Any] = message.UnknownFields()
+        return fields
     return list(UnknownFieldSet(message))

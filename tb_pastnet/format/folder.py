@@ -19,14 +19,9 @@ _Place = tuple[int, int]
 
 
 def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
-    """Finds the event files of a log directory. None of them is opened.
+    """Finds the event files of a log directory, by run; none of them is opened.
 
-    Args:
-        logdir: the directory.
-
-    Returns:
-        By the name of each run its event files in the order in which they are read: that of their
-        names. Runs are in the order of their names.
+    Runs are in the order of their names, files in the order in which they are read: that of theirs.
 
     Raises:
         UnreadableLog: it is no directory, or can't be listed.
@@ -42,21 +37,21 @@ def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
     """
     root = os.fsencode(logdir)
     try:
-        found = Path(logdir).stat()
+        place = Path(logdir).stat()
         os.scandir(root).close()
     except (OSError, ValueError) as error:
         raise UnreadableLog(
             f"Could not read the log {os.fspath(logdir)!r}: expected a directory, got "
-            f"{_told(error)}. Give the directory that training wrote to, or one above it."
+            f"{_reason(error)}. Give the directory that training wrote to, or one above it."
         ) from error
     runs: dict[str, list[bytes]] = {}
-    for directory, files in _walk(root, (found.st_dev, found.st_ino)):
+    for directory, files in _walk(root, (place.st_dev, place.st_ino)):
         name = os.path.relpath(directory, root).replace(os.fsencode(os.sep), b"/")
         runs.setdefault(name.decode("utf-8", "replace"), []).extend(files)
-    return {name: tuple(Path(os.fsdecode(one)) for one in runs[name]) for name in sorted(runs)}
+    return {name: tuple(Path(os.fsdecode(path)) for path in runs[name]) for name in sorted(runs)}
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -84,8 +79,8 @@ def _list(directory: bytes) -> tuple[list[bytes], list[tuple[bytes, _Place]]]:
     for entry in ordered:
         try:
             if entry.is_dir():
-                found = entry.stat()
-                inside.append((entry.path, (found.st_dev, found.st_ino)))
+                place = entry.stat()
+                inside.append((entry.path, (place.st_dev, place.st_ino)))
             elif INFIX in entry.name and entry.is_file():
                 files.append(entry.path)
         except OSError:

@@ -44,13 +44,7 @@ class Why(enum.Enum):
 
 
 class Frame(NamedTuple):
-    """One frame.
-
-    Attributes:
-        offset: where it begins in the file.
-        payload: its bytes, which may have been altered.
-        checksum: what is stored as their checksum.
-    """
+    """One frame: its offset in the file, its bytes, maybe altered, and their stored checksum."""
 
     offset: int
     payload: bytes
@@ -63,28 +57,17 @@ class Frame(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """The end of a file from which on nothing can be read.
-
-    Attributes:
-        offset: where it begins.
-        why: what stands there.
-    """
+    """The end of a file: from `offset` on nothing can be read."""
 
     offset: int
     why: Why
 
 
 def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
-    """Reads the frames of a file; its bytes are untrusted.
+    """Reads the frames of a file, untrusted, from the beginning of a frame on.
 
-    No more is allocated than the file holds. What is appended while it is read is left out.
-
-    Args:
-        stream: of a file, or of bytes in memory.
-        start: where a frame begins.
-
-    Yields:
-        Each frame in order, and at last the rest if there is one.
+    No more is allocated than the file holds. What is appended while it is read is left out. At last
+    comes the rest if there is one.
 
     Example:
         >>> import io
@@ -99,12 +82,12 @@ def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
     stream.seek(start)
     offset = start
     while offset < size:
-        found = _read_frame(stream, offset, size - offset)
-        if isinstance(found, Why):
-            yield Rest(offset, found)
+        result = _read_frame(stream, offset, size - offset)
+        if isinstance(result, Why):
+            yield Rest(offset, result)
             return
-        yield found
-        offset += AROUND + len(found.payload)
+        yield result
+        offset += AROUND + len(result.payload)
 
 
 def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import json_payload, limits, planes, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import text, whole
+from tb_pastnet.format.json_payload import natural, text
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -50,12 +50,9 @@ LAYER, OUTPUT = "layer", "output"
 
 @dataclass(frozen=True)
 class Place:
-    """Where outputs are compared.
+    """Where outputs are compared: a `LAYER` by its id, or an `OUTPUT` by its own name.
 
-    Attributes:
-        kind: `LAYER`, with the id of a layer as name, or `OUTPUT`, with the output's own name.
-        name: which one.
-        elements: numbers of one sample there.
+    `elements` are the numbers of one sample there.
     """
 
     kind: str
@@ -65,13 +62,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Input:
-    """One input of the probe batch.
+    """One input of the probe batch; the shape is with the samples.
 
-    Attributes:
-        name: of the input; empty where it has none.
-        shape: with the samples.
-        dtype: its name.
-        digest: equal where the values are; empty where it isn't known.
+    The digest is equal where the values are. Name and digest are empty where there is none.
     """
 
     name: str
@@ -102,24 +95,15 @@ class FunctionChange:
 
 
 def encode_function_change(change: FunctionChange, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals some records.
+    """Packs and seals some records: at least one of at least one place.
 
-    Args:
-        change: at least one record of at least one place, at most `limits.MAX_VALUES` values.
-        tag: the tag that they will be stored under.
-        step: the event's step, at least the last record's.
-        lineage: the writer's id.
-
-    Returns:
-        The sealed message.
-
-    Raises:
-        InvalidArgument: the arrays don't fit together, or a reader would refuse them.
+    Raises InvalidArgument where the arrays don't fit together, or a reader would refuse them.
 
     Example:
-        >>> one = np.array([3])
+        >>> step = np.array([3])
         >>> places = (Place("layer", "dense", 8),)
-        >>> change = FunctionChange((), places, one, one, one - 1, np.ones((4, 1, 1), np.float32))
+        >>> values = np.ones((4, 1, 1), np.float32)
+        >>> change = FunctionChange((), places, step, step, step - 1, values)
         >>> message = encode_function_change(change, tag="function", step=3, lineage=1)
         >>> decode_function_change(message, tag="function", step=3, lineage=1).places == places
         True
@@ -128,8 +112,8 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     head = json_payload.pack(
         {
             "measures": MEASURES,
-            "inputs": [asdict(one) for one in change.inputs],
-            "places": [asdict(one) for one in change.places],
+            "inputs": [asdict(entry) for entry in change.inputs],
+            "places": [asdict(place) for place in change.places],
             "sequence": change.sequence.tolist(),
             "steps": change.steps.tolist(),
             "past_steps": change.past_steps.tolist(),
@@ -141,20 +125,7 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
 
 
 def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int) -> FunctionChange:
-    """Opens a message and restores its records.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to.
-
-    Returns:
-        The records, exactly as they were encoded.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its records, exactly; raises UnreadableRecord."""
     reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
     try:
@@ -166,10 +137,10 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
         raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
     if not len(head.sequence) == len(head.steps) == len(head.past_steps):
         raise varint.damaged("a step of each record", "more of one than of another")
-    if not (_increase(head.sequence) and _increase(head.steps)):
+    if not (varint.increase(head.sequence) and varint.increase(head.steps)):
         raise varint.damaged("increasing steps", "steps that go back")
     raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
-    values = _known(head.measures, np.frombuffer(raw, "<f4").reshape(shape))
+    values = _by_measure(head.measures, np.frombuffer(raw, "<f4").reshape(shape))
     return FunctionChange(
         head.inputs, head.places, head.sequence, head.steps, head.past_steps, values
     )
@@ -185,9 +156,9 @@ class _Head(NamedTuple):
 
 
 def _head(data: Mapping[str, Any]) -> _Head:
-    measures = [text(one) for one in _items(data["measures"], limits.MAX_INPUTS)]
-    inputs = tuple(_input(one) for one in _items(data["inputs"], limits.MAX_INPUTS))
-    places = tuple(_place(one) for one in _items(data["places"], limits.MAX_PLACES))
+    measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
+    inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
+    places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
     if len(set(measures)) < len(measures) or _twice(places):
         raise ValueError("a measure or a place is there twice")
     sequence, steps, past_steps = (
@@ -197,9 +168,9 @@ def _head(data: Mapping[str, Any]) -> _Head:
         measures,
         inputs,
         places,
-        np.array([whole(one) for one in sequence], np.int64),
-        np.array([_step(one) for one in steps], np.int64),
-        np.array([_step(one) for one in past_steps], np.int64),
+        np.array([natural(number) for number in sequence], np.int64),
+        np.array([_step(number) for number in steps], np.int64),
+        np.array([_step(number) for number in past_steps], np.int64),
     )
 
 
@@ -211,28 +182,24 @@ def _items(value: Any, most: int) -> list[Any]:
 
 def _step(value: Any) -> int:
     # The first record may be of step 0, its past of step -1.
-    whole(-value if type(value) is int and value < 0 else value)
+    natural(-value if type(value) is int and value < 0 else value)
     return int(value)
 
 
 def _input(data: Mapping[str, Any]) -> Input:
-    shape = tuple(whole(one) for one in _items(data["shape"], limits.MAX_INPUTS))
+    shape = tuple(natural(size) for size in _items(data["shape"], limits.MAX_INPUTS))
     return Input(text(data["name"]), shape, text(data["dtype"]), text(data.get("digest", "")))
 
 
 def _place(data: Mapping[str, Any]) -> Place:
-    return Place(text(data["kind"]), text(data["name"]), whole(data["elements"]))
+    return Place(text(data["kind"]), text(data["name"]), natural(data["elements"]))
 
 
 def _twice(places: Sequence[Place]) -> bool:
-    return len({(one.kind, one.name) for one in places}) < len(places)
+    return len({(place.kind, place.name) for place in places}) < len(places)
 
 
-def _increase(numbers: Integers) -> bool:
-    return bool((np.diff(numbers) > 0).all())
-
-
-def _known(measures: Sequence[str], stored: npt.NDArray[np.floating]) -> Floats:
+def _by_measure(measures: Sequence[str], stored: npt.NDArray[np.floating]) -> Floats:
     values = np.full((len(MEASURES), *stored.shape[1:]), np.nan, np.float32)
     for row, name in enumerate(MEASURES):
         if name in measures:
@@ -248,7 +215,7 @@ def _check(change: FunctionChange) -> None:
             f"Could not encode changes of a function: expected values of shape {shape} with at "
             f"least one record and place, got {change.values.shape}. Pass all measures of each."
         )
-    for what, size, most in (
+    for noun, size, most in (
         ("inputs", len(change.inputs), limits.MAX_INPUTS),
         ("places", len(change.places), limits.MAX_PLACES),
         ("records", records, limits.MAX_RECORDS),
@@ -256,7 +223,7 @@ def _check(change: FunctionChange) -> None:
     ):
         if size > most:
             raise InvalidArgument(
-                f"Could not encode changes of a function: expected at most {most} {what}, got "
+                f"Could not encode changes of a function: expected at most {most} {noun}, got "
                 f"{size}. Compare fewer places, or store the records in several messages."
             )
     if _twice(change.places):
@@ -270,7 +237,7 @@ def _check(change: FunctionChange) -> None:
             f"steps, got {len(change.sequence)} and {len(change.past_steps)}. Pass one of each a "
             f"record."
         )
-    if not (_increase(change.sequence) and _increase(change.steps)):
+    if not (varint.increase(change.sequence) and varint.increase(change.steps)):
         raise InvalidArgument(
             f"Could not encode changes of a function: expected increasing steps, got "
             f"{change.steps.tolist()} of records {change.sequence.tolist()}. Start a new lineage "

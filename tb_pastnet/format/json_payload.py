@@ -16,13 +16,7 @@ WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 def pack(data: Any) -> bytes:
-    """Writes a value as deflated JSON.
-
-    Args:
-        data: what `json.dumps` takes; an object at the top.
-
-    Returns:
-        The payload, to be sealed.
+    """Writes an object as deflated JSON.
 
     Example:
         >>> unpack(pack({"every": 10}))
@@ -33,16 +27,9 @@ def pack(data: Any) -> bytes:
 
 
 def unpack(payload: bytes) -> dict[str, Any]:
-    """Reads what `pack` wrote.
+    """Reads what `pack` wrote; its values are unchecked: read them with `text` and `natural`.
 
-    Args:
-        payload: of an opened envelope, untrusted.
-
-    Returns:
-        The object. Its values are unchecked: read them with `text` and `whole`.
-
-    Raises:
-        DamagedRecord: it is larger than `limits.MAX_JSON`, doesn't inflate, or isn't an object.
+    Raises DamagedRecord where it is larger than `limits.MAX_JSON`, or no deflated object.
     """
     reader = varint.Reader(payload)
     size = reader.number(limits.MAX_JSON)
@@ -50,11 +37,7 @@ def unpack(payload: bytes) -> dict[str, Any]:
 
 
 def parse(raw: bytes) -> dict[str, Any]:
-    """Reads a JSON object.
-
-    Raises:
-        DamagedRecord: it is no JSON, or another value than an object.
-    """
+    """Reads a JSON object; raises DamagedRecord where it is something else."""
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -65,22 +48,14 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def text(value: Any) -> str:
-    """Checks a text.
-
-    Raises:
-        ValueError: it is another value, or longer than `limits.MAX_NAME`.
-    """
+    """Checks a text; raises ValueError where it is none, or longer than `limits.MAX_NAME`."""
     if not isinstance(value, str) or len(value) > limits.MAX_NAME:
         raise ValueError(f"a text of at most {limits.MAX_NAME} characters is missing")
     return value
 
 
-def whole(value: Any, most: int = limits.MAX_STEP) -> int:
-    """Checks a whole number from 0 on.
-
-    Raises:
-        ValueError: it is another value, negative, or larger than `most`.
-    """
+def natural(value: Any, most: int = limits.MAX_STEP) -> int:
+    """Checks a number from 0 on; raises ValueError where it is no such, or larger than `most`."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(f"a whole number from 0 to {most} is missing")
     return value

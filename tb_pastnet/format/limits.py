@@ -15,6 +15,9 @@ MAX_RECORDS = 1 << 12
 MAX_CELLS = 1 << 24
 """Channels times records of one block: 256 MiB once all its statistics are decoded."""
 
+MAX_HEADS = 1 << 12
+"""Bytes that name the statistics of one block; the writer puts 10."""
+
 MAX_MESSAGE = 1 << 28
 """Bytes of one sealed message, the largest that a data provider call carries."""
 

@@ -57,17 +57,7 @@ class MaskBits:
 def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
     """Packs and seals a mask.
 
-    Args:
-        mask: what to store.
-        tag: the tag that it will be stored under.
-        step: the event's step, larger than that of the tag's event before.
-        lineage: the writer's id.
-
-    Returns:
-        The sealed message.
-
-    Raises:
-        InvalidArgument: the bits don't fit the number of elements, or are too many to store.
+    Raises InvalidArgument where the bits don't fit the elements, or are too many to store.
 
     Example:
         >>> mask = MaskBits(0, 5, 4, np.packbits([True, False, True, True]))
@@ -91,20 +81,9 @@ def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
 def decode_mask(
     message: bytes, *, tag: str, step: int, lineage: int, most: int = limits.MAX_MASK
 ) -> MaskBits:
-    """Opens a message and restores its mask.
+    """Opens a message and restores its mask, exactly; raises UnreadableRecord.
 
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to.
-        most: elements that are accepted, such as those of the variable: no more is allocated.
-
-    Returns:
-        The mask, exactly as it was encoded.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
+    No more than `most` elements are accepted, such as those of the variable, nor allocated.
     """
     payload = unseal(message, Kind.MASK, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
@@ -122,7 +101,7 @@ def decode_mask(
 def _pack(mask: MaskBits) -> tuple[int, bytes]:
     if not mask.bits.any():
         return _ZEROS, b""
-    if np.array_equal(mask.bits, _ones(mask.elements)):
+    if np.array_equal(mask.bits, _all_through(mask.elements)):
         return _ONES, b""
     packed = mask.bits.tobytes()
     deflated = zlib.compress(packed, _LEVEL)
@@ -136,7 +115,7 @@ def _unpack(reader: varint.Reader, elements: int) -> Bits:
     if coding in (_ZEROS, _ONES):
         if data:
             raise varint.damaged("the end of the record", f"{len(data)} more bytes")
-        return _ones(elements) if coding == _ONES else np.zeros(size, np.uint8)
+        return _all_through(elements) if coding == _ONES else np.zeros(size, np.uint8)
     if coding == _DEFLATED:
         data = planes.inflate(data, size)
     elif coding != _PACKED:
@@ -146,7 +125,7 @@ def _unpack(reader: varint.Reader, elements: int) -> Bits:
     return np.frombuffer(data, np.uint8)
 
 
-def _ones(elements: int) -> Bits:
+def _all_through(elements: int) -> Bits:
     bits = np.full(_size(elements), 0xFF, np.uint8)
     if elements % 8:
         bits[-1] = 0xFF << (8 - elements % 8) & 0xFF

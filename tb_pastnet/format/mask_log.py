@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import json_payload, limits, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import text, whole
+from tb_pastnet.format.json_payload import natural, text
 
 
 @dataclass(frozen=True)
@@ -41,19 +39,7 @@ class MaskChange:
 
 
 def encode_mask_log(changes: Sequence[MaskChange], *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals some changes.
-
-    Args:
-        changes: with increasing numbers.
-        tag: the tag that they will be stored under.
-        step: the event's step, at least the last change's and larger than that of the event before.
-        lineage: the writer's id.
-
-    Returns:
-        The sealed message.
-
-    Raises:
-        InvalidArgument: the numbers don't increase.
+    """Packs and seals some changes; raises InvalidArgument where their numbers don't increase.
 
     Example:
         >>> change = MaskChange(0, 5, "conv1/kernel", "kept", through=30, elements=36)
@@ -62,7 +48,7 @@ def encode_mask_log(changes: Sequence[MaskChange], *, tag: str, step: int, linea
         True
     """
     numbers = [change.number for change in changes]
-    if not _increase(numbers):
+    if not varint.increase(numbers):
         raise InvalidArgument(
             f"Could not encode changes of masks: expected increasing numbers, got {numbers[:8]}. "
             f"Pass them in the order in which they were made."
@@ -72,42 +58,25 @@ def encode_mask_log(changes: Sequence[MaskChange], *, tag: str, step: int, linea
 
 
 def decode_mask_log(message: bytes, *, tag: str, step: int, lineage: int) -> tuple[MaskChange, ...]:
-    """Opens a message and restores its changes.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to.
-
-    Returns:
-        The changes, numbers increasing.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its changes, numbers increasing; raises UnreadableRecord."""
     payload = unseal(message, Kind.MASKS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
     try:
         changes = tuple(_change(entry) for entry in data["changes"])
     except json_payload.WRONG as error:
         raise varint.damaged("complete changes of masks", repr(error)[:200]) from None
-    if not _increase([change.number for change in changes]):
+    if not varint.increase([change.number for change in changes]):
         raise varint.damaged("increasing numbers of changes", "numbers that go back")
     return changes
 
 
 def _change(data: Mapping[str, Any]) -> MaskChange:
-    elements = whole(data["elements"], limits.MAX_MASK)
+    elements = natural(data["elements"], limits.MAX_MASK)
     return MaskChange(
-        number=whole(data["number"]),
-        step=whole(data["step"]),
+        number=natural(data["number"]),
+        step=natural(data["step"]),
         variable=text(data["variable"]),
         mask=text(data["mask"]),
-        through=whole(data["through"], elements),
+        through=natural(data["through"], elements),
         elements=elements,
     )
-
-
-def _increase(numbers: Sequence[int]) -> bool:
-    return len(numbers) < 2 or bool(np.diff(np.array(numbers, np.int64)).min() > 0)

@@ -61,9 +61,9 @@ class Overhead:
         """The share of the training's time that this is; NaN where none has passed."""
         return self.seconds / self.training if self.training > 0 else math.nan
 
-    def __add__(self, other: Overhead) -> Overhead:
+    def __add__(self, second: Overhead) -> Overhead:
         """Adds two overheads field by field."""
-        return Overhead(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Overhead)))
+        return Overhead(*(getattr(self, name) + getattr(second, name) for name in _NAMES))
 
 
 _COUNTS = ("steps", "bytes")
@@ -71,19 +71,9 @@ _NAMES = tuple(field.name for field in fields(Overhead))
 
 
 def encode_overhead(overhead: Overhead, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals an overhead.
+    """Packs and seals an overhead; times are stored to the microsecond.
 
-    Args:
-        overhead: times are stored to the microsecond.
-        tag: the tag that it will be stored under.
-        step: the event's step, larger than that of the event before.
-        lineage: the writer's id.
-
-    Returns:
-        The sealed message.
-
-    Raises:
-        InvalidArgument: a number is negative or isn't finite.
+    Raises InvalidArgument where a number is negative or isn't finite.
 
     Example:
         >>> cost = Overhead(steps=500, training=50.0, records=0.25, bytes=70_000)
@@ -96,20 +86,7 @@ def encode_overhead(overhead: Overhead, *, tag: str, step: int, lineage: int) ->
 
 
 def decode_overhead(message: bytes, *, tag: str, step: int, lineage: int) -> Overhead:
-    """Opens a message and restores its overhead.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to.
-
-    Returns:
-        The overhead.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its overhead; raises UnreadableRecord."""
     payload = unseal(message, Kind.OVERHEAD, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
     count = reader.number(limits.MAX_NUMBERS)
@@ -117,9 +94,9 @@ def decode_overhead(message: bytes, *, tag: str, step: int, lineage: int) -> Ove
         raise varint.damaged(f"at least {len(_NAMES)} numbers", str(count))
     numbers = [reader.number(limits.MAX_STEP) for _ in range(count)]
     reader.end()
-    found = dict(zip(_NAMES, numbers, strict=False))
+    totals = dict(zip(_NAMES, numbers, strict=False))
     return Overhead(
-        **{name: n if name in _COUNTS else n / 1e6 for name, n in found.items()}  # type: ignore[arg-type]
+        **{name: n if name in _COUNTS else n / 1e6 for name, n in totals.items()}  # type: ignore[arg-type]
     )
 
 

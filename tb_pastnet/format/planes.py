@@ -25,13 +25,7 @@ _CONSTANT, _DEFLATED = 0, 1
 
 
 def pack(plane: Codes) -> bytes:
-    """Packs the codes of one statistic.
-
-    Args:
-        plane: int16 of shape (records, channels), any values.
-
-    Returns:
-        The packed bytes; 3 where all cells are equal.
+    """Packs the codes (records, channels) of one statistic; 3 bytes where all are equal.
 
     Example:
         >>> len(pack(np.full((16, 512), 7, np.int16)))
@@ -89,18 +83,9 @@ def _deflated(cells: bytes) -> bytes:
 
 
 def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:
-    """Restores what `pack` was given.
+    """Restores what `pack` was given, of a size that was checked against `limits`.
 
-    Args:
-        reader: stands at the packed bytes, and behind them afterwards.
-        records: number of records, already checked against `limits`.
-        channels: number of channels, likewise.
-
-    Returns:
-        int16 of shape (records, channels).
-
-    Raises:
-        DamagedRecord: the bytes don't inflate to exactly that shape.
+    Raises DamagedRecord where the bytes don't inflate to exactly that shape.
     """
     words = np.empty((1, records, channels), np.uint16)
     restore(open_planes(reader, [True], records, channels), words)
@@ -113,11 +98,7 @@ def open_planes(
 ) -> tuple[Opened, ...]:
     """Reads planes up to the point where those of many blocks can be restored together.
 
-    Args:
-        reader: stands at the packed bytes, and behind them afterwards.
-        wanted: of each plane, whether it is needed; else it is passed over.
-        records: number of records, already checked against `limits`.
-        channels: number of channels, likewise.
+    Those that aren't wanted are passed over. The size was checked against `limits`.
 
     Returns:
         Of each plane its one value, or its inflated bytes, or None where it isn't wanted.
@@ -151,11 +132,11 @@ def restore(planes: Sequence[Opened], out: Words) -> None:
         out[...] = NAN if first is None else first
         return
     deflated: dict[int, bytes] = {}
-    for at, plane in enumerate(planes):
+    for place, plane in enumerate(planes):
         if isinstance(plane, bytes):
-            deflated[at] = plane
+            deflated[place] = plane
         else:
-            out[at] = NAN if plane is None else plane
+            out[place] = NAN if plane is None else plane
     if len(deflated) == len(planes):
         _undo(deflated.values(), out)
     elif deflated:
@@ -176,16 +157,12 @@ def _undo(planes: Iterable[bytes], words: Words) -> None:
     words ^= np.negative(sign, out=sign)
     words[:, 0] = np.cumsum(words[:, 0], axis=1, dtype=np.uint16)
     # Row by row: numpy's cumsum along another axis takes ten times as long where rows are wide.
-    for at in range(1, words.shape[1]):
-        words[:, at] += words[:, at - 1]
+    for record in range(1, words.shape[1]):
+        words[:, record] += words[:, record - 1]
 
 
 def inflate(data: bytes, size: int) -> bytes:
-    """Inflates to exactly `size` bytes and never allocates more.
-
-    Raises:
-        DamagedRecord: the data is broken, or of another size.
-    """
+    """Inflates to exactly `size` bytes, else raises DamagedRecord; never allocates more."""
     stream = zlib.decompressobj()
     try:
         raw = stream.decompress(data, size + 1)

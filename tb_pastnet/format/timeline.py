@@ -34,14 +34,6 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def _no_integers() -> Integers:
-    return np.zeros(0, np.int64)
-
-
-def _no_floats() -> Floats:
-    return np.zeros(0, np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """The time axis of some consecutive records, and the account up to there.
@@ -58,10 +50,10 @@ class Timeline:
         notes: what went wrong and how often, since the lineage began.
     """
 
-    sequence: Integers = field(default_factory=_no_integers)
-    steps: Integers = field(default_factory=_no_integers)
-    wall_times: Floats = field(default_factory=_no_floats)
-    learning_rates: Floats = field(default_factory=_no_floats)
+    sequence: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    wall_times: Floats = field(default_factory=lambda: np.zeros(0))
+    learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
     offered: int = 0
     thinned: int = 0
     dropped: int = 0
@@ -70,19 +62,10 @@ class Timeline:
 
 
 def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals a timeline.
+    """Packs and seals a timeline, whose arrays have one length, possibly 0.
 
-    Args:
-        timeline: its arrays have one length, possibly 0.
-        tag: the tag that it will be stored under.
-        step: the event's step, at least the last step and larger than that of the event before.
-        lineage: the writer's id.
-
-    Returns:
-        The sealed message.
-
-    Raises:
-        InvalidArgument: the arrays differ in length, or the steps don't increase.
+    The event's step is at least the last step, and larger than that of the event before. Raises
+    InvalidArgument where the arrays differ in length, or the steps don't increase.
 
     Example:
         >>> end = Timeline(offered=10, thinned=2, closed=True)
@@ -108,20 +91,7 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
 
 
 def decode_timeline(message: bytes, *, tag: str, step: int, lineage: int) -> Timeline:
-    """Opens a message and restores its timeline.
-
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to.
-
-    Returns:
-        The timeline.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
-    """
+    """Opens a message and restores its timeline; raises UnreadableRecord."""
     payload = unseal(message, Kind.TIMELINE, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
     records = reader.number(limits.MAX_RECORDS)
@@ -136,7 +106,7 @@ def decode_timeline(message: bytes, *, tag: str, step: int, lineage: int) -> Tim
         text = reader.take(reader.number(4 * limits.MAX_NAME)).decode("utf-8", "replace")
         notes[text] = reader.number(limits.MAX_STEP)
     reader.end()
-    if records > 1 and (np.diff(sequence).min() < 1 or np.diff(steps).min() < 1):
+    if not (varint.increase(sequence) and varint.increase(steps)):
         raise varint.damaged("increasing steps", "steps that go back")
     return Timeline(sequence, steps, wall_times, rates, offered, thinned, dropped, closed, notes)
 
@@ -148,7 +118,7 @@ def _check(timeline: Timeline, records: int) -> None:
             f"Could not encode a timeline: expected {records} entries in each array, got "
             f"{[len(array) for array in arrays]}. Pass one of each a record."
         )
-    if records > 1 and (np.diff(timeline.steps).min() < 1 or np.diff(timeline.sequence).min() < 1):
+    if not (varint.increase(timeline.steps) and varint.increase(timeline.sequence)):
         raise InvalidArgument(
             f"Could not encode a timeline: expected strictly increasing steps, got "
             f"{timeline.steps.tolist()}. Start a new lineage when training goes back."

@@ -50,11 +50,7 @@ class Reader:
         self._at = 0
 
     def number(self, most: int = (1 << 64) - 1) -> int:
-        """Reads a non-negative number.
-
-        Raises:
-            DamagedRecord: the payload ends inside the number, or it is larger than `most`.
-        """
+        """Reads a number from 0 on; raises DamagedRecord where it is cut off or over `most`."""
         value = 0
         for shift in _SHIFTS:
             if self._at >= len(self._payload):
@@ -74,32 +70,24 @@ class Reader:
         return -((value + 1) >> 1) if value & 1 else value >> 1
 
     def signed_array(self, count: int) -> Integers:
-        """Reads `count` numbers of either sign, as int64.
-
-        Raises:
-            DamagedRecord: a number does not fit.
-        """
+        """Reads numbers of either sign, as int64; raises DamagedRecord where one doesn't fit."""
         values = np.empty(count, np.int64)
-        for at in range(count):
+        for place in range(count):
             # Differences are small: mostly all that is left fits in one byte each.
-            rest = self._payload[self._at : self._at + count - at]
-            if len(rest) == count - at and rest.isascii():
+            rest = self._payload[self._at : self._at + count - place]
+            if len(rest) == count - place and rest.isascii():
                 self._at += len(rest)
                 zigzag = np.frombuffer(rest, np.uint8).astype(np.int64)
-                values[at:] = (zigzag >> 1) ^ -(zigzag & 1)
+                values[place:] = (zigzag >> 1) ^ -(zigzag & 1)
                 break
             value = self.signed()
             if abs(value) >= 1 << 62:
                 raise damaged("numbers below 2**62", "a larger one")
-            values[at] = value
+            values[place] = value
         return values
 
     def take(self, count: int) -> bytes:
-        """Reads `count` bytes.
-
-        Raises:
-            DamagedRecord: fewer are left.
-        """
+        """Reads `count` bytes; raises DamagedRecord where fewer are left."""
         end = self._at + count
         if end > len(self._payload):
             raise damaged(f"{count} more bytes", str(self.left))
@@ -113,13 +101,14 @@ class Reader:
         return len(self._payload) - self._at
 
     def end(self) -> None:
-        """Checks that everything was read.
-
-        Raises:
-            DamagedRecord: bytes are left over.
-        """
+        """Raises DamagedRecord where bytes are left over."""
         if self.left:
             raise damaged("the end of the record", f"{self.left} more bytes")
+
+
+def increase(numbers: npt.ArrayLike) -> bool:
+    """Whether numbers increase strictly."""
+    return bool((np.diff(np.asarray(numbers, np.int64)) > 0).all())
 
 
 def damaged(expected: str, got: str) -> DamagedRecord:

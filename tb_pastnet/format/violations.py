@@ -14,30 +14,18 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import json_payload, limits, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import text, whole
+from tb_pastnet.format.json_payload import natural, text
 
 
 def encode_violations(
     violations: Sequence[Violation], *, tag: str, step: int, lineage: int
 ) -> bytes:
-    """Packs and seals some violations.
-
-    Args:
-        violations: at most `limits.MAX_VIOLATIONS`.
-        tag: the tag that they will be stored under.
-        step: the event's step, larger than that of the event before.
-        lineage: the writer's id.
-
-    Returns:
-        The sealed message.
-
-    Raises:
-        InvalidArgument: they are too many.
+    """Packs and seals some violations; raises InvalidArgument where they are too many.
 
     Example:
-        >>> found = Violation("conv1/kernel", 3, 40, 90, 12, 36, 0.00125, "weight_decay")
-        >>> message = encode_violations([found], tag="violations", step=90, lineage=1)
-        >>> decode_violations(message, tag="violations", step=90, lineage=1) == (found,)
+        >>> violation = Violation("conv1/kernel", 3, 40, 90, 12, 36, 0.00125, "weight_decay")
+        >>> message = encode_violations([violation], tag="violations", step=90, lineage=1)
+        >>> decode_violations(message, tag="violations", step=90, lineage=1) == (violation,)
         True
     """
     if len(violations) > limits.MAX_VIOLATIONS:
@@ -52,19 +40,9 @@ def encode_violations(
 def decode_violations(
     message: bytes, *, tag: str, step: int, lineage: int
 ) -> tuple[Violation, ...]:
-    """Opens a message and restores its violations.
+    """Opens a message and restores its violations; raises UnreadableRecord.
 
-    Args:
-        message: stored bytes, untrusted.
-        tag: the tag that it was found under.
-        step: the step of its event.
-        lineage: the lineage it belongs to.
-
-    Returns:
-        The violations, those of one variable, beginning and cause side by side.
-
-    Raises:
-        UnreadableRecord: foreign, of a newer version, or damaged.
+    Those of one variable, beginning and cause are side by side.
     """
     payload = unseal(message, Kind.VIOLATIONS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
@@ -72,27 +50,27 @@ def decode_violations(
         count = sum(len(entry["channel"]) for entry in data["violations"])
         if count > limits.MAX_VIOLATIONS:
             raise ValueError(f"{count} violations")
-        return tuple(found for entry in data["violations"] for found in _rows(entry))
+        return tuple(row for entry in data["violations"] for row in _rows(entry))
     except json_payload.WRONG as error:
         raise varint.damaged("complete violations", repr(error)[:200]) from None
 
 
 def _columns(violations: Sequence[Violation]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, int, int, str], list[Violation]] = {}
-    for one in violations:
-        key = (one.variable, one.first_step, one.last_step, one.cause)
-        groups.setdefault(key, []).append(one)
+    for violation in violations:
+        key = (violation.variable, violation.first_step, violation.last_step, violation.cause)
+        groups.setdefault(key, []).append(violation)
     return [
         {
             "variable": variable,
             "first_step": first_step,
             "last_step": last_step,
             "cause": cause,
-            "channel": [one.channel for one in group],
-            "elements": [one.elements for one in group],
-            "held": [one.held for one in group],
+            "channel": [violation.channel for violation in group],
+            "elements": [violation.elements for violation in group],
+            "held": [violation.held for violation in group],
             # JSON has no infinity.
-            "largest": [one.largest if math.isfinite(one.largest) else None for one in group],
+            "largest": [v.largest if math.isfinite(v.largest) else None for v in group],
         }
         for (variable, first_step, last_step, cause), group in groups.items()
     ]
@@ -100,16 +78,16 @@ def _columns(violations: Sequence[Violation]) -> list[dict[str, Any]]:
 
 def _rows(data: Mapping[str, Any]) -> Iterator[Violation]:
     variable, cause = text(data["variable"]), text(data["cause"])
-    last_step = whole(data["last_step"])
-    first_step = whole(data["first_step"], last_step)
+    last_step = natural(data["last_step"])
+    first_step = natural(data["first_step"], last_step)
     columns = (data["channel"], data["elements"], data["held"], data["largest"])
     for channel, elements, held, largest in zip(*columns, strict=True):
         yield Violation(
             variable=variable,
-            channel=whole(channel, limits.MAX_CHANNELS),
+            channel=natural(channel, limits.MAX_CHANNELS),
             first_step=first_step,
             last_step=last_step,
-            elements=whole(elements, whole(held)),
+            elements=natural(elements, natural(held)),
             held=held,
             largest=_size(largest),
             cause=cause,

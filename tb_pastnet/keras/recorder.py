@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate, optimizer_of
 from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.budget import Budget
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
@@ -101,7 +102,7 @@ class Recorder(Recording):
         given = None if masks is None else masks.state
         audited: Audit | None = None
         if audit:
-            audited = Audit.of(model, recorded.weights, given, optimizer_of(learning_rate))
+            audited = audit_of(model, recorded.weights, given, optimizer_of(learning_rate))
         start = origin(recorded)
         tracker = MaskTracker(
             recorded.weights, lambda: given or attached(model), audited, lambda: start, failures

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
-from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
+from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.types import Tensor, TensorLike
 

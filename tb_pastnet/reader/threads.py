@@ -27,14 +27,6 @@ class Each(Protocol):
 def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
     """Does something to all items at once, as far as there are threads.
 
-    Args:
-        action: must not use the threads itself: it would wait for itself. What it raises goes to
-            the caller.
-        items: its arguments.
-
-    Returns:
-        The results, in order.
-
     Example:
         >>> list(in_threads(str.upper, ["a", "b"]))
         ['A', 'B']
@@ -50,8 +42,8 @@ def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Ite
         'I'
     """
     left = iter(items)
-    while some := list(islice(left, 2 * THREADS)):
-        yield from in_threads(action, some)
+    while group := list(islice(left, 2 * THREADS)):
+        yield from in_threads(action, group)
 
 
 def in_turn(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
@@ -64,19 +56,19 @@ def in_turn(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[
     return map(action, items)
 
 
-def both(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[Value, Other]:
+def together(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[Value, Other]:
     """Does two things that wait, such as for another process, at once.
 
     Not in the threads of the others: what computes there would be waited for, too.
 
     Example:
-        >>> both(lambda: 1, lambda: "a")
+        >>> together(lambda: 1, lambda: "a")
         (1, 'a')
     """
-    with ThreadPoolExecutor(1, "pastnet-wait") as other:
-        waiting = other.submit(first)
-        found = second()
-        return waiting.result(), found
+    with ThreadPoolExecutor(1, "pastnet-wait") as pool:
+        waiting = pool.submit(first)
+        result = second()
+        return waiting.result(), result
 
 
 @cache

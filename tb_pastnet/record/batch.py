@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
 from tb_pastnet.core.parallel import yield_gil
 from tb_pastnet.core.quantize import ZERO, Codes
 from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistics
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
+from tb_pastnet.format.tags import TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.messages import Message

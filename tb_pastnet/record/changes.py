@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.core.parallel import yield_gil
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.format.violations import encode_violations
 from tb_pastnet.record.messages import Message
 

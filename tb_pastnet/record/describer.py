@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from tb_pastnet.core.names import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
+from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.segments import join, lineages, list_directory, open_to_read
 from tb_pastnet.record.weight import Network, Weight

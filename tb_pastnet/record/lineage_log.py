@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 
-from tb_pastnet.core.names import RunName, lineage_directory
+from tb_pastnet.format.tags import RunName, lineage_directory
 from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.describer import Describer
 from tb_pastnet.record.failures import Failures

@@ -4,56 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.names import MASKS
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import MASKS
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.weight import Mask, OwnMasks, Weight
+from tb_pastnet.record.masks.mask_table import MaskTable, version_of
+from tb_pastnet.record.weight import Mask, Weight
 
 Floats = npt.NDArray[np.float32]
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
-
-
-class MaskStore(Protocol):
-    """The masks of a model. `version` grows with each change; `origin` is saved with them."""
-
-    version: int
-    origin: str
-
-    def masks_of(self, weight: Weight) -> tuple[Mask, Mask] | None:
-        """Kept and trainable of a weight; None where it has no masks."""
-
-
-class Auditing(Protocol):
-    """Compares held weights with what they were."""
-
-    @property
-    def violations(self) -> list[Violation]:
-        """All so far."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What else is wrong with the training, each once."""
-
-    def observe(self, *, quick: bool = False) -> None:
-        """Sees what is held now."""
-
-    def check(self, step: int) -> list[Violation]:
-        """Compares: those that are new, or go on."""
-
-    def restart(self) -> None:
-        """Begins anew, for a new lineage."""
-
-
-def version_of(store: MaskStore | None, owned: Sequence[OwnMasks]) -> tuple[int, ...]:
-    """Another one after each change of masks; quick, as it is asked for at each step."""
-    version = () if store is None else (id(store), store.version)
-    return (*version, *[masks.version for masks in owned]) if owned else version
 
 
 class MaskTracker:
@@ -62,8 +26,8 @@ class MaskTracker:
     def __init__(
         self,
         weights: Sequence[Weight],
-        store: Callable[[], MaskStore | None],
-        audit: Auditing | None,
+        store: Callable[[], MaskTable | None],
+        audit: Audit | None,
         origin: Callable[[], str],
         failures: Failures,
     ) -> None:
@@ -201,7 +165,7 @@ class MaskTracker:
         return updates
 
 
-def _masks_of(weight: Weight, store: MaskStore | None) -> tuple[Mask, Mask] | None:
+def _masks_of(weight: Weight, store: MaskTable | None) -> tuple[Mask, Mask] | None:
     own = weight.masks()
     if own is not None:
         return own.kept, own.trainable

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from tb_pastnet.core.names import PLUGIN
 from tb_pastnet.format.events import read_events
 from tb_pastnet.format.frames import Rest, frame
+from tb_pastnet.format.tags import PLUGIN
 
 _FILE_VERSION = "brain.Event:2"
 _DT_UINT8 = 4

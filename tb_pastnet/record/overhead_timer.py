@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tb_pastnet.core.names import TAG_OVERHEAD
 from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.tags import TAG_OVERHEAD
 from tb_pastnet.record.messages import Message, message_event
 
 OUTSIDE, OTHER, RECORDS, COPIES, MASKS, PROBE = range(6)

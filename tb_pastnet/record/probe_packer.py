@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
     Place,
     encode_function_change,
 )
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.record.messages import Message
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from tb_pastnet.core.names import RunName, lineage_directory, parse_run
 from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.format.tags import RunName, lineage_directory, parse_run
 from tb_pastnet.record.messages import version_event
 
 SEGMENT_BYTES = 64 << 20

@@ -51,6 +51,7 @@ class Weight(ABC):
 
     Attributes:
         text: what the log says of it.
+        variable: the framework's own, by which two weights are known to be the same.
 
     Raises:
         InvalidArgument: it has more channels than a log can hold.
@@ -77,6 +78,7 @@ class Weight(ABC):
         path, _, last = name.rpartition("/")
         own_name = own_name or last
         self.name = name
+        self.variable: Any = self
         self.layer = layer or path or last
         self.shape = tuple(shape)
         self.dtype = dtype

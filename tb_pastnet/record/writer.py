@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from tb_pastnet.core.names import TAG_TIMELINE
+from tb_pastnet.format.tags import TAG_TIMELINE
 from tb_pastnet.record.batch import Batch, Group, Record
 from tb_pastnet.record.changes import Change
 from tb_pastnet.record.failures import Failures

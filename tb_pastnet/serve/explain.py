@@ -27,13 +27,6 @@ export function render() {
 def explaining_module(title: str, *sentences: str) -> str:
     r"""Writes a JavaScript module that shows a title and some sentences.
 
-    Args:
-        title: the heading.
-        sentences: a paragraph each. Any text is shown verbatim, markup included.
-
-    Returns:
-        The module's source, in ASCII; its `render` is what TensorBoard calls.
-
     Example:
         >>> "</script>" in explaining_module("A", "</script>")
         False

@@ -29,9 +29,6 @@ class PastNetLoader(base_plugin.TBLoader):
 
         A user's own `--samples_per_plugin pastnet=...` is respected. Flags of a shape that we
         don't know are left alone.
-
-        Args:
-            flags: TensorBoard's parsed flags, changed in place.
         """
         try:
             flags.samples_per_plugin.setdefault(_PLUGIN, _KEEP_ALL)
@@ -40,9 +37,6 @@ class PastNetLoader(base_plugin.TBLoader):
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
         """Makes the plugin.
-
-        Args:
-            context: what TensorBoard hands to each plugin.
 
         Returns:
             The plugin; a stand-in that explains itself where a part is missing or broken; None
@@ -58,7 +52,7 @@ class PastNetLoader(base_plugin.TBLoader):
 
     def _stand_in(self, error: Exception) -> base_plugin.TBPlugin | None:
         try:
-            from tb_pastnet.serve.stand_in import StandInPlugin
+            from tb_pastnet.serve.stand_in_plugin import StandInPlugin
 
             return StandInPlugin(error)
         except Exception:  # a plugin must never stop TensorBoard

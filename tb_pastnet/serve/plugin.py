@@ -8,13 +8,14 @@ from tensorboard import plugin_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tb_pastnet.core.names import PLUGIN
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.format.tags import PLUGIN
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.explain import explaining_module
+from tb_pastnet.serve.http.answers import Answer, NotModified, answer
 from tb_pastnet.serve.http.failures import not_found, shown
-from tb_pastnet.serve.http.web import Answer, Known, Route, WsgiApp, answer, application
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.http.web import Handler, WsgiApp, application
+from tb_pastnet.serve.routes import ROUTES
 
 PAGE = "/index.js"
 STATIC = Path(__file__).parent / "static"
@@ -64,14 +65,14 @@ class PastNetPlugin(base_plugin.TBPlugin):
         """The tab."""
         return base_plugin.FrontendMetadata(es_module_path=PAGE, tab_name="PastNet")
 
-    def _data_route(self, path: str) -> Route:
+    def _data_route(self, path: str) -> Handler:
         route = ROUTES[path]
 
-        def serve(request: wrappers.Request) -> Answer | Known:
-            caller = Caller(
+        def serve(request: wrappers.Request) -> Answer | NotModified:
+            context = RequestContext(
                 plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             )
-            return route(self._store, caller, request.args)
+            return route(self._store, context, request.args)
 
         return serve
 
@@ -86,7 +87,7 @@ def _files(static: Path) -> dict[str, Path]:
     }
 
 
-def _file_route(file: Path) -> Route:
+def _file_route(file: Path) -> Handler:
     def serve(request: wrappers.Request) -> Answer:
         del request
         return answer(file.read_bytes(), _TYPES[file.suffix])

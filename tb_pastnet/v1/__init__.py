@@ -17,29 +17,29 @@ from tb_pastnet import lazy
 
 if TYPE_CHECKING:
     from tb_pastnet.v1 import summary as summary
-    from tb_pastnet.v1.clones.clone import ClonedGraph as ClonedGraph
-    from tb_pastnet.v1.clones.clone import clone_network as clone_network
-    from tb_pastnet.v1.graph.keys import MASK_VARIABLES as MASK_VARIABLES
-    from tb_pastnet.v1.graph.keys import PAST_VARIABLES as PAST_VARIABLES
-    from tb_pastnet.v1.masks.masks import Masks as Masks
-    from tb_pastnet.v1.past.hook import SyncHook as SyncHook
-    from tb_pastnet.v1.past.network import PastGraph as PastGraph
-    from tb_pastnet.v1.past.network import past_network as past_network
+    from tb_pastnet.v1.clones.clone_graph import ClonedGraph as ClonedGraph
+    from tb_pastnet.v1.clones.clone_graph import clone_network as clone_network
+    from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES as MASK_VARIABLES
+    from tb_pastnet.v1.graph.graph_variables import PAST_VARIABLES as PAST_VARIABLES
+    from tb_pastnet.v1.masks.graph_masks import Masks as Masks
+    from tb_pastnet.v1.past.past_graph import PastGraph as PastGraph
+    from tb_pastnet.v1.past.past_graph import past_network as past_network
     from tb_pastnet.v1.past.sync import sync_op as sync_op
+    from tb_pastnet.v1.past.sync_hook import SyncHook as SyncHook
     from tb_pastnet.v1.record_hook import RecorderHook as RecorderHook
     from tb_pastnet.v1.recorder import Recorder as Recorder
 
 _HOMES = {
-    "MASK_VARIABLES": "tb_pastnet.v1.graph.keys",
-    "PAST_VARIABLES": "tb_pastnet.v1.graph.keys",
-    "ClonedGraph": "tb_pastnet.v1.clones.clone",
-    "Masks": "tb_pastnet.v1.masks.masks",
-    "PastGraph": "tb_pastnet.v1.past.network",
+    "MASK_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
+    "PAST_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
+    "ClonedGraph": "tb_pastnet.v1.clones.clone_graph",
+    "Masks": "tb_pastnet.v1.masks.graph_masks",
+    "PastGraph": "tb_pastnet.v1.past.past_graph",
     "Recorder": "tb_pastnet.v1.recorder",
     "RecorderHook": "tb_pastnet.v1.record_hook",
-    "SyncHook": "tb_pastnet.v1.past.hook",
-    "clone_network": "tb_pastnet.v1.clones.clone",
-    "past_network": "tb_pastnet.v1.past.network",
+    "SyncHook": "tb_pastnet.v1.past.sync_hook",
+    "clone_network": "tb_pastnet.v1.clones.clone_graph",
+    "past_network": "tb_pastnet.v1.past.past_graph",
     "summary": "tb_pastnet.v1.summary",
     "sync_op": "tb_pastnet.v1.past.sync",
 }

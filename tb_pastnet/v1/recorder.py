@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-from tb_pastnet.keras.audit.audit import Audit
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
 from tb_pastnet.keras.types import Graph, RateSource, Session
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.budget import Budget
 from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
@@ -25,8 +25,8 @@ from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import GraphSession
-from tb_pastnet.v1.masks.audit import Comparison
-from tb_pastnet.v1.masks.masks import Masks
+from tb_pastnet.v1.masks.graph_audit import GraphAudit
+from tb_pastnet.v1.masks.graph_masks import Masks
 
 
 class GraphSource(KerasSource):
@@ -190,6 +190,6 @@ class Recorder(Recording):
         masks, audited = self._masks, None
         state = None if masks is None else masks.state
         if audit and masks is not None:
-            compared = Comparison(network.weights, masks.state, self._site)
-            audited = Audit(network.weights, lambda: state, masks.witness, compared)
+            compared = GraphAudit(network.weights, masks.state, self._site, masks.witness)
+            audited = Audit(compared, lambda: state)
         return MaskTracker(network.weights, lambda: state, audited, self._origin, failures)

@@ -11,7 +11,7 @@ from tensorflow import Variable  # the base of all
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.summary import Compared
 from tb_pastnet.keras.types import TensorLike
-from tb_pastnet.v1.graph.variables import graph_variable
+from tb_pastnet.v1.graph.graph_variables import graph_variable
 
 
 def channels(

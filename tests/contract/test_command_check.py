@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.cli.inspected import inspect
-from tb_pastnet.core.names import TAG_TIMELINE
+from tb_pastnet.format.tags import TAG_TIMELINE
 from tests import event_files as files
 from tests.commands import command
 from tests.contract.test_http_api import sample_log

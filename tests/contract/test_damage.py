@@ -11,27 +11,27 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.reader.store.movement import Movement
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.serve.routes.runs import index_impl, overview_impl
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.state_series import StateSeries
+from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.routes import index, overview
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 
 pytestmark = pytest.mark.promise("cut_and_flipped")
 
-CALLER = Caller(context.RequestContext(), "")
+CALLER = RequestContext(context.RequestContext(), "")
 STEPS = range(1, 7)
 
 
-Whole = tuple[bytes, str, Movement]
+Whole = tuple[bytes, str, StateSeries]
 
 
-def _true(logdir: Path) -> Movement:
+def _true(logdir: Path) -> StateSeries:
     """What an intact log shows."""
     with board(logdir, "slow") as here:
         store = Store(here.provider)
-        found = store.movement(CALLER, store.catalog(CALLER).runs["a"], "c/kernel")
+        found = store.reader(CALLER, store.catalog(CALLER).runs["a"]).state_series("c/kernel")
     assert found.steps.tolist() == list(STEPS)
     return found
 
@@ -64,12 +64,12 @@ def cuts(data: bytes, bits: range) -> Iterator[tuple[str, bytes]]:
         yield f"cut{at:05d}", data[:at]
 
 
-def check_all(logdir: Path, loader: str, true: Movement) -> Counter[str]:
+def check_all(logdir: Path, loader: str, true: StateSeries) -> Counter[str]:
     """Looks at every run and tells how many show how much."""
     with board(logdir, loader) as here:
         store = Store(here.provider)
         runs = store.catalog(CALLER).runs
-        index_impl(store, CALLER, {})
+        index(store, CALLER, {})
 
         def check(name: str) -> str:
             run = runs[name]
@@ -83,7 +83,7 @@ def check_all(logdir: Path, loader: str, true: Movement) -> Counter[str]:
             )
             shown = []
             for layer in run.layers:
-                moves = store.movement(CALLER, run, layer.main)
+                moves = store.reader(CALLER, run).state_series(layer.main)
                 at = np.searchsorted(true.steps, moves.steps)
                 assert set(moves.steps.tolist()) <= set(STEPS), name
                 np.testing.assert_array_equal(moves.delta, true.delta[at], name)
@@ -96,7 +96,7 @@ def check_all(logdir: Path, loader: str, true: Movement) -> Counter[str]:
 
         with ThreadPoolExecutor(8) as threads:
             said = Counter(threads.map(check, runs))
-        overview_impl(store, CALLER, {"run": next(iter(runs))})
+        overview(store, CALLER, {"run": next(iter(runs))})
         return said
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 from tests import described
 from tests.described import DOCUMENT
 from tests.tensorboards import PREFIX, Board, board, strict_json
@@ -52,7 +52,7 @@ def test_no_answer_is_warned_of(
     with caplog.at_level(logging.WARNING, logger="tensorboard"):
         found = {route: list(answers(here, route)) for route in routes}
         found["/nothing"] = [here.get("/nothing")]
-        monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", None)
+        monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", None)
         for route in ROUTES:
             found[route].append(here.get(route, **good(route)))
     assert WARNING not in caplog.text

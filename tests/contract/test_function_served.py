@@ -14,19 +14,19 @@ import pytest
 from tensorboard import context
 from tensorboard.compat.proto import tensor_pb2
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import MEASURES, Input, Place
-from tb_pastnet.reader.store import notes
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.format.tags import TAG_FUNCTION
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
 from tests.both_loaders import everything, in_both
 from tests.security.test_hostile_names import LAYERS
 from tests.tensorboards import LOADERS, Board, board
 
-CALLER = Caller(context.RequestContext(), "")
+CALLER = RequestContext(context.RequestContext(), "")
 
 
 def begun(logdir: Path, steps: range, run: str = "a", **more: Any) -> files.LineageWriter:
@@ -180,7 +180,7 @@ def test_a_tensor_that_tensorboard_cant_convert_costs_itself_alone(
 
     def look(here: Board) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr("tb_pastnet.reader.store.provided.rescue", lambda *_: None)
+            patch.setattr("tb_pastnet.reader.tensorboard_source.raw_read", lambda *_: None)
             withheld = told(here)
         # Nothing of it was kept: it is asked for again.
         assert told(here) == found
@@ -287,7 +287,7 @@ def shown(logdir: Path, loader: str) -> Counter[str]:
         runs = store.catalog(CALLER).runs
 
         def look(name: str) -> str:
-            found = store.function(CALLER, runs[name])
+            found = store.reader(CALLER, runs[name]).function()
             np.testing.assert_array_equal(
                 found.values, right[:, :, found.steps - 1][:, : len(found.places)]
             )

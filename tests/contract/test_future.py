@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
@@ -22,6 +22,8 @@ from tb_pastnet.core.names import (
 )
 from tests import event_files as files
 from tests.both_loaders import everything, in_both, the_run
+from tests.sealed import block_payload
+from tests.sealed import sealed as sealed_as
 from tests.tensorboards import Board
 
 pytestmark = pytest.mark.promise("foreign_and_future")
@@ -33,10 +35,8 @@ TAGS = (KERNEL, TAG_TIMELINE, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, TAG_FU
 
 
 def sealed(version: int, kind: int, tag: str, step: int, payload: bytes) -> bytes:
-    """As docs/record_format.md says, for any version and kind."""
-    place = struct.pack("<BBHqI", version, kind, 0, step, LINEAGE) + tag.encode() + b"\0"
-    crc = zlib.crc32(place + payload)
-    return struct.pack("<4sBBHI", b"PAST", version, kind, 0, crc) + payload
+    """A message of this lineage."""
+    return sealed_as(payload, version=version, kind=kind, tag=tag, step=step, lineage=LINEAGE)
 
 
 def written(logdir: Path, tag: str, message: Callable[[int], bytes]) -> None:
@@ -55,7 +55,7 @@ def look(here: Board) -> tuple[Any, Any, list[float]]:
 
 @pytest.mark.parametrize("tag", TAGS)
 def test_a_record_of_a_future_version_costs_itself_alone(tmp_path: Path, tag: str) -> None:
-    written(tmp_path, tag, lambda step: sealed(2, 1, tag, step, b"what nobody knows yet"))
+    written(tmp_path, tag, lambda step: sealed(3, 1, tag, step, b"what nobody knows yet"))
     run, header, steps = in_both(tmp_path, look)
     assert steps == [*range(1, 17), *range(18, 34)]
     told = [*run["notes"], *header["notes"]]
@@ -89,7 +89,7 @@ def test_a_run_of_a_future_version_leaves_the_others_alone(
     files.write_run(tmp_path, "now", lineage=1)
     later = files.LineageWriter(tmp_path, "later", lineage=LINEAGE)
     for tag in TAGS:
-        later.put(tag, 5, sealed(2, 3, tag, 5, b"{}"))
+        later.put(tag, 5, sealed(3, 3, tag, 5, b"{}"))
 
     def names(here: Board) -> tuple[Any, Any]:
         runs = {run["name"]: run for run in here.json("/index")["runs"]}
@@ -101,3 +101,36 @@ def test_a_run_of_a_future_version_leaves_the_others_alone(
     assert runs["later"]["records"] == 0
     assert "newer format" in runs["later"]["notes"][0]["text"]
     figure(f"a future version under each of {len(TAGS)} tags: the others shown, in both loaders")
+
+
+def test_statistics_of_a_later_version_are_passed_over_and_missing_ones_are_no_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = files.LineageWriter(tmp_path, lineage=LINEAGE)
+    writer.describe(0)
+    writer.records(range(1, 17))
+
+    def of_a_later_version(block: Block, *, tag: str, lineage: int) -> bytes:
+        if tag != KERNEL:
+            return encode_block(block, tag=tag, lineage=lineage)
+        codes = dict(zip(STATISTICS, block.codes, strict=True))
+        del codes["kept"], codes["nonfinite"]
+        codes = {"skewness": codes["norm"], **codes, "number 99": codes["norm"]}
+        payload = block_payload(codes, 2, first=int(block.sequence[0]))
+        return sealed(2, 1, tag, int(block.steps[-1]), payload)
+
+    monkeypatch.setattr(files, "encode_block", of_a_later_version)
+    writer.records(range(17, 33))
+    run, header, steps = in_both(tmp_path, look)
+    assert steps == [*range(1, 33)]
+    counts = [note["count"] for note in header["notes"] if "doesn't know" in note["text"]]
+    assert counts == [16]
+    assert (run["account"]["unreadable"], header["account"]["unreadable"]) == (0, 0)
+
+    def channel(here: Board) -> Any:
+        return here.json("/channel", run="a", layer="conv1", channel=0)
+
+    rows = in_both(tmp_path, channel)
+    assert rows["steps"] == [*range(1, 33)]
+    assert None not in rows["norm"] + rows["past_norm"] + rows["trainable"] + rows["kept"][:16]
+    assert rows["kept"][16:] == rows["nonfinite"][16:] == [None] * 16

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tensorboard.errors import NotFoundError, PermissionDeniedError, PublicError
 from werkzeug.test import TestResponse
 
-from tb_pastnet.reader.container import unpack
-from tb_pastnet.serve import plugin
-from tb_pastnet.serve.routes import export
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve import plugin, routes
+from tb_pastnet.serve.http.container import unpack
+from tb_pastnet.serve.routes import ROUTES
 from tests import event_files as files
 from tests import probed
 from tests.tensorboards import PREFIX, Board, board, strict_json
@@ -188,7 +187,7 @@ def test_500_tells_the_log_and_not_the_client(here: Board, route: str, monkeypat
     def fail(*_: object) -> None:
         raise RuntimeError("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", fail)
+    monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", fail)
     message = failed(here.get(route, **GOOD[route]), 500, "internal")
     assert "RuntimeError" in message
     assert "secret" not in message
@@ -203,7 +202,7 @@ def test_what_tensorboard_refuses_keeps_its_status(
     def refuse(*_: object) -> None:
         raise error("/home/me/secret")
 
-    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", refuse)
+    monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", refuse)
     code = {404: "not_found", 403: "forbidden"}[status]
     message = failed(here.get(route, **GOOD[route]), status, code)
     assert f"got status {status}" in message
@@ -211,7 +210,7 @@ def test_what_tensorboard_refuses_keeps_its_status(
 
 
 def test_an_export_that_is_too_long_is_refused(here: Board, monkeypatch) -> None:
-    monkeypatch.setattr(export, "MOST_LINES", 79)
+    monkeypatch.setattr(routes, "MOST_LINES", 79)
     for query in ({}, {"layer": "conv1"}, {"function": 1}):
         text = failed(here.get("/export.csv", run="a", **query), 400, "bad_request")
         assert "expected at most 79 lines" in text

@@ -14,9 +14,9 @@ import pytest
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.function_change import Place
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.reader import container
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.http import container
+from tb_pastnet.serve.routes import ROUTES
 from tests import event_files as files
 from tests import probed
 from tests.tensorboards import Board, board

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_TIMELINE, channels_tag
 from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.tags import TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tests import event_files as files
 from tests.blocks import all_records

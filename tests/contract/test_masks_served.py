@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.core.names import TAG_MASKS, mask_tag
 from tb_pastnet.format.envelope import Kind, seal
-from tb_pastnet.reader.store import notes
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.reader.views.figures import figures_of
+from tb_pastnet.format.tags import TAG_MASKS, mask_tag
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.figures import figures_of
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.both_loaders import in_both
 from tests.tensorboards import LOADERS, Board, board
 
-CALLER = Caller(context.RequestContext(), "")
+CALLER = RequestContext(context.RequestContext(), "")
 LAYERS = {"conv1": 4, "block/conv2": 6}
 STEPS = range(1, 41)
 Masks = dict[tuple[str, str], np.ndarray]
@@ -107,7 +107,7 @@ def test_every_mask_is_read_back_bit_by_bit(tmp_path: Path) -> None:
         for step in range(0, 42, 4):
             right = replayed(changes, step)
             for variable in run.variables:
-                found = store.masks_in_force(CALLER, run, variable, step)
+                found = store.reader(CALLER, run).masks_in_force(variable, step)
                 assert found.unknown == ()
                 for mask, flags in (("kept", found.kept), ("trainable", found.trainable)):
                     expected = right.get((mask, variable), np.ones(1, bool))
@@ -267,18 +267,18 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
 
 def check(store: Store, run: Any, name: str) -> str:
     """Whatever is drawn of a damaged run is right."""
-    found = figures_of(store, CALLER, run, 1e-4)
-    if not found.digest.pruned:
+    found = figures_of(store.reader(CALLER, run), 1e-4)
+    if not found.summary.pruned:
         return "nothing"
     right = np.array([0, 6, 6, 7, 7, 7])
     np.testing.assert_array_equal(found.pruned[0], right[found.steps - 1], name)
     if 3 in found.steps:
         check_bits(store, run, name)
-    return f"{len(found.steps)} records, {'noted' if found.digest.notes else 'fine'}"
+    return f"{len(found.steps)} records, {'noted' if found.summary.notes else 'fine'}"
 
 
 def check_bits(store: Store, run: Any, name: str) -> None:
-    found = store.masks_in_force(CALLER, run, "c/kernel", 3)
+    found = store.reader(CALLER, run).masks_in_force("c/kernel", 3)
     for mask, flags in (("kept", found.kept), ("trainable", found.trainable)):
         if mask in found.unknown:
             assert flags is None, name
@@ -290,6 +290,6 @@ def test_the_names_of_masks_are_the_tags(tmp_path: Path) -> None:
     """What the tests above write is what a reader of the format looks for."""
     writer, _ = small(tmp_path)
     with board(tmp_path, "slow") as here:
-        tags = Store(here.provider).catalog(CALLER).runs["a"].lineages[0].stamps
+        tags = Store(here.provider).catalog(CALLER).runs["a"].lineages[0].versions
     assert {TAG_MASKS, mask_tag("kept", "c/kernel"), mask_tag("kept", "c/bias")} <= set(tags)
     assert writer.changes == 5

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.core.names import MASKS
-from tb_pastnet.reader import container
-from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.store.overlap_sets import UNITS
-from tb_pastnet.reader.views.figures import BLOCK as BLOCK_RECORDS
+from tb_pastnet.format.tags import MASKS
+from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
+from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http import parameters
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.http import container, parameters
+from tb_pastnet.serve.http.answers import SCHEMA
+from tb_pastnet.serve.routes import ROUTES
 from tests import described
 from tests.contract.test_http_api import BLOCK, sections
 from tests.described import DOCUMENT, answer_faults, container_faults, faults
@@ -41,6 +40,13 @@ def test_it_has_every_route_and_where_they_lie() -> None:
     assert all(list(item) == ["get"] for item in DOCUMENT["paths"].values())
     assert DOCUMENT["servers"] == [{"url": PREFIX}]
     assert DOCUMENT["info"]["version"] == str(SCHEMA)
+
+
+def test_its_parameters_and_kinds_are_those_of_the_routes() -> None:
+    for path, route in ROUTES.items():
+        assert tuple(described.parameters(path)) == route.parameters, path
+        answer = described.resolved(described.operation(path)["responses"]["200"])
+        assert list(answer["content"]) == [route.kind], path
 
 
 def test_it_has_the_parameters_of_the_other_document() -> None:
@@ -93,7 +99,7 @@ def test_every_sample_is_what_it_describes(here: Board, route: str) -> None:
 
 
 def test_500_is_what_it_describes(here: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_pastnet.reader.store.store.Store.catalog", None)
+    monkeypatch.setattr("tb_pastnet.reader.store.Store.catalog", None)
     for route in ROUTES:
         answer = here.get(route, run="dense")
         assert answer.status_code == 500

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.reader.views.overlap import make_overlap
-from tb_pastnet.reader.views.overlap_read import Question
+from tb_pastnet.reader.comparison import MaskComparison
+from tb_pastnet.reader.overlap_views import overlap_view
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 
-CALLER = Caller(context.RequestContext(), "")
+CALLER = RequestContext(context.RequestContext(), "")
 KEPT, TRAINABLE = np.arange(18) % 3 > 0, np.arange(18) % 2 > 0
 SIZES = {"kept": KEPT.sum(), "trainable": (KEPT & TRAINABLE).sum()}
 OTHER = np.arange(18) < 11
@@ -67,8 +67,8 @@ def check(store: Store, runs: Any, name: str) -> str:
     """What is told of a damaged run is right."""
     told = []
     for mask, size in SIZES.items():
-        question = Question(store, CALLER, "weights", mask)
-        body, _ = make_overlap(question, [runs[name], runs["other"]], 3)
+        readers = [store.reader(CALLER, runs[run]) for run in (name, "other")]
+        body, _ = overlap_view(MaskComparison(readers, "weights", mask), 3)
         (pair,), run = body["pairs"], body["runs"][0]
         assert run["kept"] in (None, size), name
         told.append(pair["comparable"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.reader.container import unpack
+from tb_pastnet.serve.http.container import unpack
 from tests.both_loaders import in_both
 from tests.masked_runs import MaskedRun, random_changes, ratio
 from tests.tensorboards import Board

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tests import event_files as files
@@ -17,7 +18,7 @@ from tests.tensorboards import Board
 
 def own_event(tag: str, step: int, channels: int, value: int) -> bytes:
     at = np.array([step])
-    block = Block(at, at, at - 1, np.full((8, 1, channels), value, np.int16))
+    block = Block(at, at, at - 1, np.full((len(STATISTICS), 1, channels), value, np.int16))
     return files.event(
         tag,
         step,

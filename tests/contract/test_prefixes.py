@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 from tests.contract.test_every_status import good
 from tests.contract.test_http_api import sample_log
 from tests.tensorboards import LOADERS, PREFIX, board

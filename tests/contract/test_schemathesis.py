@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from werkzeug.datastructures import Headers
 
-from tb_pastnet.serve.routes.table import ROUTES
+from tb_pastnet.serve.routes import ROUTES
 from tests.described import DOCUMENT, answer_faults
 from tests.tensorboards import PREFIX, Board
 

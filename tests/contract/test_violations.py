@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_VIOLATIONS
-from tb_pastnet.core.quantize import quantize, quantize_share
+from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.states import VIOLATED
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.envelope import Kind, seal
-from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.store import notes
+from tb_pastnet.format.tags import TAG_VIOLATIONS
+from tb_pastnet.reader import notes
+from tb_pastnet.serve.http.answers import SCHEMA
 from tests import event_files as files
 from tests.both_loaders import in_both
+from tests.event_files import quantize_share
 from tests.tensorboards import Board
 
 STEPS = range(1, 41)

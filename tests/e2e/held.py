@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.names import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import KEPT
 from tb_pastnet.core.violation import CAUSES, Violation
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
+from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.format.violations import encode_violations
 from tests.event_files import LineageWriter, codes, freeze, write_run
 

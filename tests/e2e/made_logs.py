@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_pastnet.core.statistics import quantize_statistics
+from tb_pastnet.core.statistics import STATISTICS, quantize_statistics
 from tb_pastnet.core.violation import CAUSES, Violation
 from tb_pastnet.format.function_change import FunctionChange, Input, Place
 from tb_pastnet.format.overhead import Overhead
@@ -66,7 +66,7 @@ class Made:
         return found["kept"], found["trainable"]
 
     def kernel(self, layer: str, seed: int) -> np.ndarray:
-        """float64 (8, records, channels), as a record holds them."""
+        """float64 (statistics, records, channels), as a record holds them."""
         channels, at = self.layers[layer], list(self.layers).index(layer)
         random = np.random.default_rng([seed, at])
         time = np.arange(len(self.steps))[:, None] / max(len(self.steps) - 1, 1)
@@ -90,7 +90,10 @@ class Made:
         nonfinite[np.ix_(np.flatnonzero(steps >= since), np.asarray(broken, np.int64))] = 2
         delta = relative * norm
         changed = (delta > 0).astype(float)
-        return np.stack([norm, norm, delta, delta / 3, changed, nonfinite, kept, free])
+        rows = dict.fromkeys(STATISTICS, nonfinite)
+        rows |= {"norm": norm, "past_norm": norm, "delta_norm": delta, "delta_max": delta / 3}
+        rows |= {"changed": changed, "kept": kept, "trainable": free}
+        return np.stack([rows[name] for name in STATISTICS])
 
     def outputs(self, kernels: Mapping[str, np.ndarray]) -> np.ndarray:
         """float32 (4, records, places): an output moves with its layer and with all before it."""

@@ -44,7 +44,7 @@ def values(run: str, steps: Sequence[int]) -> np.ndarray:
 
 
 def weights(run: str) -> dict[str, np.ndarray]:
-    """The codes of each layer's kernel, int16 (8, records, channels)."""
+    """The codes of each layer's kernel, int16 (statistics, records, channels)."""
     found = {}
     for at, (layer, channels) in enumerate(LAYERS.items()):
         array = codes(STEPS[run], channels, seed=at)

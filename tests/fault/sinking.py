@@ -13,10 +13,11 @@ import time
 
 import numpy as np
 
-from tb_pastnet.core.names import lineage_directory
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.function_change import LAYER, Place
+from tb_pastnet.format.tags import lineage_directory
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
@@ -47,7 +48,10 @@ def make_sink(logdir, **settings):
 
 def offer(sink, step):
     """One record whose values say its step, also those of the probe."""
-    values, function = np.full((8, 40), float(step)), np.full((4, 2), step, np.float32)
+    values, function = (
+        np.full((len(STATISTICS), 40), float(step)),
+        np.full((4, 2), step, np.float32),
+    )
     number = sink.reserve()
     return sink.offer(Record(number, step, step - 1, time.time(), 0.1, values, function))
 

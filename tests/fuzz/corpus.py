@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tb_pastnet.format import planes, varint
-from tb_pastnet.format.block import ROWS, Block, encode_block
-from tb_pastnet.format.envelope import Kind
+from tb_pastnet.format.envelope import NEWEST, Kind, version_of
 from tests import event_files
 from tests.fuzz.decoders import OTHERS, WAYS, read_event, read_file
 from tests.golden import contents
+from tests.sealed import EIGHT, block_payload
 
 KEPT = Path(__file__).with_name("corpus.txt")
 _HEAD = 12  # bytes of an envelope
@@ -23,11 +23,14 @@ _AT = {way.name: bytes([at]) for at, way in enumerate(WAYS)}
 
 def golden() -> Iterator[bytes]:
     """What golden files hold, for each way into the decoders."""
-    for path in sorted(contents.folder().iterdir()):
+    for path in contents.files():
         message = path.read_bytes()
         payload, name = message[_HEAD:], Kind(message[5]).name.lower()
         yield _AT[f"{name}, as it is"] + message
-        yield _AT[f"{name}, sealed"] + payload
+        if version_of(message) < NEWEST[Kind(message[5])]:
+            yield _AT[f"{name} of version {version_of(message)}, sealed"] + payload
+        else:
+            yield _AT[f"{name}, sealed"] + payload
         if f"{name}, sealed JSON" in _AT:
             yield _AT[f"{name}, sealed JSON"] + _text(payload)
         elif name == "function":
@@ -39,8 +42,9 @@ def golden() -> Iterator[bytes]:
         elif path.stem == "mask_deflated":
             head, data = payload[:5], zlib.decompress(payload[5:])
             yield _AT["mask, sealed bits"] + bytes([len(head)]) + head + data
-    yield _AT["channels, sealed planes"] + _block()
-    for path in sorted(contents.folder().iterdir())[:3]:
+    for version, way in ((1, "channels of version 1"), (2, "channels")):
+        yield _AT[f"{way}, sealed planes"] + _block(version)
+    for path in contents.files()[:3]:
         event = event_files.event("t", 1000, path.read_bytes())
         yield bytes([len(WAYS) + OTHERS.index(read_event)]) + event
         yield bytes([len(WAYS) + OTHERS.index(read_file)]) + 2 * event_files.frame(event)
@@ -53,20 +57,18 @@ def _text(payload: bytes) -> bytes:
     return zlib.decompress(reader.take(reader.left))
 
 
-def _block() -> bytes:
+def _block(version: int) -> bytes:
     """A small block with its planes as they are once inflated."""
-    whole = contents.block()
-    some = slice(0, 2)
-    block = Block(
-        whole.sequence[some], whole.steps[some], whole.past_steps[some], whole.codes[:, some, :4]
-    )
-    message = encode_block(block, tag=contents.CHANNELS, lineage=contents.LINEAGE)
-    reader = varint.Reader(message[_HEAD:])
+    codes = dict(zip(EIGHT, contents.block().codes[:, :2, :4], strict=False))
+    payload = block_payload(codes, version)
+    reader = varint.Reader(payload)
     channels, records = reader.number(), reader.number()
     reader.signed_array(3 * records)
-    head = message[_HEAD : len(message) - reader.left]
-    opened = planes.open_planes(reader, [True] * len(ROWS), records, channels)
-    raw = [one if isinstance(one, bytes) else bytes(2 * records * channels) for one in opened]
+    if version > 1:
+        reader.take(reader.number())
+    head = payload[: len(payload) - reader.left]
+    opened = planes.open_planes(reader, [True] * len(EIGHT), records, channels)
+    raw = [plane if isinstance(plane, bytes) else bytes(4 * channels) for plane in opened]
     return bytes([len(head)]) + head + b"".join(raw)
 
 

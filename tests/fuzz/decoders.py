@@ -16,33 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tb_pastnet.core import names
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.format import limits, varint
-from tb_pastnet.format.block import ROWS, decode_block, open_block, restore
-from tb_pastnet.format.description import decode_description, decode_series
+from tb_pastnet.format import limits, tags, varint
+from tb_pastnet.format.block import decode_block, open_block, restore
+from tb_pastnet.format.codecs import CODECS, codec_of
+from tb_pastnet.format.description import decode_series
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.events import read_events
 from tb_pastnet.format.frames import Rest, frame
-from tb_pastnet.format.function_change import MEASURES, decode_function_change
-from tb_pastnet.format.mask_bits import decode_mask
-from tb_pastnet.format.mask_log import decode_mask_log
-from tb_pastnet.format.overhead import decode_overhead
-from tb_pastnet.format.timeline import decode_timeline
-from tb_pastnet.format.violations import decode_violations
+from tb_pastnet.format.function_change import MEASURES
+from tb_pastnet.format.layout import ROWS
+from tests.sealed import EIGHT, sealed
 
 PLACE: dict[str, Any] = {"tag": "t", "step": 1000, "lineage": 1}
 
-DECODERS: dict[Kind, Callable[..., Any]] = {
-    Kind.CHANNELS: decode_block,
-    Kind.TIMELINE: decode_timeline,
-    Kind.DESCRIPTION: decode_description,
-    Kind.MASKS: decode_mask_log,
-    Kind.MASK: decode_mask,
-    Kind.VIOLATIONS: decode_violations,
-    Kind.FUNCTION: decode_function_change,
-    Kind.OVERHEAD: decode_overhead,
-}
+DECODERS = {kind: codec.decode for kind, codec in CODECS.items()}
 
 
 class Way(NamedTuple):
@@ -90,15 +78,28 @@ def _deflated_json(kind: Kind) -> Callable[[bytes], bytes]:
     return message
 
 
-def _deflated_planes(data: bytes) -> bytes:
-    """A block: the numbers before its planes, and eight planes of what remains."""
+def _sealed_as_1(payload: bytes) -> bytes:
+    """A block of version 1."""
+    return sealed(payload, version=1, kind=Kind.CHANNELS, **PLACE)
+
+
+def _planes(data: bytes) -> bytes:
+    """The payload of a block: the numbers before its planes, and eight planes of what remains."""
     size, rest = (data[0], data[1:]) if data else (0, b"")
     payload, rest = rest[:size], rest[size:]
-    part = -(-len(rest) // len(ROWS))
-    for row in ROWS:
-        plane = zlib.compress(rest[row * part : (row + 1) * part], 1)
-        payload += b"\1" + varint.encode([len(plane)]) + plane
-    return seal(payload, Kind.CHANNELS, **PLACE)
+    part = -(-len(rest) // len(EIGHT))
+    for plane in range(len(EIGHT)):
+        deflated = zlib.compress(rest[plane * part : (plane + 1) * part], 1)
+        payload += b"\1" + varint.encode([len(deflated)]) + deflated
+    return payload
+
+
+def _deflated_planes(data: bytes) -> bytes:
+    return seal(_planes(data), Kind.CHANNELS, **PLACE)
+
+
+def _deflated_planes_of_1(data: bytes) -> bytes:
+    return _sealed_as_1(_planes(data))
 
 
 def _deflated_mask(data: bytes) -> bytes:
@@ -124,6 +125,8 @@ WAYS = (
     Way("channels, sealed planes", Kind.CHANNELS, _deflated_planes),
     Way("mask, sealed bits", Kind.MASK, _deflated_mask),
     Way("function, sealed head and values", Kind.FUNCTION, _deflated_probe),
+    Way("channels of version 1, sealed", Kind.CHANNELS, _sealed_as_1),
+    Way("channels of version 1, sealed planes", Kind.CHANNELS, _deflated_planes_of_1),
 )
 
 
@@ -206,9 +209,10 @@ PROOFS: dict[Kind, Callable[[Any], None]] = {
 
 
 def _names(text: str) -> None:
-    names.variable_of(text)
-    names.mask_of(text)
-    found = names.parse_run(text)
+    tags.variable_of(text)
+    tags.mask_of(text)
+    codec_of(text)
+    found = tags.parse_run(text)
     assert found is None or 0 <= found.lineage < 1 << 32
 
 

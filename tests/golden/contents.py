@@ -1,8 +1,8 @@
 """What the golden files hold, as formulas: independent of the codec that wrote them.
 
-`python -m tests.golden.contents` writes the files of a new format version, or of messages that were
-added to this one. Files that are there are never written again: readers have to understand them for
-ever.
+`python -m tests.golden.contents` writes what isn't there yet: files of a new version of a kind of
+messages, or of messages that were added. Files that are there are never written again: readers have
+to understand them for ever.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Description, Layer, Variable, encode_description
-from tb_pastnet.format.envelope import VERSION
+from tb_pastnet.format.envelope import NEWEST, Kind, version_of
 from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
@@ -27,6 +28,7 @@ from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.overhead import Overhead, encode_overhead
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
+from tests import sealed
 
 LINEAGE = 0x3F9A2C1B
 LAST_STEP = 160
@@ -37,7 +39,7 @@ MASK_STEPS = {"zeros": 10, "ones": 20, "packed": 30, "deflated": 40}
 
 def block() -> Block:
     """Sixteen records of 24 channels, with zeros, infinity, NaN and both ends of the codes."""
-    row, record, channel = np.ogrid[:8, :16, :24]
+    row, record, channel = np.ogrid[: len(STATISTICS), :16, :24]
     codes = (-37 * row + 3 * record * (row == 2) - 5 * channel + (record * channel) % 7).astype(
         np.int16
     )
@@ -47,6 +49,20 @@ def block() -> Block:
     codes[6], codes[7] = 0, -16 * (channel[0] % 3)
     record = np.arange(16)
     return Block(3 + 2 * record, 10 + 10 * record, 9 + 10 * record, codes)
+
+
+def later() -> dict[str, np.ndarray]:
+    """Statistics as a later version may write them: some that aren't known, some that are gone."""
+    record, channel = np.ogrid[:16, :24]
+    codes = (7 * record - 5 * channel).astype(np.int16)
+    return {
+        "skewness": codes,
+        "norm": codes * np.int16(2),
+        "größe": codes * np.int16(2) + np.int16(1),
+        "changed": codes - np.int16(30000),
+        "number 42": codes * np.int16(0),
+        "kept": codes * np.int16(0),
+    }
 
 
 def timeline() -> Timeline:
@@ -176,6 +192,9 @@ def messages() -> dict[str, bytes]:
     """Each golden file's name and its bytes, as today's codec writes them."""
     return {
         "channels.bin": encode_block(block(), tag=CHANNELS, lineage=LINEAGE),
+        "channels_later.bin": sealed.block(
+            later(), near={"größe": "norm"}, tag=CHANNELS, step=LAST_STEP, lineage=LINEAGE
+        ),
         "timeline.bin": encode_timeline(
             timeline(), tag="timeline", step=LAST_STEP, lineage=LINEAGE
         ),
@@ -200,13 +219,25 @@ def messages() -> dict[str, bytes]:
     }
 
 
-def folder(version: int = VERSION) -> Path:
-    """Where the files of a format version lie."""
-    return Path(__file__).parent / f"v{version}"
+def path(name: str, version: int) -> Path:
+    """Where a file lies."""
+    return Path(__file__).parent / f"v{version}" / name
+
+
+def stored(name: str, kind: Kind) -> list[tuple[int, bytes]]:
+    """A message in every version of its kind that has it."""
+    paths = [(version, path(name, version)) for version in range(1, NEWEST[kind] + 1)]
+    return [(version, file.read_bytes()) for version, file in paths if file.exists()]
+
+
+def files() -> list[Path]:
+    """All golden files, of every version."""
+    return sorted(Path(__file__).parent.glob("v*/*.bin"))
 
 
 if __name__ == "__main__":
-    folder().mkdir(exist_ok=True)
     for name, message in messages().items():
-        if not (folder() / name).exists():
-            (folder() / name).write_bytes(message)
+        file = path(name, version_of(message))
+        file.parent.mkdir(exist_ok=True)
+        if not file.exists():
+            file.write_bytes(message)

@@ -5,93 +5,92 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from tb_pastnet.format.block import decode_block
-from tb_pastnet.format.description import decode_description
-from tb_pastnet.format.envelope import VERSION
-from tb_pastnet.format.function_change import decode_function_change
-from tb_pastnet.format.mask_bits import decode_mask
-from tb_pastnet.format.mask_log import decode_mask_log
-from tb_pastnet.format.overhead import decode_overhead
-from tb_pastnet.format.timeline import decode_timeline
-from tb_pastnet.format.violations import decode_violations
+from tb_pastnet.core.quantize import NAN
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.format.codecs import CODECS
+from tb_pastnet.format.envelope import NEWEST, Kind, version_of
 from tests.golden import contents
 
-VERSIONS = range(1, VERSION + 1)
+
+def decoded(name, kind, *, tag, step=contents.LAST_STEP):
+    """The content of each version of a file."""
+    messages = contents.stored(name, kind)
+    assert messages
+    for version, message in messages:
+        assert version_of(message) == version
+        yield CODECS[kind].decode(message, tag=tag, step=step, lineage=contents.LINEAGE)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_channels(version):
-    message = (contents.folder(version) / "channels.bin").read_bytes()
-    found = decode_block(
-        message, tag=contents.CHANNELS, step=contents.LAST_STEP, lineage=contents.LINEAGE
-    )
+def alike(found, expected, *names):
+    for name in names:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_channels():
     expected = contents.block()
-    for name in ("sequence", "steps", "past_steps", "codes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    blocks = list(decoded("channels.bin", Kind.CHANNELS, tag=contents.CHANNELS))
+    assert len(blocks) == 2
+    for block in blocks:
+        alike(block, expected, "sequence", "steps", "past_steps")
+        np.testing.assert_array_equal(block.codes[:8], expected.codes[:8])
+        assert block.unknown == ()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_timeline(version):
-    message = (contents.folder(version) / "timeline.bin").read_bytes()
-    found = decode_timeline(
-        message, tag="timeline", step=contents.LAST_STEP, lineage=contents.LINEAGE
-    )
+def test_channels_of_a_later_version():
+    (block,) = decoded("channels_later.bin", Kind.CHANNELS, tag=contents.CHANNELS)
+    expected = contents.later()
+    assert block.unknown == ("größe", "number 42", "skewness")
+    for row, name in enumerate(STATISTICS):
+        codes = expected.get(name, np.full((16, 24), NAN))
+        np.testing.assert_array_equal(block.codes[row], codes)
+
+
+def test_timeline():
     expected = contents.timeline()
-    for name in ("sequence", "steps", "wall_times", "learning_rates"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    scalars = ("offered", "thinned", "dropped", "closed", "notes")
-    assert [getattr(found, n) for n in scalars] == [getattr(expected, n) for n in scalars]
+    for line in decoded("timeline.bin", Kind.TIMELINE, tag="timeline"):
+        alike(line, expected, "sequence", "steps", "wall_times", "learning_rates")
+        alike(line, expected, "offered", "thinned", "dropped", "closed")
+        assert line.notes == expected.notes
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_description(version):
-    message = (contents.folder(version) / "description.bin").read_bytes()
-    found = decode_description(message, tag="description", step=10, lineage=contents.LINEAGE)
-    assert asdict(found) == asdict(contents.description())
+def test_description():
+    for description in decoded("description.bin", Kind.DESCRIPTION, tag="description", step=10):
+        assert asdict(description) == asdict(contents.description())
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("coding", contents.MASK_STEPS)
-def test_masks(version, coding):
-    message = (contents.folder(version) / f"mask_{coding}.bin").read_bytes()
-    found = decode_mask(
-        message, tag=contents.MASK, step=contents.MASK_STEPS[coding], lineage=contents.LINEAGE
-    )
-    expected = contents.masks()[coding]
-    np.testing.assert_array_equal(found.bits, expected.bits)
-    scalars = ("number", "step", "elements")
-    assert [getattr(found, n) for n in scalars] == [getattr(expected, n) for n in scalars]
+def test_masks(coding):
+    step = contents.MASK_STEPS[coding]
+    for mask in decoded(f"mask_{coding}.bin", Kind.MASK, tag=contents.MASK, step=step):
+        alike(mask, contents.masks()[coding], "bits", "number", "step", "elements")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
-    ("name", "decode", "expected"),
+    ("name", "kind", "expected"),
     [
-        ("masks", decode_mask_log, contents.mask_log()),
-        ("violations", decode_violations, contents.violations()),
-        ("overhead", decode_overhead, contents.overhead()),
+        ("masks", Kind.MASKS, contents.mask_log()),
+        ("violations", Kind.VIOLATIONS, contents.violations()),
+        ("overhead", Kind.OVERHEAD, contents.overhead()),
     ],
 )
-def test_changes_violations_and_overhead(version, name, decode, expected):
-    message = (contents.folder(version) / f"{name}.bin").read_bytes()
-    assert decode(message, tag=name, step=contents.LAST_STEP, lineage=contents.LINEAGE) == expected
+def test_changes_violations_and_overhead(name, kind, expected):
+    for content in decoded(f"{name}.bin", kind, tag=name):
+        assert content == expected
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", contents.DIGESTS)
-def test_function_change(version, name):
-    message = (contents.folder(version) / f"{name}.bin").read_bytes()
-    found = decode_function_change(
-        message, tag="function", step=contents.LAST_STEP, lineage=contents.LINEAGE
-    )
+def test_function_change(name):
     expected = contents.function_change(name)
-    assert (found.inputs, found.places) == (expected.inputs, expected.places)
-    for name in ("sequence", "steps", "past_steps"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    # By bits: a zero has a sign, and NaN equals nothing.
-    np.testing.assert_array_equal(found.values.view(np.int32), expected.values.view(np.int32))
+    for change in decoded(f"{name}.bin", Kind.FUNCTION, tag="function"):
+        assert (change.inputs, change.places) == (expected.inputs, expected.places)
+        alike(change, expected, "sequence", "steps", "past_steps")
+        # By bits: a zero has a sign, and NaN equals nothing.
+        np.testing.assert_array_equal(change.values.view(np.int32), expected.values.view(np.int32))
 
 
-def test_each_version_has_its_files():
-    names = {path.name for path in contents.folder().iterdir()}
-    assert names == set(contents.messages())
+def test_each_version_of_each_kind_has_its_files():
+    written = {contents.path(name, version_of(m)) for name, m in contents.messages().items()}
+    assert written <= set(contents.files())
+    messages = [path.read_bytes() for path in contents.files()]
+    kinds = {(Kind(message[5]), version_of(message)) for message in messages}
+    assert kinds == {(kind, v) for kind in Kind for v in range(1, NEWEST[kind] + 1)}

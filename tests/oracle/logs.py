@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.names import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tests.event_files import CREATED, LineageWriter
 from tests.oracle.plain import Recorded

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import names, pooling, quantize, states, statistics
+from tb_pastnet.core import names, quantize, states, statistics, thinning
 from tb_pastnet.core.account import settle
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.lineage import supersede
@@ -15,8 +15,12 @@ from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
 from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
+from tests.all_states import channel_states
+from tests.event_files import quantize_share
 
-any_codes = hnp.arrays(np.int16, st.tuples(st.just(8), st.integers(1, 6), st.integers(1, 9)))
+any_codes = hnp.arrays(
+    np.int16, st.tuples(st.just(len(statistics.STATISTICS)), st.integers(1, 6), st.integers(1, 9))
+)
 positive = st.floats(min_value=5e-324, allow_infinity=False, allow_nan=False)
 counts = st.integers(0, 1000)
 
@@ -86,7 +90,7 @@ def test_codes_keep_order_and_precision(a, b):
 
 @given(st.floats(0, 1))
 def test_shares_stay_inside(share):
-    back = float(quantize.dequantize(quantize.quantize_share(share)))
+    back = float(quantize.dequantize(quantize_share(share)))
     assert (back == 0) == (share == 0)
     assert (back == 1) == (share == 1)
     assert 0 <= back <= 1
@@ -122,7 +126,7 @@ def test_an_axis_splits_every_element_into_one_channel(shape, layer):
 def test_every_channel_has_one_state(codes, threshold, patience):
     steps = np.arange(codes.shape[1])
     seen = states.seen(codes)
-    found = states.channel_states(
+    found = channel_states(
         codes, steps, steps - 1, measured=seen, threshold=threshold, patience=patience
     )
     plain = found & states.STATE
@@ -133,7 +137,7 @@ def test_every_channel_has_one_state(codes, threshold, patience):
 
 @given(increasing(30), st.integers(1, 40))
 def test_columns_cover_every_record_once(steps, most):
-    starts = pooling.columns(steps, most)
+    starts = thinning.columns(steps, most)
     assert starts[0] == 0
     assert len(starts) <= most
     assert (np.diff(starts) > 0).all()

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core.names import TAG_FUNCTION
 from tb_pastnet.format.function_change import LAYER, Place, encode_function_change
-from tb_pastnet.reader.store.function import make_function
-from tb_pastnet.reader.store.source import Message
+from tb_pastnet.format.tags import TAG_FUNCTION
+from tb_pastnet.reader.function_series import make_function
+from tb_pastnet.reader.series_source import StoredMessage
 from tests import probed
-from tests.unit.reader.store.test_runs import lineage
+from tests.unit.reader.test_runs import lineage
 
 PLACES = [Place(LAYER, name, 1) for name in "abcd"]
 
@@ -34,7 +34,7 @@ def lineages(draw):
 def message(change, ordinal):
     step = int(change.steps[-1])
     sealed = encode_function_change(change, tag=TAG_FUNCTION, step=step, lineage=ordinal)
-    return Message(step, 0.0, sealed)
+    return StoredMessage(step, 0.0, sealed)
 
 
 def replayed(written):

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import tb_pastnet as pastnet
-from tb_pastnet.reader.log import Overview, Run
+from tb_pastnet.reader.log import Run
+from tb_pastnet.reader.overview import Overview
 from tests.commands import command
 from tests.generated_logs import DAMAGED, WHOLE, Made
 

@@ -5,15 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.core.selection import (
-    above,
-    as_mask,
-    channel_mask,
-    keep_blocks,
-    keep_largest,
-    sparsity,
-)
+from tb_pastnet.core.axes import channel_axis, explicit_axis
+from tb_pastnet.core.rules import Prunable, below, blocks, smallest
+from tb_pastnet.core.selection import as_mask, channel_mask, sparsity
 
 DTYPES = st.sampled_from([np.float16, np.float32, np.float64])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=6)
@@ -24,6 +18,14 @@ SHARES = st.floats(0, 1, exclude_max=True)
 def masked(draw):
     values = draw(DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES)))
     return values, draw(hnp.arrays(bool, values.shape))
+
+
+def prunable(values, kept):
+    return Prunable("w", values, kept, channel_axis([], "w", values.shape))
+
+
+def keep_largest(values, kept, share, scope="global"):
+    return smallest(list(map(prunable, values, kept)), share, scope=scope)
 
 
 def sizes(values):
@@ -66,28 +68,30 @@ def test_pruning_twice_is_pruning_to_the_higher_sparsity(pairs, first, second):
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 6))), SHARES)
 def test_pruned_channels_are_whole(values, share):
     axis = explicit_axis(-1, values.shape, "w")
-    mask = keep_largest([values], [np.ones(values.shape, bool)], share, axes=[axis])[0]
+    weight = Prunable("w", values, np.ones(values.shape, bool), axis)
+    mask = smallest([weight], share, structured=True)[0]
     assert (mask.all(axis=0) | ~mask.any(axis=0)).all()
     assert (~mask[0]).sum() == min(round(share * values.shape[1]), values.shape[1] - 1)
 
 
 @given(st.data(), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
-def test_no_block_has_more_than_its_nonzeros(data, size, blocks, outputs):
-    count = data.draw(st.integers(1, size))
-    shape = (size * blocks, outputs)
+def test_no_block_has_more_than_its_nonzeros(data, size, count, outputs):
+    nonzeros = data.draw(st.integers(1, size))
+    shape = (size * count, outputs)
     values, before = data.draw(hnp.arrays(np.float32, shape)), data.draw(hnp.arrays(bool, shape))
-    mask = keep_blocks(values, before, count, size, name="w")
-    per_block = mask.reshape(blocks, size, outputs).sum(axis=1)
-    old = before.reshape(blocks, size, outputs).sum(axis=1)
-    np.testing.assert_array_equal(per_block, np.minimum(old, count))
+    mask = blocks([prunable(values, before)], nonzeros, size)[0]
+    per_block = mask.reshape(count, size, outputs).sum(axis=1)
+    old = before.reshape(count, size, outputs).sum(axis=1)
+    np.testing.assert_array_equal(per_block, np.minimum(old, nonzeros))
     assert not (mask & ~before).any()
 
 
 @given(masked(), st.floats(0, 1e6))
 def test_a_threshold_divides_by_magnitude(pair, threshold):
     values, _ = pair
-    mask = above(values, threshold, "w")
-    np.testing.assert_array_equal(mask, above(-values, threshold, "w"))
+    through = np.ones(values.shape, bool)
+    mask = below([prunable(values, through)], threshold)[0]
+    np.testing.assert_array_equal(mask, below([prunable(-values, through)], threshold)[0])
     with np.errstate(over="ignore"):
         limit = np.float64(values.dtype.type(threshold))
     assert (sizes(values)[~mask] <= limit + 1e-7).all()

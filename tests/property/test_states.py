@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core import states
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
+from tests.all_states import channel_states
 from tests.slow_states import first_loud, slow_states
 
 THRESHOLDS = (1e-4, 2.0**-10, 0.03, 1.0)
@@ -65,7 +66,9 @@ def records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         for part in draw(st.lists(stretches, min_size=1, max_size=3))
     ]
     count = min(map(len, channels))
-    codes = np.array([one[:count] for one in channels], np.int16).reshape(len(channels), count, 8)
+    codes = np.array([one[:count] for one in channels], np.int16).reshape(
+        len(channels), count, len(s.STATISTICS)
+    )
     steps = np.cumsum(draw(st.lists(st.integers(1, 9), min_size=count, max_size=count)))
     lag = draw(st.sampled_from([1, 5, 20]))
     return codes.transpose(2, 1, 0), steps.astype(np.int64), steps.astype(np.int64) - lag
@@ -81,9 +84,7 @@ def told(
 ) -> np.ndarray:
     codes, steps, past = run[0][:, :records], run[1][:records], run[2][:records]
     measured = states.seen(codes) if kernel else None
-    return states.channel_states(
-        codes, steps, past, measured=measured, threshold=threshold, **options
-    )
+    return channel_states(codes, steps, past, measured=measured, threshold=threshold, **options)
 
 
 @given(records(), thresholds, patience, st.booleans(), st.booleans())
@@ -120,10 +121,10 @@ def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, 
     """Beyond 10.5 times it is always out, below 9.5 times never: one code is 4.4 %."""
     if 9.5 < times < 10.5:
         return
-    codes = np.zeros((8, 6, 1), np.int16)
+    codes = np.zeros((len(s.STATISTICS), 6, 1), np.int16)
     codes[[s.NONFINITE, s.DELTA_NORM]] = ZERO
     codes[s.DELTA_NORM, 5] = int(np.rint(16 * np.log2(threshold * times)))
     steps = np.arange(6)
-    found = states.channel_states(codes, steps, steps - 1, measured=None, threshold=threshold)
+    found = channel_states(codes, steps, steps - 1, measured=None, threshold=threshold)
     assert found[:, 0].tolist()[:5] == [states.SETTLED] * 5
     assert (found[5, 0] == states.SETTLED) == (times < 10)

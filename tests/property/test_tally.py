@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
-from tb_pastnet.reader.views.tally import make_tally
+from tb_pastnet.reader.tally import make_tally
 from tests.slow_states import slow_settled
 
 UNSETTLED = (states.MOVING, states.REACTIVATED, states.FROZEN, states.PRUNED)
@@ -65,7 +65,7 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
 @settings(max_examples=400)
 def test_a_tally_counts_what_the_records_say(run, threshold):
     told, delta = run
-    row = make_tally(told, delta).row(threshold)
+    row = make_tally(told, delta).counts(threshold)
     counts, violated, nonfinite, mean = directly(told, delta, threshold)
     np.testing.assert_array_equal(row.counts, counts)
     np.testing.assert_array_equal(row.violated, violated)

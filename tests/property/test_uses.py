@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow.core.framework.graph_pb2 import GraphDef
 
-from tb_pastnet.keras.graphs.uses import uses
+from tb_pastnet.keras.graphs.nodes import uses
 
 KINDS = ["Identity", "IdentityN", "ReadVariableOp", "AssignVariableOp", "NoOp"]
 

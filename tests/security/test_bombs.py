@@ -11,7 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import (
+from tb_pastnet.core.states import VIOLATED
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.envelope import Kind, seal
+from tb_pastnet.format.function_change import FunctionChange, Place
+from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
     TAG_FUNCTION,
     TAG_MASKS,
@@ -21,14 +27,10 @@ from tb_pastnet.core.names import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.core.states import VIOLATED
-from tb_pastnet.format import json_payload, limits, varint
-from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.envelope import Kind, seal
-from tb_pastnet.format.function_change import FunctionChange, Place
-from tb_pastnet.reader.store import audit, mask_log
-from tb_pastnet.reader.store import notes as said
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader import audit_log as audit
+from tb_pastnet.reader import mask_changes as mask_log
+from tb_pastnet.reader import notes as said
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -165,7 +167,7 @@ def test_blocks_of_constant_planes_dont_add_up_without_bound(tmp_path: Path, loa
     channels, records = 1 << 18, 4
     writer = files.LineageWriter(tmp_path, layers={"conv1": channels})
     writer.describe(0)
-    codes = np.zeros((8, records, channels), np.int16)
+    codes = np.zeros((len(STATISTICS), records, channels), np.int16)
     for at in range(60):
         steps = np.arange(records) + at * records
         block = Block(steps, steps, steps, codes)
@@ -255,7 +257,7 @@ def test_a_mask_that_claims_to_be_large_is_unknown(elements: int) -> None:
     run = store.catalog(CALLER).runs["a"]
     tracemalloc.start()
     try:
-        found = store.masks_in_force(CALLER, run, "conv1/kernel", 9)
+        found = store.reader(CALLER, run).masks_in_force("conv1/kernel", 9)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -11,8 +11,8 @@ import pytest
 from tensorboard import context
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.reader.store.source import Caller
-from tb_pastnet.reader.store.store import Store
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
 
@@ -105,10 +105,10 @@ def test_masks_and_violations_of_every_name_are_found(tmp_path: Path, loader: st
             found = here.json("/overlap", run=["a", "a"], layer=layer)
             assert (found["layer"], found["pairs"][0]["union"]) == (layer, 17)
         store = Store(here.provider)
-        caller = Caller(context.RequestContext(), "")
+        caller = RequestContext(context.RequestContext(), "")
         run = store.catalog(caller).runs["a"]
         for kernel in kernels:
-            found = store.masks_in_force(caller, run, kernel, 2)
+            found = store.reader(caller, run).masks_in_force(kernel, 2)
             assert found.kept is not None
             assert found.kept.tolist() == kept.tolist()
 

@@ -60,7 +60,7 @@ def asked(chance, log: Path, count: int):
     from urllib.parse import quote, urlencode
 
     from tb_pastnet.serve.plugin import STATIC
-    from tb_pastnet.serve.routes.table import ROUTES
+    from tb_pastnet.serve.routes import ROUTES
     from tests.e2e import hostile
     from tests.tensorboards import PREFIX
 

@@ -8,19 +8,20 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.function import clone_function
-from tb_pastnet.keras.clones.models import Values, clone_model, clone_tensors
-from tb_pastnet.keras.clones.state import Initializer
-from tb_pastnet.keras.graphs.source import functions_of
+from tb_pastnet.keras.clones.clone_function import clone_function
+from tb_pastnet.keras.clones.clone_model import Values, clone_model, clone_tensors
+from tb_pastnet.keras.clones.layer_state import Initializer
+from tb_pastnet.keras.graphs.callable_network import functions_of
+from tb_pastnet.keras.graphs.nodes import Nest
 
 
 def clone_network(
-    inputs: Any,
-    outputs: Any = None,
+    inputs: Nest,
+    outputs: Nest = None,
     *,
     weights: str = "copy",
     initializer: Initializer | None = None,
-    example: Any = None,
+    example: Nest = None,
     name: str | None = None,
 ) -> Any:
     """Clones a network, given its tensors, the model, or a function, with variables of its own.
@@ -104,15 +105,14 @@ def _values(weights: str, initializer: Initializer | None) -> Values:
     return Values(weights == "copy", initializer)
 
 
-def _unknown(given: Any) -> InvalidArgument:
+def _unknown(given: object) -> InvalidArgument:
     if any(isinstance(leaf, keras.KerasTensor) for leaf in keras.tree.flatten(given)):
         return InvalidArgument(
             "Could not clone a network: expected outputs beside the inputs, got none. Pass the "
             "KerasTensors that the network ends with."
         )
-    functions = functions_of(given)
     hint = "symbolic tensors, such as model.inputs and model.outputs, or a function"
-    if functions:
+    if functions := functions_of(given):
         hint = f"one of its functions: {', '.join(functions)}"
     return InvalidArgument(
         f"Could not clone a network: expected KerasTensors, a keras.Model or a function, got a "

@@ -23,11 +23,11 @@ def reason(error: BaseException) -> str:
         "KeyError: 'mask'"
     """
     # The text of a KeyError is a repr, where lines don't end.
-    said = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+    text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
     for pattern in (_BOLD, _USER_CODE):
-        if (found := pattern.search(said)) is not None:
-            said = found[1]
-    line = " ".join(said.split())
+        if (match := pattern.search(text)) is not None:
+            text = match[1]
+    line = " ".join(text.split())
     if len(line) > _LONGEST:  # its first sentences
         line = line[: line.rfind(". ", 0, _LONGEST) + 1] or line[:_LONGEST]
     if isinstance(error, KeyError):

@@ -31,8 +31,8 @@ class Signature(NamedTuple):
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The arguments again, with these tensors in them."""
-        rest = iter(tensors)
-        leaves = [_joined(part, rest) for part in self.parts]
+        left = iter(tensors)
+        leaves = [_joined(part, left) for part in self.parts]
         args, kwargs = tf.nest.pack_sequence_as(self.pattern, leaves)
         return args, kwargs
 
@@ -40,12 +40,7 @@ class Signature(NamedTuple):
 def take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Signature, list[Any]]:
     """Splits arguments into their signature and their tensors.
 
-    Args:
-        args: tensors, arrays, variables, TypeSpecs, nests of them, or hashable values.
-        kwargs: likewise.
-
-    Returns:
-        The signature, and the tensors (or TensorSpecs), flat: a ragged or sparse one is several.
+    These are tensors or TensorSpecs, flat: a ragged or sparse one is several.
 
     Raises:
         InvalidArgument: an argument is a KerasTensor, or a value that can't be compared.
@@ -69,18 +64,13 @@ def take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Signatur
 
 
 class Dense(NamedTuple):
-    """Stands for a tensor.
+    """Stands for a tensor, and the mask of Keras on it."""
 
-    Attributes:
-        dtype: its dtype.
-        masked: whether Keras has hung a mask on it.
-    """
-
-    dtype: Any
+    dtype: tf.DType
     masked: bool
 
 
-def _tensor_of(leaf: Any) -> Any:
+def _tensor_of(leaf: object) -> Any:
     if isinstance(leaf, keras.KerasTensor):
         raise InvalidArgument(
             f"Could not call a past network: expected values, got {leaf!r:.80}. Inside of a "
@@ -91,7 +81,7 @@ def _tensor_of(leaf: Any) -> Any:
     return tf.convert_to_tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
 
-def _part(leaf: Any) -> Any:
+def _part(leaf: object) -> Any:
     if isinstance(leaf, tf.Tensor | tf.TensorSpec):
         return Dense(leaf.dtype, getattr(leaf, _MASK, None) is not None)
     if isinstance(leaf, tf.TypeSpec):
@@ -108,7 +98,7 @@ def _part(leaf: Any) -> Any:
     return leaf
 
 
-def _any_batch(spec: Any) -> Any:
+def _any_batch(spec: tf.TypeSpec) -> tf.TypeSpec:
     """With the size of the batch left open, where that can be said of it."""
     if isinstance(spec, tf.RaggedTensorSpec) and spec.shape.rank:
         shape = [None, *spec.shape[1:]]
@@ -120,22 +110,22 @@ def _any_batch(spec: Any) -> Any:
     return spec
 
 
-def _tensors(leaf: Any, part: Any) -> Sequence[Any]:
+def _tensors(leaf: object, part: object) -> Sequence[Any]:
     if isinstance(part, Dense):
         return (leaf, getattr(leaf, _MASK)) if part.masked else (leaf,)
     if isinstance(part, tf.TypeSpec):
-        flat: Sequence[Any] = tf.nest.flatten(leaf, expand_composites=True)
-        return flat
+        components: Sequence[Any] = tf.nest.flatten(leaf, expand_composites=True)
+        return components
     return ()
 
 
-def _joined(part: Any, rest: Iterator[Any]) -> Any:
+def _joined(part: object, left: Iterator[tf.Tensor]) -> Any:
     if isinstance(part, Dense):
-        tensor = next(rest)
+        tensor = next(left)
         if part.masked:
-            setattr(tensor, _MASK, next(rest))
+            setattr(tensor, _MASK, next(left))
         return tensor
     if isinstance(part, tf.TypeSpec):
-        components = [next(rest) for _ in tf.nest.flatten(part, expand_composites=True)]
+        components = [next(left) for _ in tf.nest.flatten(part, expand_composites=True)]
         return tf.nest.pack_sequence_as(part, components, expand_composites=True)
     return part

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument, PastNetError
+from tb_pastnet.keras.graphs.nodes import READS, uses
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.signature import Signature, take_apart
-from tb_pastnet.keras.graphs.uses import READS, uses
+
+if TYPE_CHECKING:
+    from tensorflow.types.experimental import ConcreteFunction
 
 STATE = (tf.resource,)
 """The dtype of variables, lookup tables and iterators."""
@@ -56,16 +59,18 @@ class Capture(NamedTuple):
     uses: frozenset[str]
 
     @property
+    def is_state(self) -> bool:
+        """Whether it isn't a constant."""
+        return self.tensor.dtype in STATE
+
+    @property
     def written(self) -> bool:
         """Whether calling the trace may change it."""
         return not self.uses <= READS
 
 
 class Trace:
-    """A network as a graph, for inputs of one signature.
-
-    Args:
-        concrete: the ConcreteFunction, whose inputs are flat.
+    """A network as a graph, for inputs of one signature: a ConcreteFunction with flat inputs.
 
     Attributes:
         captures: what it takes from outside, in its own order.
@@ -74,7 +79,7 @@ class Trace:
         InvalidArgument: one of its variables was deleted.
     """
 
-    def __init__(self, concrete: Any) -> None:
+    def __init__(self, concrete: ConcreteFunction) -> None:
         self._concrete = concrete
         try:
             variables = {id(variable.handle): variable for variable in concrete.graph.variables}
@@ -86,10 +91,10 @@ class Trace:
             Capture(
                 tensor,
                 variables.get(id(tensor)),
-                _name_of(variables.get(id(tensor)), found),
-                frozenset(found),
+                _name_of(variables.get(id(tensor)), taken),
+                frozenset(taken),
             )
-            for tensor, found in captured
+            for tensor, taken in captured
         )
 
     @property
@@ -98,27 +103,21 @@ class Trace:
         return [capture.name for capture in self.captures if capture.written]
 
     def call(self, inputs: Sequence[Any], state: Mapping[int, Any]) -> Any:
-        """Calls it without gradients.
+        """What the network returns for flat inputs, without gradients.
 
-        Args:
-            inputs: the tensors of the signature, flat.
-            state: by `id` of what was captured, what takes its place; a capture that isn't in here
-                stays as it is.
-
-        Returns:
-            What the network returns.
+        `state` has what takes the place of what was captured, by `id`; other captures stay.
         """
         own = [state.get(id(capture.tensor), capture.tensor) for capture in self.captures]
         # Gradients would ask for the function's backward pass, which it doesn't have.
         arguments = [tf.stop_gradient(tensor) for tensor in inputs] + own
         expected = self._concrete.outputs
-        found = tf.raw_ops.StatefulPartitionedCall(
+        outputs = tf.raw_ops.StatefulPartitionedCall(
             args=arguments,
             Tout=[tensor.dtype for tensor in expected],
             f=self._concrete,
             config_proto=_AS_WRITTEN if tf.executing_eagerly() else "",
         )
-        results = iter([_shaped(a, b) for a, b in zip(found, expected, strict=True)])
+        results = iter([_shaped(a, b) for a, b in zip(outputs, expected, strict=True)])
         structure = self._concrete.structured_outputs
         flat = tf.nest.flatten(structure, expand_composites=True)
         values = [next(results) if isinstance(leaf, tf.Tensor) else leaf for leaf in flat]
@@ -131,10 +130,6 @@ class Tracer:
     A trace is made for the shapes that are first seen, as many layers need to know them. Where only
     the sizes of batches differ, the next one is for any size, if the network can be traced so.
     Specs with None in their shapes are traced as they are.
-
-    Args:
-        function: the network, called with the arguments of `trace`.
-        name: of the network in errors.
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
@@ -145,10 +140,6 @@ class Tracer:
 
     def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Trace, list[Any]]:
         """The trace for some arguments, and their tensors.
-
-        Args:
-            args: as of `take_apart`.
-            kwargs: likewise.
 
         Raises:
             InvalidArgument: the network doesn't take these, or a variable of it was deleted.
@@ -166,21 +157,21 @@ class Tracer:
     def _added(self, signature: Signature, tensors: Sequence[Any], traces: _Traces) -> Trace:
         shapes = tuple(tensor.shape for tensor in tensors)
         any_batch = traces.any_batch(shapes)
-        made = None
+        entry = None
         if any_batch is not None:
             try:
-                made = self._made(signature, tensors, any_batch), any_batch
+                entry = self._traced(signature, tensors, any_batch), any_batch
             except InvalidArgument:
-                made = None  # it needs to know the size, or doesn't take these inputs at all
-        if made is None:
-            made = self._made(signature, tensors, shapes), shapes
+                entry = None  # it needs to know the size, or doesn't take these inputs at all
+        if entry is None:
+            entry = self._traced(signature, tensors, shapes), shapes
             traces.relaxes = traces.relaxes and any_batch is None
-        traces.found.insert(0, made)
-        del traces.found[_LIMIT:]
-        return made[0]
+        traces.entries.insert(0, entry)
+        del traces.entries[_LIMIT:]
+        return entry[0]
 
-    def _made(self, signature: Signature, tensors: Sequence[Any], shapes: _Shapes) -> Trace:
-        specs = [tf.TensorSpec(s, one.dtype) for s, one in zip(shapes, tensors, strict=True)]
+    def _traced(self, signature: Signature, tensors: Sequence[Any], shapes: _Shapes) -> Trace:
+        specs = [tf.TensorSpec(a, b.dtype) for a, b in zip(shapes, tensors, strict=True)]
 
         def flat(*inputs: Any) -> Any:
             args, kwargs = signature.arguments(inputs)
@@ -195,7 +186,7 @@ class Tracer:
         except Exception as error:
             if isinstance(error, AssertionError) and "deleted" in str(error):
                 raise _deleted() from None
-            shown = ", ".join(f"{one.dtype.name} {one.shape}" for one in specs) or "no tensors"
+            shown = ", ".join(f"{spec.dtype.name} {spec.shape}" for spec in specs) or "no tensors"
             raise InvalidArgument(
                 f"Could not trace {self._name}: expected inputs that it takes, got {shown}. "
                 f"{reason(error)}"
@@ -209,52 +200,45 @@ class _Traces:
     """What was traced for one signature."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[Trace, _Shapes]] = []
+        self.entries: list[tuple[Trace, _Shapes]] = []
         self.relaxes = True
 
     def serving(self, shapes: _Shapes) -> Trace | None:
         """A trace that takes these shapes."""
-        for trace, known in self.found:
-            if all(map(_serves, known, shapes)):
+        for trace, traced in self.entries:
+            if all(shape.is_subtype_of(own) for own, shape in zip(traced, shapes, strict=True)):
                 return trace
         return None
 
     def any_batch(self, shapes: _Shapes) -> _Shapes | None:
         """The shapes for batches of any size, where batches of other sizes were traced before."""
-        for _, known in self.found if self.relaxes else ():
-            if all(map(_alike, known, shapes)):
-                return tuple(map(_opened, known, shapes))
+        for _, traced in self.entries if self.relaxes else ():
+            if all(map(_alike, traced, shapes)):
+                return tuple(map(_opened, traced, shapes))
         return None
 
 
-def _serves(known: Any, shape: Any) -> bool:
-    if known.rank is None or shape.rank is None:
-        return known.rank is None
-    pairs = zip(known.as_list(), shape.as_list(), strict=False)
-    return known.rank == shape.rank and all(a is None or a == b for a, b in pairs)
-
-
-def _alike(known: Any, shape: Any) -> bool:
-    if known.rank is None or known.rank != shape.rank:
+def _alike(traced: tf.TensorShape, shape: tf.TensorShape) -> bool:
+    if traced.rank is None or traced.rank != shape.rank:
         return False
-    return bool(known.as_list()[1:] == shape.as_list()[1:])
+    return bool(traced.as_list()[1:] == shape.as_list()[1:])
 
 
-def _opened(known: Any, shape: Any) -> Any:
-    if known.as_list() == shape.as_list():
+def _opened(traced: tf.TensorShape, shape: tf.TensorShape) -> tf.TensorShape:
+    if traced.as_list() == shape.as_list():
         return shape
     return tf.TensorShape([None, *shape.as_list()[1:]])
 
 
-def _name_of(variable: Any, found: Mapping[str, str]) -> str:
+def _name_of(variable: tf.Variable | None, taken: Mapping[str, str]) -> str:
     if variable is not None:
         return str(variable.name).partition(":")[0]
-    kinds = [kind for kind in _KINDS if any(kind in operation for operation in found)]
+    kinds = [kind for kind in _KINDS if any(kind in operation for operation in taken)]
     kind = _KINDS[kinds[0]] if kinds else "state"
-    return f"{kind}, used by {next(iter(found.values()))!r}" if found else kind
+    return f"{kind}, used by {next(iter(taken.values()))!r}" if taken else kind
 
 
-def _shaped(result: Any, expected: Any) -> Any:
+def _shaped(result: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
     # In a graph the operation doesn't know the shapes of what the function returns.
     if not tf.executing_eagerly():
         result.set_shape(expected.shape)

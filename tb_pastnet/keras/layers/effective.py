@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -12,19 +12,14 @@ from tb_pastnet.errors import InvalidArgument
 
 
 class EffectiveScope(keras.StatelessScope):
-    """Lets layers read given values for some variables, and write all others.
-
-    Args:
-        values: variables and the values that are read for them.
-        name: the layer, for errors.
-    """
+    """Lets layers read given values for some variables, and write all others."""
 
     def __init__(self, values: Sequence[tuple[Any, Any]], name: str) -> None:
         super().__init__(values, collect_losses=True, initialize_variables=False)
         self._own = {id(variable) for variable, _ in values}
         self._name = name
 
-    def get_current_value(self, variable: Any) -> Any:
+    def get_current_value(self, variable: tf.Variable) -> Any:
         """The value that is read for a variable: ours, or that of a scope around."""
         value = super().get_current_value(variable)
         if value is None and self.original_scope is not None:
@@ -55,51 +50,6 @@ class EffectiveScope(keras.StatelessScope):
         flat = {id(loss): loss for losses in self.losses for loss in _flat(losses)}
         # Copies: by identity the layers inside would count them a second time.
         return [tf.identity(loss) for loss in flat.values()]
-
-
-def refuse(layer: Any) -> None:
-    """Raises where a layer computes with something else than its weights as they are read.
-
-    Args:
-        layer: with all that it is made of.
-
-    Raises:
-        InvalidArgument: it is no Keras layer, it or a part of it writes its weights in call, keeps
-            a state from batch to batch, has LoRA matrices, is quantized, has a nested tf.function
-            for its call, or owns masks.
-    """
-    if not isinstance(layer, keras.layers.Layer):
-        raise InvalidArgument(
-            f"Could not mask {layer!r:.60}: expected a Keras layer, got {type(layer).__name__}. "
-            f"Pass a layer, such as keras.layers.Dense(8)."
-        )
-    for part in layer._flatten_layers():
-        for wrong, got, mend in _reasons(part):
-            if wrong:
-                raise InvalidArgument(
-                    f"Could not mask {part.name!r}: expected a layer that computes with its "
-                    f"weights as they are, got {got}. {mend}"
-                )
-
-
-def _reasons(part: Any) -> Iterable[tuple[bool, str, str]]:
-    around = "Mask the layers around it, or take it away."
-    function = tf.types.experimental.PolymorphicFunction
-    stateful = isinstance(part, keras.layers.RNN) and part.stateful
-    lora = bool(getattr(part, "lora_enabled", False) or getattr(part, "lora_rank", None))
-    quantized = getattr(part, "quantization_mode", None)
-    return (
-        (isinstance(part, keras.layers.SpectralNormalization), "one that writes them", around),
-        (stateful, "one with stateful=True", "Pass its states from call to call yourself."),
-        (lora, "one with LoRA matrices", "Merge these first, by saving and loading the model."),
-        (quantized is not None, f"one quantized to {quantized}", "Mask it before you quantize."),
-        (
-            isinstance(part.call, function),
-            "one whose call is a tf.function, which reads them by itself",
-            "Take @tf.function from its call; fit compiles the whole step anyway.",
-        ),
-        (hasattr(part, "masked_weights"), "one that owns masks", "Wrap the layer only once."),
-    )
 
 
 def _flat(losses: Any) -> list[Any]:

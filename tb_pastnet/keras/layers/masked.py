@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
+import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.keras.layers.effective import EffectiveScope, refuse
-from tb_pastnet.keras.layers.packing import pack, unpack
-from tb_pastnet.keras.layers.weight import MaskedWeight
+from tb_pastnet.keras.layers.effective import EffectiveScope
+from tb_pastnet.keras.layers.masked_weight import MaskedWeight
+from tb_pastnet.keras.layers.refusals import refuse_layer
 from tb_pastnet.keras.model.walk import find_weights
+from tb_pastnet.record.masks.packed import pack, unpack
 
 Packed = Mapping[str, Mapping[str, str]]
 
@@ -59,14 +61,16 @@ class Masked(keras.layers.Wrapper):
         [[[1.0, 2.0]]]
     """
 
-    def __init__(self, layer: Any, masks: Packed | None = None, **settings: Any) -> None:
+    def __init__(
+        self, layer: keras.layers.Layer, masks: Packed | None = None, **settings: Any
+    ) -> None:
         if keras.backend.backend() != "tensorflow":
             raise UnsupportedBackend(
                 f"Could not make a masked layer: expected the TensorFlow backend, got "
                 f"{keras.backend.backend()!r}. Set KERAS_BACKEND=tensorflow before Keras is "
                 f"imported."
             )
-        refuse(layer)
+        refuse_layer(layer)
         settings.setdefault("dtype", layer.dtype_policy)
         super().__init__(layer, **settings)
         self.supports_masking = layer.supports_masking
@@ -108,7 +112,7 @@ class Masked(keras.layers.Wrapper):
         Raises:
             InvalidArgument: since it was wrapped it was changed into a layer that can't be masked.
         """
-        refuse(self.layer)
+        refuse_layer(self.layer)
         values = [(each.weight, each.effective()) for each in self.masked_weights()]
         scope = EffectiveScope(values, self.name)
         if training is not None:  # Keras drops it where the layer inside has no use for it
@@ -144,7 +148,7 @@ class Masked(keras.layers.Wrapper):
             )
         return self._masks.weights[resolve(name, self._masks.weights)]
 
-    def prune(self, name: str, kept: Any) -> None:
+    def prune(self, name: str, kept: npt.ArrayLike) -> None:
         """Prunes weights; see `MaskedWeight.prune` for what is raised.
 
         Args:
@@ -153,12 +157,12 @@ class Masked(keras.layers.Wrapper):
         """
         self.masked_weight(name).prune(kept)
 
-    def regrow(self, name: str, kept: Any = None) -> None:
+    def regrow(self, name: str, kept: npt.ArrayLike | None = None) -> None:
         """Lets pruned weights train again, from zero, where `kept` is 1; None: all."""
         self.masked_weight(name).regrow(kept)
 
-    def freeze(self, name: str, trainable: Any = None) -> None:
-        """Freezes weights at their values of now; see `MaskedWeight.freeze` for what is raised.
+    def freeze(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
+        """Freezes weights at their current values; see `MaskedWeight.freeze` for what is raised.
 
         Args:
             name: as in `masked_weight`.
@@ -166,15 +170,15 @@ class Masked(keras.layers.Wrapper):
         """
         self.masked_weight(name).freeze(trainable)
 
-    def thaw(self, name: str, trainable: Any = None) -> None:
+    def thaw(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
         """Lets frozen weights train again, from their values, where `trainable` is 1; None: all."""
         self.masked_weight(name).thaw(trainable)
 
-    def prune_kernel(self, kept: Any) -> None:
+    def prune_kernel(self, kept: npt.ArrayLike) -> None:
         """Prunes weights of the kernel, as `prune`."""
         self.prune("kernel", kept)
 
-    def prune_bias(self, kept: Any) -> None:
+    def prune_bias(self, kept: npt.ArrayLike) -> None:
         """Prunes weights of the bias, as `prune`. All of a bias may be pruned."""
         self.prune("bias", kept)
 
@@ -186,11 +190,11 @@ class Masked(keras.layers.Wrapper):
         """Prunes what is small in the bias, by magnitude."""
         self.masked_weight("bias").prune_below(threshold)
 
-    def freeze_kernel(self, trainable: Any = None) -> None:
+    def freeze_kernel(self, trainable: npt.ArrayLike | None = None) -> None:
         """Freezes weights of the kernel, as `freeze`."""
         self.freeze("kernel", trainable)
 
-    def freeze_bias(self, trainable: Any = None) -> None:
+    def freeze_bias(self, trainable: npt.ArrayLike | None = None) -> None:
         """Freezes weights of the bias, as `freeze`."""
         self.freeze("bias", trainable)
 

@@ -8,17 +8,19 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.audit.model_audit import audit_of
+from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
-from tb_pastnet.keras.masks.commands import MaskCommands
-from tb_pastnet.keras.masks.desk import Desk
-from tb_pastnet.keras.masks.keeper import Keeper, attach, attached
-from tb_pastnet.keras.masks.resumed import Resumed
+from tb_pastnet.keras.masks.enforcer import MaskEnforcer, attach, attached
+from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
-from tb_pastnet.keras.masks.state import MaskState
-from tb_pastnet.keras.masks.view import MaskView
 from tb_pastnet.keras.model.weights import network
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.describer import origin
+from tb_pastnet.record.masks.commands import MaskCommands
+from tb_pastnet.record.masks.editor import MaskEditor
+from tb_pastnet.record.masks.mask_table import MaskView
+from tb_pastnet.record.masks.resumed import Resumed
 
 
 class Masks(MaskCommands):
@@ -67,23 +69,23 @@ class Masks(MaskCommands):
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
         state = attached(model)
         if state is None:
-            found = network(model)
-            state = MaskState(found.everything)
-            state.origin = origin(found)
+            weights = network(model)
+            state = MaskState(weights.everything)
+            state.origin = origin(weights)
         self.state = state
-        keeper = state.keeper or Keeper(model, state)
+        enforcer = state.keeper or MaskEnforcer(model, state)
         if enforce:
-            keeper.enforce(optimizer)
-        state.keeper = keeper
+            enforcer.enforce(optimizer)
+        state.keeper = enforcer
         attach(model, state)
-        self._model, self._optimizer, self._keeper = model, optimizer, keeper
-        super().__init__(Desk(state, keeper), keeper)
+        self._model, self._optimizer, self._enforcer = model, optimizer, enforcer
+        super().__init__(MaskEditor(state, enforcer, refuse_weight))
         self.kept = MaskView(self.state, 0)
         self.trainable = MaskView(self.state, 1)
 
     def snapshot(self) -> Snapshot:
         """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
-        return rewind.take(self.state, self._keeper.optimizer())
+        return rewind.take(self.state, self._enforcer.optimizer())
 
     def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
         """Goes back to a snapshot, with the masks of now.
@@ -108,10 +110,10 @@ class Masks(MaskCommands):
         Raises:
             InvalidArgument: the snapshot is of another model, or `what` is another word.
         """
-        done = rewind.rewind(self.state, self._keeper.optimizer(), snapshot, what)
-        for hold in self.state.holds.values():
-            self._keeper.enforce_now(hold, first=False)
-        return done
+        rewound = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
+        for masks in self.state.masked.values():
+            self._enforcer.enforce_now(masks, first=False)
+        return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
         """Compares what is held bitwise with what it was when it was held, and tells what moved.
@@ -126,7 +128,7 @@ class Masks(MaskCommands):
             All violations so far, by their first step: variable, channel, how many elements, how
             far, and the likely cause.
         """
-        optimizer = self._keeper.optimizer()
+        optimizer = self._enforcer.optimizer()
         if step is None and optimizer is not None:
             step = int(tf.convert_to_tensor(optimizer.iterations))
         self._audit.check(step or 0)
@@ -134,8 +136,8 @@ class Masks(MaskCommands):
 
     @cached_property
     def _audit(self) -> Audit:
-        records = list(self.state.variables.values())
-        return Audit.of(self._model, records, self.state, self._optimizer)
+        weights = list(self.state.weights.values())
+        return audit_of(self._model, weights, self.state, self._optimizer)
 
     @property
     def resumed(self) -> Resumed | None:

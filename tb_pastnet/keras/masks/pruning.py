@@ -9,7 +9,7 @@ import keras
 
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
-from tb_pastnet.core.selection import SCOPES
+from tb_pastnet.core.rules import SCOPES
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.steps import BatchCount
 
@@ -96,9 +96,9 @@ class PruningCallback(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Prunes where that is due."""
-        before = self._count.step
+        start = self._count.step
         self._count.advance(self.model, batch - self._begin + 1)
-        self._prune(before)
+        self._prune(start)
 
     def _start(self) -> None:
         if self._count.begin(self.model, going_on=self._counted is self.model):
@@ -107,16 +107,18 @@ class PruningCallback(keras.callbacks.Callback):
         self._counted = self.model
         self._prune(self._count.step - 1)
 
-    def _prune(self, before: int) -> None:
+    def _prune(self, start: int) -> None:
         step = self._count.step
         sparsity = self._schedule(step)
-        due = step // self._every > before // self._every or step >= self._schedule.end_step
+        due = step // self._every > start // self._every or step >= self._schedule.end_step
         if due and sparsity is not None and sparsity > self._sparsity:
             self._masks.prune_smallest(sparsity, **self._how)
             self._sparsity = sparsity
 
     @staticmethod
-    def _check(masks: Any, schedule: Any, every: Any, scope: Any, structured: Any) -> None:
+    def _check(
+        masks: object, schedule: object, every: Any, scope: object, structured: object
+    ) -> None:
         for fits, expected, got in (
             (callable(getattr(masks, "prune_smallest", None)), "masks=pastnet.Masks(model)", masks),
             (

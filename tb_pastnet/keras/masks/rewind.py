@@ -16,8 +16,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.slots import slots_of
-from tb_pastnet.keras.masks.state import MaskState
 from tb_pastnet.keras.model.walk import tf_variable
 
 Array = npt.NDArray[Any]
@@ -51,8 +51,8 @@ class Snapshot:
         """
         head = json.dumps({"weights": list(self.weights), "step": self.step, "origin": self.origin})
         arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
-        arrays |= {f"weight_{at}": value for at, value in enumerate(self.weights.values())}
-        arrays |= {f"optimizer_{at}": value for at, value in enumerate(self.optimizer)}
+        arrays |= {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
+        arrays |= {f"optimizer_{number}": value for number, value in enumerate(self.optimizer)}
         stream = io.BytesIO()
         np.savez(stream, **arrays)  # type: ignore[arg-type]
         Path(path).write_bytes(stream.getvalue())
@@ -73,9 +73,9 @@ class Snapshot:
                 f"Could not load a snapshot from {os.fspath(path)!r}: expected a file that "
                 f"Snapshot.save wrote, got something else ({error}). Check the path."
             ) from error
-        weights = {name: arrays[f"weight_{at}"] for at, name in enumerate(head["weights"])}
+        weights = {name: arrays[f"weight_{number}"] for number, name in enumerate(head["weights"])}
         count = len(arrays) - len(weights)
-        optimizer = tuple(arrays[f"optimizer_{at}"] for at in range(count))
+        optimizer = tuple(arrays[f"optimizer_{number}"] for number in range(count))
         return cls(weights, optimizer, head["step"], head["origin"])
 
 
@@ -98,79 +98,83 @@ class Rewound(NamedTuple):
     step: tuple[int, int]
 
 
-def take(state: MaskState, optimizer: Any) -> Snapshot:
+def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snapshot:
     """Copies weights and optimizer to the host."""
     variables = [] if optimizer is None else optimizer.variables
     built = optimizer is not None and optimizer.built
     return Snapshot(
-        {name: one.found.variable.numpy().copy() for name, one in state.variables.items()},
-        tuple(np.array(tf_variable(one).numpy()) for one in variables) if built else (),
+        {name: weight.variable.numpy().copy() for name, weight in state.weights.items()},
+        tuple(np.array(tf_variable(variable).numpy()) for variable in variables) if built else (),
         _step(optimizer),
         state.origin,
     )
 
 
-def rewind(state: MaskState, optimizer: Any, snapshot: Snapshot, what: str) -> Rewound:
+def rewind(
+    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot, what: str
+) -> Rewound:
     """Goes back to a snapshot, as `Masks.rewind` says.
 
     Raises:
         InvalidArgument: the snapshot is of another model, or `what` is another word.
     """
     _check(state, snapshot, what)
-    before = _step(optimizer)
+    start = _step(optimizer)
     if what == LEARNING_RATE:
         _rewind_clock(optimizer, snapshot)
-        return Rewound(0, 0, 0, "kept", (before, _step(optimizer)))
+        return Rewound(0, 0, 0, "kept", (start, _step(optimizer)))
     weights = held = statistics = 0
-    for name, record in state.variables.items():
-        variable, value = record.found.variable, snapshot.weights[name]
+    for name, weight in state.weights.items():
+        variable, value = weight.variable, snapshot.weights[name]
         kept, trainable = state.read(name)
         through = kept & trainable
         variable.assign(np.where(through, value, variable.numpy()))
-        weights += int(through.sum()) * (not record.found.statistic)
+        weights += int(through.sum()) * (not weight.statistic)
         held += int((~through).sum())
-        statistics += record.found.statistic
+        statistics += weight.statistic
     slots = _rewind_slots(state, optimizer, snapshot)
     state.origin = snapshot.origin
-    return Rewound(weights, held, statistics, slots, (before, _step(optimizer)))
+    return Rewound(weights, held, statistics, slots, (start, _step(optimizer)))
 
 
-def _rewind_slots(state: MaskState, optimizer: Any, snapshot: Snapshot) -> str:
+def _rewind_slots(
+    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot
+) -> str:
     if optimizer is None or not optimizer.built:
         return "zero"
-    variables = [tf_variable(one) for one in optimizer.variables]
-    shapes = [tuple(one.shape) for one in variables]
+    variables = [tf_variable(variable) for variable in optimizer.variables]
+    shapes = [tuple(variable.shape) for variable in variables]
     if [value.shape for value in snapshot.optimizer] == shapes:
         for variable, value in zip(variables, snapshot.optimizer, strict=True):
             variable.assign(value)
         _clear_pruned(state, optimizer)
         return "snapshot"
-    for record in state.variables.values():
-        for slot in slots_of(optimizer, record.found.variable).values():
+    for weight in state.weights.values():
+        for slot in slots_of(optimizer, weight.variable).values():
             slot.assign(tf.zeros_like(slot))
     _rewind_clock(optimizer, snapshot)
     return "zero"
 
 
-def _clear_pruned(state: MaskState, optimizer: Any) -> None:
-    for hold in state.holds.values():
-        for slot in slots_of(optimizer, hold.variable).values():
+def _clear_pruned(state: MaskState, optimizer: keras.optimizers.Optimizer) -> None:
+    for masks in state.masked.values():
+        for slot in slots_of(optimizer, masks.variable).values():
             value = slot.numpy()
-            slot.assign(np.where(hold.kept.numpy(), value, np.zeros((), value.dtype)))
+            slot.assign(np.where(masks.kept.numpy(), value, np.zeros((), value.dtype)))
 
 
-def _rewind_clock(optimizer: Any, snapshot: Snapshot) -> None:
+def _rewind_clock(optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot) -> None:
     """Sets back the steps, so that a schedule replays, and a learning rate that is a variable."""
     if optimizer is None:
         return
     optimizer.iterations.assign(snapshot.step)
     rate = optimizer._learning_rate
-    found = [tf_variable(one) is tf_variable(rate) for one in optimizer.variables]
-    if isinstance(rate, keras.Variable) and True in found and len(snapshot.optimizer) > 1:
-        rate.assign(snapshot.optimizer[found.index(True)])
+    is_rate = [tf_variable(variable) is tf_variable(rate) for variable in optimizer.variables]
+    if isinstance(rate, keras.Variable) and True in is_rate and len(snapshot.optimizer) > 1:
+        rate.assign(snapshot.optimizer[is_rate.index(True)])
 
 
-def _step(optimizer: Any) -> int:
+def _step(optimizer: keras.optimizers.Optimizer | None) -> int:
     return 0 if optimizer is None else int(tf.convert_to_tensor(optimizer.iterations))
 
 
@@ -185,7 +189,7 @@ def _check(state: MaskState, snapshot: Snapshot, what: str) -> None:
             f"Could not rewind: expected a Snapshot, got {type(snapshot).__name__}. Take one with "
             f"masks.snapshot(), or read one with Snapshot.load(path)."
         )
-    shapes = {name: one.text.shape for name, one in state.variables.items()}
+    shapes = {name: weight.shape for name, weight in state.weights.items()}
     given = {name: value.shape for name, value in snapshot.weights.items()}
     for name in {**shapes, **given}:
         if shapes.get(name) != given.get(name):

@@ -9,48 +9,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import keras
+import tensorflow as tf
+
 from tb_pastnet.keras.model.walk import tf_variable
 
 _AVERAGES = "_model_variables_moving_average"
 _WEIGHTS = "_trainable_variables"
 
 
-def slots_of(optimizer: Any, variable: Any) -> dict[str, Any]:
+def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> dict[str, Any]:
     """The slots of a variable that have its shape, without its moving average.
 
-    Args:
-        optimizer: innermost, of Keras.
-        variable: a tf.Variable.
-
-    Returns:
-        tf.Variables by the name of the optimizer's list, such as "_momentums"; none where the
-        optimizer isn't built or doesn't train the variable.
+    By the name of the optimizer's list, such as "_momentums"; none where the optimizer isn't built
+    or doesn't train the variable.
     """
     return {
         name: slot
-        for name, known, slot in _entries(optimizer)
-        if known is variable and name != _AVERAGES and slot.shape == variable.shape
+        for name, weight, slot in _entries(optimizer)
+        if weight is variable and name != _AVERAGES and slot.shape == variable.shape
     }
 
 
-def fresh_value(optimizer: Any, name: str) -> float:
-    """What a new optimizer has in a slot.
-
-    Args:
-        optimizer: innermost, of Keras.
-        name: as from `slots_of`.
-    """
+def fresh_value(optimizer: keras.optimizers.Optimizer, name: str) -> float:
+    """What a new optimizer has in a slot of a name as from `slots_of`."""
     # Of Adagrad and Ftrl, which divide by it.
     start = getattr(optimizer, "initial_accumulator_value", 0.0)
     return float(start) if name == "_accumulators" else 0.0
 
 
-def averages_of(optimizer: Any) -> dict[int, Any]:
+def averages_of(optimizer: keras.optimizers.Optimizer) -> dict[int, Any]:
     """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
-    return {id(known): slot for name, known, slot in _entries(optimizer) if name == _AVERAGES}
+    return {id(weight): slot for name, weight, slot in _entries(optimizer) if name == _AVERAGES}
 
 
-def _entries(optimizer: Any) -> Iterator[tuple[str, Any, Any]]:
+def _entries(optimizer: keras.optimizers.Optimizer) -> Iterator[tuple[str, Any, Any]]:
     # A MultiOptimizer leaves its variables to others.
     for member in (optimizer, *getattr(optimizer, "optimizers", ())):
         weights = [tf_variable(weight) for weight in getattr(member, _WEIGHTS, ())]

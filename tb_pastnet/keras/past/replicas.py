@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.walk import tf_variable
 
 
-def primary(variable: Any) -> Any:
+def primary(variable: keras.Variable | tf.Variable) -> Any:
     """The variable itself, or the first of its copies, which are all equal.
-
-    Args:
-        variable: a keras.Variable or a tf.Variable.
 
     Raises:
         InvalidArgument: its copies differ until they are read.
@@ -32,19 +30,18 @@ def primary(variable: Any) -> Any:
     return copies(inner)[0]
 
 
-def differs(variable: Any) -> bool:
+def differs(variable: tf.Variable) -> bool:
     """Whether a tf.Variable has another value in each replica, which are summed when it is read."""
     if not isinstance(variable, tf.distribute.DistributedValues):
         return False
     return bool(variable.synchronization == tf.VariableSynchronization.ON_READ)
 
 
-def copies(variable: Any) -> tuple[Any, ...]:
+def copies(variable: tf.Variable) -> tuple[tf.Variable, ...]:
     """Of a tf.Variable, all that a strategy has made of it; or itself."""
     if not isinstance(variable, tf.distribute.DistributedValues):
         return (variable,)
-    made: tuple[Any, ...] = variable.distribute_strategy.experimental_local_results(variable)
-    return made
+    return tuple(variable.distribute_strategy.experimental_local_results(variable))
 
 
 def replicated() -> bool:
@@ -54,17 +51,13 @@ def replicated() -> bool:
     return bool(tf.distribute.get_strategy().num_replicas_in_sync > 1)
 
 
-def refuse_copies(name: str, past: Iterable[Any]) -> None:
-    """Refuses past values that a strategy has copied, as it does within its scope.
-
-    Args:
-        name: of the network.
-        past: its shadow variables.
+def refuse_copies(name: str, past: Iterable[tf.Variable]) -> None:
+    """Refuses shadow variables of a network that a strategy has copied.
 
     Raises:
         InvalidArgument: they were made within `strategy.scope()`.
     """
-    if any(isinstance(one, tf.distribute.DistributedValues) for one in past):
+    if any(isinstance(shadow, tf.distribute.DistributedValues) for shadow in past):
         raise InvalidArgument(
             f"Could not make a past network of {name}: expected one copy of its variables, got "
             f"one a replica. Make it, or its PastVariables, outside of strategy.scope()."

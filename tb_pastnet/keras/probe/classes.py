@@ -1,4 +1,4 @@
-"""Which outputs decide between classes: told by the activation, else by the compiled loss."""
+"""Which outputs decide between classes: by the activation, else by the compiled loss."""
 
 from __future__ import annotations
 
@@ -23,35 +23,21 @@ _BINARY = {
 _SOFTMAX, _SIGMOID = Classes(binary=False, logits=False), Classes(binary=True, logits=False)
 
 
-def classes_of(layers: Iterable[Any], loss: Any) -> Classes | None:
-    """How an output decides.
+def classes_of(layers: Iterable[keras.layers.Layer], loss: object) -> Classes | None:
+    """How an output of these layers decides that is compiled with a loss, None for none.
 
     A softmax or sigmoid says that it does, whatever the loss is; without one, a crossentropy says
     so. The classes lie along the last axis: a softmax over another one isn't taken for such.
-
-    Args:
-        layers: those that return the output.
-        loss: what the output is compiled with, as Keras takes it; None for none.
     """
     for layer in layers:
-        found = _by_activation(layer)
-        if found is not None:
-            return found
+        classes = _by_activation(layer)
+        if classes is not None:
+            return classes
     return _by_loss(loss)
 
 
-def loss_of(model: Any, index: int, names: Sequence[str], count: int) -> Any:
-    """The loss of one output.
-
-    Args:
-        model: the network.
-        index: which of its outputs, flattened.
-        names: what this output is called.
-        count: outputs there are.
-
-    Returns:
-        As it was given to `compile`; None where there is none.
-    """
+def loss_of(model: object, index: int, names: Sequence[str], count: int) -> Any:
+    """The loss of one of `count` outputs as it was given to `compile`; None where there is none."""
     loss = getattr(model, "loss", None) if getattr(model, "compiled", False) else None
     if isinstance(loss, Mapping) and any(name in loss for name in names):
         return next(loss[name] for name in names if name in loss)
@@ -61,7 +47,7 @@ def loss_of(model: Any, index: int, names: Sequence[str], count: int) -> Any:
     return flat[index] if len(flat) == count else None
 
 
-def _by_activation(layer: Any) -> Classes | None:
+def _by_activation(layer: keras.layers.Layer) -> Classes | None:
     if isinstance(layer, keras.layers.RNN):
         return None  # its activation isn't what comes last
     if isinstance(layer, keras.layers.Softmax):
@@ -72,14 +58,15 @@ def _by_activation(layer: Any) -> Classes | None:
     return _SIGMOID if activation is keras.activations.sigmoid else None
 
 
-def _by_loss(loss: Any) -> Classes | None:
-    made = isinstance(loss, keras.losses.Loss)
-    if made:
+def _by_loss(loss: object) -> Classes | None:
+    if isinstance(loss, keras.losses.Loss):
         names = [kind.__name__ for kind in type(loss).__mro__]
     else:
         names = [loss if isinstance(loss, str) else getattr(loss, "__name__", "")]
     kinds = [_BINARY[name] for name in map(snake_case, names) if name in _BINARY]
-    config = loss.get_config() if made and kinds else {}
-    if not kinds or config.get("axis", -1) != -1:
+    if not kinds:
+        return None
+    config = loss.get_config() if isinstance(loss, keras.losses.Loss) else {}
+    if config.get("axis", -1) != -1:
         return None
     return Classes(kinds[0], bool(config.get("from_logits", False)))

@@ -1,9 +1,9 @@
-"""The measures of `core.function_change` in TensorFlow: float64 sums, where the outputs are."""
+"""The measures of `format.function_change` in TensorFlow: float64 sums, where the outputs are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -32,37 +32,34 @@ class Pair(NamedTuple):
         classes: of a single output; None where it doesn't decide.
     """
 
-    current: Sequence[Any]
-    past: Sequence[Any]
+    current: Sequence[tf.Tensor]
+    past: Sequence[tf.Tensor]
     classes: Classes | None = None
 
 
-def changes(pairs: Sequence[Pair]) -> Any:
-    """How far outputs are from the past ones.
-
-    Args:
-        pairs: at least one place.
+def changes(pairs: Sequence[Pair]) -> tf.Tensor:
+    """How far outputs are from the past ones, of at least one place.
 
     Returns:
-        float64 (places, 4), in the order of `core.function_change.MEASURES`. NaN: all where an
+        float64 (places, 4), in the order of `format.function_change.MEASURES`. NaN: all where an
         output isn't finite, the last two without classes.
 
     Example:
-        >>> y, before = tf.constant([[3.0, 4.0]]), tf.constant([[3.0, 0.0]])
-        >>> changes([Pair([y], [before])]).numpy()[0, :2].round(3).tolist()
+        >>> y, past = tf.constant([[3.0, 4.0]]), tf.constant([[3.0, 0.0]])
+        >>> changes([Pair([y], [past])]).numpy()[0, :2].round(3).tolist()
         [1.333, 0.6]
         >>> logits = Classes(binary=False, logits=True)
-        >>> changes([Pair([y], [before], logits)]).numpy()[0, 3].item()
+        >>> changes([Pair([y], [past], logits)]).numpy()[0, 3].item()
         1.0
     """
     # All places together: networks have hundreds, and the graph has to be compiled.
-    norm, before, delta, product = tf.unstack(
-        tf.stack([_sums(*pair[:2]) for pair in pairs]), axis=1
+    norm, past_norm, delta, product = tf.unstack(
+        tf.stack([_sums(pair.current, pair.past) for pair in pairs]), axis=1
     )
-    zero, one, nan = (tf.constant(value, tf.float64) for value in (0.0, 1.0, float("nan")))
-    relative = tf.where(delta > 0, delta / before, zero)
-    both, either = (norm > 0) & (before > 0), (norm > 0) | (before > 0)
-    cosine = tf.where(both, product / norm / before, tf.where(either, zero, one))
+    zero, unit, nan = (tf.constant(value, tf.float64) for value in (0.0, 1.0, float("nan")))
+    relative = tf.where(delta > 0, delta / past_norm, zero)
+    cosine = tf.where((norm > 0) | (past_norm > 0), zero, unit)
+    cosine = tf.where((norm > 0) & (past_norm > 0), product / norm / past_norm, cosine)
     decided = [
         (nan, nan)
         if pair.classes is None
@@ -70,44 +67,44 @@ def changes(pairs: Sequence[Pair]) -> Any:
         for pair in pairs
     ]
     values = tf.stack([relative, cosine, *map(tf.stack, zip(*decided, strict=True))], axis=1)
-    return tf.where(tf.math.is_finite(norm + before)[:, None], values, nan)
+    return tf.where(tf.math.is_finite(norm + past_norm)[:, None], values, nan)
 
 
-def _sums(current: Sequence[Any], past: Sequence[Any]) -> Any:
+def _sums(current: Sequence[tf.Tensor], past: Sequence[tf.Tensor]) -> tf.Tensor:
     """Norms of both and of their difference, and the product; what isn't finite shows in them."""
-    y, before = _row(current), _row(past)
-    if any(one.dtype == tf.float64 for one in current):
-        y, before = _scaled(y, before)
+    y, y_past = _row(current), _row(past)
+    if any(tensor.dtype == tf.float64 for tensor in current):
+        y, y_past = _scaled(y, y_past)
     # This operation doesn't make the squares first.
-    norms = [tf.math.reduce_euclidean_norm(side, [0]) for side in (y, before, y - before)]
-    return tf.stack([*norms, tf.reduce_sum(y * before, [0])])
+    norms = [tf.math.reduce_euclidean_norm(side, [0]) for side in (y, y_past, y - y_past)]
+    return tf.stack([*norms, tf.reduce_sum(y * y_past, [0])])
 
 
-def _row(tensors: Sequence[Any]) -> Any:
-    flat = [tf.reshape(tf.cast(one, tf.float64), [-1]) for one in tensors]
+def _row(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    flat = [tf.reshape(tf.cast(tensor, tf.float64), [-1]) for tensor in tensors]
     return flat[0] if len(flat) == 1 else tf.concat(flat, 0)
 
 
-def _scaled(y: Any, before: Any) -> tuple[Any, Any]:
+def _scaled(y: tf.Tensor, y_past: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     # Squares of large float64 values overflow; no measure depends on the scale.
-    largest = tf.reduce_max(tf.abs(tf.concat([y, before], 0)))
+    largest = tf.reduce_max(tf.abs(tf.concat([y, y_past], 0)))
     usable = (largest > 0) & tf.math.is_finite(largest)
     scale = tf.where(usable, largest, tf.ones_like(largest))
-    return y / scale, before / scale
+    return y / scale, y_past / scale
 
 
-def _decided(current: Any, past: Any, classes: Classes) -> tuple[Any, Any]:
+def _decided(current: tf.Tensor, past: tf.Tensor, classes: Classes) -> tuple[tf.Tensor, tf.Tensor]:
     """Divergence, and the share of decisions that differ."""
-    log, log_before = _logarithms(current, classes), _logarithms(past, classes)
-    before = tf.exp(log_before)
+    log, log_past = _logarithms(current, classes), _logarithms(past, classes)
+    p_past = tf.exp(log_past)
     # NaN stays NaN: it isn't 0.
-    terms = tf.where(tf.equal(before, 0), tf.zeros_like(before), before * (log_before - log))
+    terms = tf.where(tf.equal(p_past, 0), tf.zeros_like(p_past), p_past * (log_past - log))
     divergence = tf.reduce_mean(tf.reduce_sum(terms, -1))
     differ = tf.not_equal(_decision(current, classes), _decision(past, classes))
     return divergence, tf.reduce_mean(tf.cast(differ, tf.float64))
 
 
-def _logarithms(output: Any, classes: Classes) -> Any:
+def _logarithms(output: tf.Tensor, classes: Classes) -> tf.Tensor:
     """Logarithms of the probabilities (…, classes)."""
     y = tf.cast(output, tf.float64)
     if classes.binary:
@@ -121,7 +118,7 @@ def _logarithms(output: Any, classes: Classes) -> Any:
     return tf.math.log(y) - tf.math.log(tf.reduce_sum(y, -1, keepdims=True))
 
 
-def _decision(output: Any, classes: Classes) -> Any:
+def _decision(output: tf.Tensor, classes: Classes) -> tf.Tensor:
     if classes.binary:
         return tf.cast(output, tf.float64) > (0.0 if classes.logits else 0.5)
     return tf.argmax(output, -1)

@@ -12,15 +12,14 @@ import tensorflow as tf
 from tb_pastnet.core.narrow import narrow
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input, Place
-from tb_pastnet.keras.graphs.stand_in import StandIn
-from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace
-from tb_pastnet.keras.graphs.uses import READS
-from tb_pastnet.keras.layers.weight import MaskedWeight
+from tb_pastnet.keras.graphs.nodes import READS
+from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
+from tb_pastnet.keras.graphs.trace import Trace
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.past.replicas import primary
+from tb_pastnet.keras.probe.layer_outputs import OutputTracer
 from tb_pastnet.keras.probe.measures import Pair, changes
-from tb_pastnet.keras.probe.outputs import Outputs
-from tb_pastnet.keras.probe.probed import Probed, probed
+from tb_pastnet.keras.probe.probe_batch import ProbeBatch, probe_batch
 from tb_pastnet.record.failures import reason_of
 from tb_pastnet.record.weight import Network
 
@@ -28,15 +27,11 @@ _HARMLESS = READS | {"LookupTableFindV2", "LookupTableSizeV2", "LookupTableExpor
 
 
 class Probe:
-    """Says how far the outputs of a network are from those with past values.
+    """Measures how far the outputs of a network are from those with past values.
 
     The network is traced once. Both evaluations are that trace, called as in inference, with
     other variables in the place of what is past and of what the network writes: it never changes.
-
-    Args:
-        model: a built Keras model or layer, or a tf.Module that can be called.
-        network: what is recorded of it; only that has a past, all else is as it is now.
-        batch: as of `probed`.
+    What isn't recorded has no past: it is as it is now.
 
     Attributes:
         inputs: the probe batch.
@@ -64,37 +59,34 @@ class Probe:
                 f"Could not probe a {type(model).__name__}: expected a model that can be called, "
                 f"got one without __call__. Pass the model itself, or leave out probe=."
             )
-        fixed = probed(batch)
+        fixed = probe_batch(batch)
         layers = {
             record.text.layer: record.found.owner
             for record in network.weights
             if record.found.owner is not None
         }
-        outputs = Outputs(model, layers)
+        tracer = OutputTracer(model, layers)
         self.inputs: tuple[Input, ...] = fixed.inputs
         try:
-            trace, tensors = outputs.trace(fixed.arguments)
-            self._run = _Run(trace, tensors, _Past(network), outputs, fixed.samples)
-            elements = self._run.try_out()
+            trace, tensors = tracer.trace(fixed.arguments)
+            self._comparison = _Comparison(trace, tensors, _Past(network), tracer, fixed.samples)
+            elements = self._comparison.try_out()
         except InvalidArgument:
             raise
         except Exception as error:
-            raise _unusable(outputs.name, fixed, error) from error
+            raise _unusable(tracer.name, fixed, error) from error
         self.places = tuple(
-            Place(told.kind, told.name, int(number))
-            for told, number in zip(outputs.places, elements, strict=True)
+            Place(place.kind, place.name, int(number))
+            for place, number in zip(tracer.places, elements, strict=True)
         )
 
-    def values(self, past: Sequence[Any]) -> npt.NDArray[np.float32]:
-        """Compares the current network with a past one.
-
-        Args:
-            past: the past values of the recorded variables, as tensors.
+    def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float32]:
+        """Compares the current network with one that has these values of the recorded variables.
 
         Returns:
-            float32 (4, places), see `core.function_change.MEASURES`.
+            float32 (4, places), see `format.function_change.MEASURES`.
         """
-        return narrow(self._run(past).T)
+        return narrow(self._comparison.values(past).T)
 
 
 class _Past:
@@ -102,96 +94,98 @@ class _Past:
 
     def __init__(self, network: Network[TFWeight]) -> None:
         self.variables = [record.found.variable for record in network.weights]
-        self.stand_ins = [StandIn(_sources(variable)[0]) for variable in self.variables]
+        self.stand_ins = [TemporaryVariable(_sources(each)[0]) for each in self.variables]
         self.state = {
-            id(source.handle): stand_in.handle
+            id(source.handle): stand_in.variable.handle
             for variable, stand_in in zip(self.variables, self.stand_ins, strict=True)
             for source in _sources(variable)
         }
 
 
-class _Run:
+class _Comparison:
     """Both evaluations and the measures, compiled into one function."""
 
     def __init__(
-        self, trace: Trace, inputs: Sequence[Any], past: _Past, outputs: Outputs, samples: int
+        self,
+        trace: Trace,
+        inputs: Sequence[tf.Tensor],
+        past: _Past,
+        tracer: OutputTracer,
+        samples: int,
     ) -> None:
         self._trace = trace
         self._inputs = list(inputs)
         self._past = past
-        self._places = outputs.places
+        self._places = tracer.places
         self._samples = samples
-        self._written = _written(trace, outputs.name)
-        self._own = [StandIn(variable) for variable in self._written]
-        self._state = {
-            id(variable.handle): stand_in.handle
-            for variable, stand_in in zip(self._written, self._own, strict=True)
-        }
+        self._scratch = Scratch(kept=False)
+        for variable in _written(trace, tracer.name):
+            self._scratch.add(variable)
         if not self._places:
             raise InvalidArgument(
-                f"Could not probe {outputs.name}: expected outputs of numbers, got none. Leave out "
+                f"Could not probe {tracer.name}: expected outputs of numbers, got none. Leave out "
                 f"probe=."
             )
         self._measure = tf.function(self._measured, autograph=False)
 
-    def __call__(self, past: Sequence[Any]) -> npt.NDArray[np.float64]:
+    def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float64]:
+        """float64 (places, 4)."""
         values: npt.NDArray[np.float64] = self._measure(list(past))[0].numpy()
         return values
 
     def try_out(self) -> list[int]:
-        """Runs it once, and says how many numbers a sample has at each place."""
-        now = [tf.convert_to_tensor(variable) for variable in self._past.variables]
-        elements: list[int] = self._measure(now)[1].numpy().tolist()
+        """Runs it once; returns how many numbers a sample has at each place."""
+        current = [tf.convert_to_tensor(variable) for variable in self._past.variables]
+        elements: list[int] = self._measure(current)[1].numpy().tolist()
         return elements
 
-    def _measured(self, past: Sequence[Any]) -> tuple[Any, Any]:
+    def _measured(self, past: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
         for stand_in, value in zip(self._past.stand_ins, past, strict=True):
             stand_in.fill(value)
-        before = self._called({**self._state, **self._past.state})
-        now = self._called(self._state)
-        sides = zip(now, before, self._places, strict=True)
-        values = changes([Pair(one, other, told.classes) for one, other, told in sides])
-        elements = tf.stack([self._elements(one) for one in now])
-        for stand_in in (*self._past.stand_ins, *self._own):
+        past_outputs = self._called(self._past.state)
+        outputs = self._called({})
+        sides = zip(outputs, past_outputs, self._places, strict=True)
+        values = changes([Pair(own, past, place.classes) for own, past, place in sides])
+        elements = tf.stack([self._elements(tensors) for tensors in outputs])
+        for stand_in in self._past.stand_ins:
             stand_in.empty()
+        self._scratch.empty()
         return values, elements
 
-    def _called(self, state: Mapping[int, Any]) -> Any:
-        for stand_in, variable in zip(self._own, self._written, strict=True):
-            stand_in.fill(variable.read_value())
-        return self._trace.call(self._inputs, state)
+    def _called(self, past: Mapping[int, Any]) -> Any:
+        return self._trace.call(self._inputs, {**self._scratch.filled(self._trace), **past})
 
-    def _elements(self, tensors: Sequence[Any]) -> Any:
+    def _elements(self, tensors: Sequence[tf.Tensor]) -> tf.Tensor:
         counts = []
         for tensor in tensors:
             fixed = tensor.shape.num_elements()
-            whole = tf.size(tensor, tf.int64) if fixed is None else fixed
+            size = tf.size(tensor, tf.int64) if fixed is None else fixed
             # What doesn't depend on the samples, such as an embedding of places, is there once.
             by_sample = tensor.shape.rank and tensor.shape[0] in (None, self._samples)
-            counts.append(whole // self._samples if by_sample else whole)
+            counts.append(size // self._samples if by_sample else size)
         return tf.cast(sum(counts), tf.int64)
 
 
-def _sources(variable: Any) -> tuple[Any, ...]:
-    # With its past value in all of them, the masks of now don't matter.
-    sources = variable.sources if isinstance(variable, MaskedWeight) else (variable,)
-    return tuple(primary(source) for source in sources)
+def _sources(variable: object) -> tuple[tf.Variable, ...]:
+    """What holds a variable: of a weight whose layer owns its masks, several."""
+    # With its past value in all of them, the current masks don't matter.
+    return tuple(primary(source) for source in getattr(variable, "sources", (variable,)))
 
 
-def _written(trace: Trace, name: str) -> list[Any]:
+def _written(trace: Trace, name: str) -> list[tf.Variable]:
     """The variables that calling the trace may change."""
-    state: list[Capture] = [one for one in trace.captures if one.tensor.dtype in STATE]
+    state = [capture for capture in trace.captures if capture.is_state]
     for capture in state:
-        if capture.variable is None and not set(capture.uses) <= _HARMLESS:
+        if capture.variable is None and not capture.uses <= _HARMLESS:
             raise InvalidArgument(
                 f"Could not probe {name}: expected variables as its state, got {capture.name!r}, "
                 f"which a call might change for the training. Leave out probe=."
             )
-    return [one.variable for one in state if one.variable is not None and one.written]
+    return [each.variable for each in state if each.variable is not None and each.written]
 
 
-def _unusable(name: str, fixed: Probed, error: Exception) -> InvalidArgument:
-    got = ", ".join(f"{one.dtype} {one.shape}" for one in fixed.inputs)
+def _unusable(name: str, batch: ProbeBatch, error: Exception) -> InvalidArgument:
+    got = ", ".join(f"{each.dtype} {each.shape}" for each in batch.inputs)
     return InvalidArgument(
         f"Could not probe {name}: expected a batch that it takes, got {got}, which raised "
         f"{reason_of(error)}. Pass a batch as for predict."

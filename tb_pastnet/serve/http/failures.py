@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tb_pastnet.reader.container import SCHEMA
-from tb_pastnet.reader.strict_json import dumps
+from tb_pastnet.serve.http.answers import SCHEMA
+from tb_pastnet.serve.http.strict_json import dumps
 
 _LONGEST = 80
 
@@ -40,7 +40,7 @@ def not_found(message: str) -> Failure:
     return Failure(404, "not_found", message)
 
 
-def vanished(run: str) -> Failure:
+def run_deleted(run: str) -> Failure:
     """A run that was there when the answer began."""
     return not_found(
         f"Could not read the run {shown(run)}: expected what TensorBoard had listed of it, got "

@@ -1,4 +1,7 @@
-"""What a request asks for, checked: numbers parsed strictly, names only ever looked up."""
+"""What a request asks for, checked: numbers parsed strictly, names only ever looked up.
+
+All of these raise a `Failure` where a parameter is missing or can't be used.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import states
 from tb_pastnet.format.description import Layer, Variable
-from tb_pastnet.reader.store.catalog import Catalog
-from tb_pastnet.reader.store.runs import Run
+from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
 
 Arguments = MultiDict[str, str]
@@ -29,11 +32,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 def threshold(arguments: Arguments) -> float:
-    """The relative delta `th` under which a channel counts as quiet.
-
-    Raises:
-        Failure: it isn't a number from 0 on.
-    """
+    """The relative delta `th` under which a channel counts as quiet."""
     text = arguments.get("th")
     if text is None:
         return states.THRESHOLD
@@ -46,17 +45,11 @@ def threshold(arguments: Arguments) -> float:
     return value
 
 
-def whole(
-    arguments: Arguments, name: str, *, least: int, most: int, default: int | None = None
-) -> int | None:
-    """A whole number.
-
-    Raises:
-        Failure: it isn't one, or out of range.
-    """
+def integer(arguments: Arguments, name: str, *, least: int, most: int) -> int | None:
+    """A whole number; None where it is left out."""
     text = arguments.get(name)
     if text is None:
-        return default
+        return None
     value = int(text) if _WHOLE.fullmatch(text) else None
     if value is None or not least <= value <= most:
         raise bad_request(
@@ -66,21 +59,18 @@ def whole(
     return value
 
 
-def step(arguments: Arguments, name: str) -> int | None:
-    """A step; None where it is left out.
+def columns(arguments: Arguments) -> int:
+    """How many columns there may be, `cols`."""
+    return integer(arguments, "cols", least=1, most=MOST_COLUMNS) or COLUMNS
 
-    Raises:
-        Failure: it isn't one.
-    """
-    return whole(arguments, name, least=-MOST_STEP, most=MOST_STEP)
+
+def step(arguments: Arguments, name: str) -> int | None:
+    """A step; None where it is left out."""
+    return integer(arguments, name, least=-MOST_STEP, most=MOST_STEP)
 
 
 def span(arguments: Arguments) -> tuple[int | None, int | None]:
-    """The steps `first` and `last`, both included; None where one is left out.
-
-    Raises:
-        Failure: one isn't a step, or the last lies before the first.
-    """
+    """The steps `first` and `last`, both included; None where one is left out."""
     first, last = step(arguments, "first"), step(arguments, "last")
     if first is not None and last is not None and last < first:
         raise bad_request(
@@ -89,23 +79,15 @@ def span(arguments: Arguments) -> tuple[int | None, int | None]:
     return first, last
 
 
-def run(arguments: Arguments, catalog: Catalog, by: str = "run") -> Run:
-    """The run named by `run`, or by another parameter.
-
-    Raises:
-        Failure: none is named, or there is none of that name.
-    """
+def run(arguments: Arguments, catalog: Catalog, by: str = "run") -> CatalogRun:
+    """The run named by `run`, or by another parameter."""
     return _named(_needed(arguments, by), catalog)
 
 
 def runs(
     arguments: Arguments, catalog: Catalog, least: int = FEWEST_RUNS, most: int = MOST_RUNS
-) -> tuple[Run, ...]:
-    """The runs named by `run`, which stands there once for each of them, in that order.
-
-    Raises:
-        Failure: they are too few or too many, or there is none of that name.
-    """
+) -> tuple[CatalogRun, ...]:
+    """The runs named by `run`, which stands there once for each of them, in that order."""
     names = arguments.getlist("run")
     if not least <= len(names) <= most:
         raise bad_request(
@@ -115,7 +97,7 @@ def runs(
     return tuple(_named(name, catalog) for name in names)
 
 
-def _named(name: str, catalog: Catalog) -> Run:
+def _named(name: str, catalog: Catalog) -> CatalogRun:
     if name not in catalog.runs:
         raise not_found(
             f"Could not find the run: expected one of the {len(catalog.runs)} in the index, got "
@@ -124,16 +106,12 @@ def _named(name: str, catalog: Catalog) -> Run:
     return catalog.runs[name]
 
 
-def layer(arguments: Arguments, of: Run) -> Layer:
-    """The layer named by `layer`.
-
-    Raises:
-        Failure: none is named, or the run has none of that name.
-    """
+def layer(arguments: Arguments, of: CatalogRun) -> Layer:
+    """The layer named by `layer`."""
     name = _needed(arguments, "layer")
-    for one in of.layers:
-        if one.id == name:
-            return one
+    for candidate in of.layers:
+        if candidate.id == name:
+            return candidate
     raise not_found(
         f"Could not find the layer: expected one of the {len(of.layers)} of run "
         f"{shown(of.name)}, got {shown(name)}. The index lists them."
@@ -141,11 +119,7 @@ def layer(arguments: Arguments, of: Run) -> Layer:
 
 
 def choice(arguments: Arguments, name: str, words: Sequence[str]) -> str:
-    """One of a few words, the first of them by default.
-
-    Raises:
-        Failure: it is none of them.
-    """
+    """One of a few words, the first of them by default."""
     text = arguments.get(name, words[0])
     if text not in words:
         raise bad_request(
@@ -155,12 +129,8 @@ def choice(arguments: Arguments, name: str, words: Sequence[str]) -> str:
     return text
 
 
-def variable(arguments: Arguments, of: Run, layer: Layer) -> Variable:
-    """The variable named by `variable`, or the one that the layer is drawn by.
-
-    Raises:
-        Failure: the layer has none of that name.
-    """
+def variable(arguments: Arguments, of: CatalogRun, layer: Layer) -> Variable:
+    """The variable named by `variable`, or the one that the layer is drawn by."""
     name = arguments.get("variable", layer.main)
     if name not in layer.variables:
         raise not_found(
@@ -171,13 +141,9 @@ def variable(arguments: Arguments, of: Run, layer: Layer) -> Variable:
 
 
 def channel(arguments: Arguments, variable: Variable) -> int:
-    """The channel numbered by `channel`.
-
-    Raises:
-        Failure: none is given, it isn't a number, or the variable has none of that number.
-    """
+    """The channel numbered by `channel`."""
     _needed(arguments, "channel")
-    index = whole(arguments, "channel", least=-(10**15), most=10**15)
+    index = integer(arguments, "channel", least=-(10**15), most=10**15)
     if index is None or not 0 <= index < variable.channels:
         raise not_found(
             f"Could not find the channel: expected 0 to {variable.channels - 1} of "

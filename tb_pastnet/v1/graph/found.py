@@ -12,11 +12,15 @@ from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
 from tb_pastnet.keras.types import Graph
 from tb_pastnet.record.weight import Network
-from tb_pastnet.v1.graph.checks import one_graph
-from tb_pastnet.v1.graph.keys import MASK_VARIABLES
+from tb_pastnet.v1.graph.graph_checks import one_graph
+from tb_pastnet.v1.graph.graph_variables import (
+    MASK_VARIABLES,
+    GraphVariable,
+    graph_variable,
+    graph_variables,
+)
+from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Role, roles
 from tb_pastnet.v1.graph.session import GraphSession
-from tb_pastnet.v1.graph.uses import UNKNOWN, Use, uses
-from tb_pastnet.v1.graph.variables import GraphVariable, graph_variable, graph_variables
 
 Chosen = str | Mapping[str, Any] | Iterable[Any] | None
 
@@ -50,7 +54,7 @@ def network_in(
     if not isinstance(variables, Mapping):
         # Collections have them in an order that differs from process to process.
         named = dict(sorted(named.items(), key=lambda entry: order[entry[1].parts[0].op.name]))
-    used = uses(list(named.values()))
+    used = roles(list(named.values()))
     entries = []
     for name, variable in named.items():
         face = site.variable_of(variable, writable=writable)
@@ -122,7 +126,7 @@ def _names(variables: Any) -> list[str]:
     return [each if isinstance(each, str) else graph_variable(each).name for each in variables]
 
 
-def _entry(name: str, face: Any, use: Use) -> Found:
+def _entry(name: str, face: Any, use: Role) -> Found:
     layer, _, own = name.strip("/").rpartition("/")
     return Found(
         layer=layer or own,

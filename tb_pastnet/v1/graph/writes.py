@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Mapping, Sequence, Set
+from typing import TYPE_CHECKING
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.keras.graphs.uses import READS, uses_of
-from tb_pastnet.v1.graph.functions import called_functions
+from tb_pastnet.keras.graphs.nodes import READS, called_functions, needed, uses_of
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework.function_pb2 import FunctionDef
 
 _PASSES_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})
 """Operations of control flow v1 that hand on a variable; for references they begin with Ref."""
 
 
-def written(operation: Any, functions: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables that an operation writes to.
-
-    Args:
-        operation: a tf.Operation.
-        functions: definitions of the functions that it may call, by name.
+def written(
+    operation: tf.Operation, functions: Mapping[str, FunctionDef]
+) -> dict[str, tf.Operation]:
+    """The variables that an operation, or a function that it calls, writes to.
 
     Returns:
         By the name of the operation that holds a variable the one that takes it from there: this
@@ -29,34 +29,19 @@ def written(operation: Any, functions: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     arguments = zip(operation.op_def.input_arg, operation.inputs, strict=False)
     references = [tensor for argument, tensor in arguments if argument.is_ref]
-    handles = {one.op.name: one for one in operation.inputs if one.dtype == tf.resource}
+    handles = {each.op.name: each for each in operation.inputs if each.dtype == tf.resource}
     uses = uses_of([operation.node_def], handles, functions) if handles else {}
     taken = [handles[name] for name, kinds in uses.items() if not kinds.keys() <= READS]
     return dict(_origin(tensor, operation) for tensor in (*references, *taken))
 
 
-def needed(elements: Iterable[Any]) -> dict[str, Any]:
-    """By name the operations that have to run for tensors and operations, these included."""
-    found: dict[str, Any] = {}
-    pending = list(elements)
-    while pending:
-        one = pending.pop()
-        operation = one if isinstance(one, tf.Operation) else one.op
-        if operation.name not in found:
-            found[operation.name] = operation
-            pending += [*operation.inputs, *operation.control_inputs]
-    return found
+def let_wait(
+    elements: Sequence[tf.Tensor | tf.Operation], variables: Set[str], operation: tf.Operation
+) -> None:
+    """Lets what writes to some variables, of all that elements need, wait for an operation.
 
-
-def let_wait(elements: Sequence[Any], variables: Set[str], operation: Any) -> None:
-    """Lets what writes to some variables wait for an operation.
-
-    What the operation itself needs can't wait for it, and doesn't.
-
-    Args:
-        elements: tensors and operations; what they need is looked through.
-        variables: the names of the operations that hold the variables.
-        operation: a tf.Operation of the same graph.
+    What the operation itself needs can't wait for it, and doesn't. The variables are named by the
+    operations that hold them.
     """
     if not elements:
         return
@@ -64,8 +49,8 @@ def let_wait(elements: Sequence[Any], variables: Set[str], operation: Any) -> No
     functions = called_functions(operation.graph, operations.values())
     takers = {
         taker.name: taker
-        for one in operations.values()
-        for name, taker in written(one, functions).items()
+        for each in operations.values()
+        for name, taker in written(each, functions).items()
         if name in variables
     }
     for name, taker in takers.items():
@@ -74,7 +59,7 @@ def let_wait(elements: Sequence[Any], variables: Set[str], operation: Any) -> No
             taker._add_control_inputs([operation])
 
 
-def _origin(tensor: Any, taker: Any) -> tuple[str, Any]:
+def _origin(tensor: tf.Tensor, taker: tf.Operation) -> tuple[str, tf.Operation]:
     while tensor.op.type.removeprefix("Ref") in _PASSES_ON:
         taker, tensor = tensor.op, tensor.op.inputs[0]
     return str(tensor.op.name), taker

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.v1.masks.holds import SessionHold
-from tb_pastnet.v1.masks.slots import Slots
+from tb_pastnet.v1.masks.optimizer_slots import OptimizerSlots
+from tb_pastnet.v1.masks.session_masks import GraphVariableMasks
 
 _STORAGE = ("VarHandleOp", "Variable", "VariableV2")
 Pairs = Sequence[tuple[Any, Any]]
@@ -18,25 +18,23 @@ Pairs = Sequence[tuple[Any, Any]]
 class Holding:
     """Builds updates, and around them what holds weights.
 
-    Args:
-        holds: masks of variables.
-        slots: takes up what optimizers keep of them.
-
     Attributes:
         built: the names of the operations of these updates.
     """
 
-    def __init__(self, holds: Iterable[SessionHold], slots: Slots) -> None:
-        self._holds = tuple(holds)
+    def __init__(self, masks: Iterable[GraphVariableMasks], slots: OptimizerSlots) -> None:
+        self._masks = tuple(masks)
         self._slots = slots
         self.built: set[str] = set()
 
-    def around(self, update: Callable[[], Any], holds: Sequence[SessionHold] | None = None) -> Any:
+    def around(
+        self, update: Callable[[], Any], masks: Sequence[GraphVariableMasks] | None = None
+    ) -> Any:
         """Builds an update. What is held is copied before it and put back after it.
 
         Args:
             update: builds it, and gives an operation, tensors, or a structure of them.
-            holds: of the variables that it writes; None: all.
+            masks: of the variables that it writes; None: all.
 
         Returns:
             The operation that is done when all is put back.
@@ -44,58 +42,48 @@ class Holding:
         Raises:
             InvalidArgument: the update gives nothing that could be waited for.
         """
-        holds = self._holds if holds is None else holds
+        masks = self._masks if masks is None else masks
         graph = tf.get_default_graph()
-        known = len(graph.get_operations())
+        first = len(graph.get_operations())
         # By `where`, a real copy: an identity of a reference variable is the variable.
-        before = [(hold.through.read_value(), hold.before()) for hold in holds]
-        with tf.control_dependencies([tensor for pair in before for tensor in pair]):
+        held = [(each.through.read_value(), each.held_now()) for each in masks]
+        with tf.control_dependencies([tensor for pair in held for tensor in pair]):
             built = update()
-        done = [_operation(one) for one in tf.nest.flatten(built)]
+        done = [_operation(result) for result in tf.nest.flatten(built)]
         if not done or None in done:
             raise InvalidArgument(
                 f"Could not hold weights in an update: expected an operation or tensors, got "
                 f"{built!r:.80}. Return from the function what it builds, such as the train_op."
             )
         with tf.control_dependencies(done):
-            put_back = [hold.put_back(*pair) for hold, pair in zip(holds, before, strict=True)]
-        self.built |= {one.name for one in graph.get_operations()[known:]}
+            put_back = [each.put_back(*pair) for each, pair in zip(masks, held, strict=True)]
+        self.built |= {operation.name for operation in graph.get_operations()[first:]}
         return tf.group(*done, *put_back)
 
     def mask(self, pairs: Pairs) -> list[tuple[Any, Any]]:
-        """Builds gradients without those of what is held.
-
-        Args:
-            pairs: gradient, which may be None, and variable, or part of one.
-        """
+        """Builds gradients without those of what is held; a gradient may be None."""
         gradients = {variable.op.name: gradient for gradient, variable in pairs}
         masked: dict[str, Any] = {}
-        for hold in self._of(gradients):
-            names = [part.op.name for part in hold.variable.variable.parts]
-            free = hold.mask_parts([gradients.get(name) for name in names])
+        for masks in self._of(gradients):
+            names = [part.op.name for part in masks.variable.variable.parts]
+            free = masks.mask_parts([gradients.get(name) for name in names])
             masked.update(zip(names, free, strict=True))
-        return [(masked.get(one.op.name, gradient), one) for gradient, one in pairs]
+        return [(masked.get(part.op.name, gradient), part) for gradient, part in pairs]
 
-    def apply(self, optimizer: Any, pairs: Pairs, build: Callable[[], Any]) -> Any:
-        """Builds the update of an optimizer.
-
-        Args:
-            optimizer: a tf.train.Optimizer.
-            pairs: gradients and variables, the ones that it writes.
-            build: calls its `apply_gradients`.
-        """
-        holds = self._of({variable.op.name for gradient, variable in pairs if gradient is not None})
-        done = self.around(build, holds)
-        for hold in holds:
-            self._slots.add(optimizer, hold.variable.variable)
+    def apply(self, optimizer: tf.train.Optimizer, pairs: Pairs, build: Callable[[], Any]) -> Any:
+        """Builds the update of an optimizer by what calls its `apply_gradients`."""
+        masks = self._of({variable.op.name for gradient, variable in pairs if gradient is not None})
+        done = self.around(build, masks)
+        for each in masks:
+            self._slots.add(optimizer, each.variable.variable)
         return done
 
-    def _of(self, names: Iterable[str]) -> list[SessionHold]:
-        known = set(names)
+    def _of(self, names: Iterable[str]) -> list[GraphVariableMasks]:
+        written = set(names)
         return [
-            hold
-            for hold in self._holds
-            if any(part.op.name in known for part in hold.variable.variable.parts)
+            masks
+            for masks in self._masks
+            if any(part.op.name in written for part in masks.variable.variable.parts)
         ]
 
 
@@ -106,14 +94,9 @@ def _operation(built: Any) -> Any:
 
 
 class HeldOptimizer(tf.train.Optimizer):
-    """Stands for an optimizer, whose updates then leave alone what is held.
+    """Stands for an optimizer, whose updates then leave alone what is held."""
 
-    Args:
-        optimizer: a tf.train.Optimizer.
-        holding: builds its updates.
-    """
-
-    def __init__(self, optimizer: Any, holding: Holding) -> None:
+    def __init__(self, optimizer: tf.train.Optimizer, holding: Holding) -> None:
         super().__init__(use_locking=False, name=optimizer.get_name())
         self._inner = optimizer
         self._holding = holding
@@ -142,5 +125,5 @@ class HeldOptimizer(tf.train.Optimizer):
 
     def variables(self) -> list[Any]:
         """Those of the optimizer."""
-        found: list[Any] = self._inner.variables()
-        return found
+        variables: list[Any] = self._inner.variables()
+        return variables

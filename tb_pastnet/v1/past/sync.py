@@ -10,9 +10,11 @@ from tensorflow import Variable
 
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument, UnknownName
-from tb_pastnet.v1.clones.arguments import flat
-from tb_pastnet.v1.graph.checks import one_graph, open_graph
-from tb_pastnet.v1.graph.variables import GraphVariable, graph_variables, within
+from tb_pastnet.keras.graphs.nodes import Nest
+from tb_pastnet.keras.past.shadows import moved
+from tb_pastnet.v1.clones.clone_arguments import flat
+from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variables, within
 from tb_pastnet.v1.graph.writes import let_wait
 
 Pair = tuple[GraphVariable, GraphVariable]
@@ -22,9 +24,9 @@ def sync_op(
     current_scope: str,
     past_scope: str,
     tau: float | Any = 1.0,
-    after: Any = (),
-    before: Any = (),
-    graph: Any = None,
+    after: Nest = (),
+    before: Nest = (),
+    graph: tf.Graph | None = None,
     name: str = "sync",
 ) -> Any:
     """Builds the operation that syncs one scope's variables with another's.
@@ -76,22 +78,15 @@ def sync_op(
 
 
 def build_sync(
-    pairs: Sequence[Pair], tau: Any, after: Any, before: Any, *, graph: Any, name: str
-) -> Any:
-    """Builds the operation that syncs each past variable with its current one.
-
-    Args:
-        pairs: of a current variable and its past one.
-        tau: as of `sync_op`.
-        after: as of `sync_op`.
-        before: as of `sync_op`.
-        graph: that of the variables.
-        name: of the operation.
-
-    Raises:
-        InvalidArgument: tau is outside of 0 to 1 or no scalar; it, `after` or `before` is of
-            another graph.
-    """
+    pairs: Sequence[Pair],
+    tau: float | tf.Tensor,
+    after: Nest,
+    before: Nest,
+    *,
+    graph: tf.Graph,
+    name: str,
+) -> tf.Operation:
+    """Builds the operation that syncs each past variable with its current one, see `sync_op`."""
     _check_tau(tau)
     earlier, later = flat(after), flat(before)
     one_graph([*earlier, *later, tau], graph, "sync past variables")
@@ -99,7 +94,7 @@ def build_sync(
         # What is read may alias the variable. It is written before the operation is done, so that
         # an update that waits for it can't change what is copied.
         with tf.control_dependencies(earlier):
-            values = [_moved(current, past, tau) for current, past in pairs]
+            values = [_synced(current, past, tau) for current, past in pairs]
         with tf.control_dependencies(values):
             writes = [past.assign(value) for (_, past), value in zip(pairs, values, strict=True)]
         sync = tf.group(*writes, name=scope)
@@ -107,7 +102,7 @@ def build_sync(
     return sync
 
 
-def _check_tau(tau: Any) -> None:
+def _check_tau(tau: float | tf.Tensor) -> None:
     if is_number(tau):
         fits = 0 <= tau <= 1
     else:
@@ -119,18 +114,15 @@ def _check_tau(tau: Any) -> None:
         )
 
 
-def _moved(current: GraphVariable, past: GraphVariable, tau: Any) -> Any:
+def _synced(current: GraphVariable, past: GraphVariable, tau: float | tf.Tensor) -> tf.Tensor:
     value = current.tensor()
-    number = is_number(tau)
-    if (number and tau == 1) or not (current.trainable and value.dtype.is_floating):
+    if (is_number(tau) and tau == 1) or not (current.trainable and value.dtype.is_floating):
         # A resource variable would go on with the storage of a reference variable that was read.
         return tf.raw_ops.DeepCopy(x=value)
-    # A cast would round a number to float32 first.
-    share = tf.constant(float(tau), value.dtype) if number else tf.cast(tau, value.dtype)
-    return share * value + (1 - share) * past.tensor()
+    return moved(value, past.tensor(), tau)
 
 
-def _matched(current_scope: str, past_scope: str, graph: Any) -> list[Pair]:
+def _matched(current_scope: str, past_scope: str, graph: tf.Graph) -> list[Pair]:
     doing = f"sync {past_scope!r} with {current_scope!r}"
     if current_scope.rstrip("/") == past_scope.rstrip("/"):
         raise InvalidArgument(
@@ -139,34 +131,34 @@ def _matched(current_scope: str, past_scope: str, graph: Any) -> list[Pair]:
         )
     current = _below(current_scope, past_scope, graph, doing)
     past = _below(past_scope, current_scope, graph, doing)
-    alone = [one.name for rest, one in past.items() if rest not in current]
+    alone = [variable.name for below, variable in past.items() if below not in current]
     if alone:
         raise InvalidArgument(
             f"Could not {doing}: expected a current variable for each past one, got none for "
             f"{_shown(alone)}. Name them alike below their scopes, or build the past without them."
         )
-    pairs = [(current[rest], one) for rest, one in past.items()]
+    pairs = [(current[below], variable) for below, variable in past.items()]
     for pair in pairs:
         _check_alike(*pair)
     return pairs
 
 
-def _below(scope: str, other: str, graph: Any, doing: str) -> dict[str, GraphVariable]:
+def _below(scope: str, apart: str, graph: tf.Graph, doing: str) -> dict[str, GraphVariable]:
     """By the rest of their names the variables of a scope, without those of one inside of it."""
-    scope, other = scope.rstrip("/"), other.rstrip("/")
+    scope, apart = scope.rstrip("/"), apart.rstrip("/")
     everything = graph_variables(graph)
-    inner = other if within(other, scope) else None
-    found = {
-        one.name[len(scope) + 1 if scope else 0 :]: one
-        for one in everything
-        if within(one.name, scope) and not (inner and within(one.name, inner))
+    inner = apart if within(apart, scope) else None
+    below = {
+        each.name[len(scope) + 1 if scope else 0 :]: each
+        for each in everything
+        if within(each.name, scope) and not (inner and within(each.name, inner))
     }
-    if not found:
+    if not below:
         raise UnknownName(
             f"Could not {doing}: expected variables in scope {scope!r}, got none. "
-            f"{_scopes([one.name for one in everything], scope)}"
+            f"{_scopes([each.name for each in everything], scope)}"
         )
-    return found
+    return below
 
 
 def _scopes(names: Sequence[str], wanted: str) -> str:
@@ -174,21 +166,21 @@ def _scopes(names: Sequence[str], wanted: str) -> str:
     paths = [name.split("/")[:-1] for name in names]
     scopes = {"/".join(path[:n]) for path in paths for n in range(1, len(path) + 1)}
     ends = [scope for scope in scopes if scope.endswith("/" + wanted)]
-    known = sorted(ends or {path[0] for path in paths if path})
-    if not known:
+    candidates = sorted(ends or {path[0] for path in paths if path})
+    if not candidates:
         return "The graph has no scope with variables: build both networks first."
-    return f"Name a scope from the root of the graph, such as {_shown(known)}."
+    return f"Name a scope from the root of the graph, such as {_shown(candidates)}."
 
 
 def _check_alike(current: GraphVariable, past: GraphVariable) -> None:
-    for what, expected, found in (
+    for quality, expected, got in (
         ("shape", current.shape, past.shape),
         ("dtype", current.dtype.name, past.dtype.name),
     ):
-        if expected != found:
+        if expected != got:
             raise InvalidArgument(
-                f"Could not sync {past.name!r} with {current.name!r}: expected {what} {expected}, "
-                f"got {found}. Build the past as the current network is built."
+                f"Could not sync {past.name!r} with {current.name!r}: expected {quality} "
+                f"{expected}, got {got}. Build the past as the current network is built."
             )
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.facts import LayerFacts, RunFacts, Violated
-from tb_pastnet.core.findings import KINDS, Finding, findings
+from tb_pastnet.core.findings import KINDS, Finding, LayerFacts, RunFacts, Violated, findings
 
 CHANNELS = 4
 

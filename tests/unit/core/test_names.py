@@ -1,37 +1,9 @@
-"""Names of runs, tags and variables."""
+"""Names of variables."""
 
 import pytest
 
 from tb_pastnet.core import names
-from tb_pastnet.errors import InvalidArgument, UnknownName
-
-
-def test_directories_of_lineages():
-    directory = names.lineage_directory(12, 0xFF)
-    assert directory == "pastnet.0012.000000ff"
-    assert names.parse_run(directory) == (".", 12, 255)
-    assert names.parse_run(f"a/b/{directory}") == ("a/b", 12, 255)
-    assert names.parse_run(f"with\nline/{directory}") == ("with\nline", 12, 255)
-
-
-@pytest.mark.parametrize("run", ["", "a", "pastnet", "xpastnet.0001.00000000", "a/pastnet.1.0"])
-def test_other_runs_are_not_ours(run):
-    assert names.parse_run(run) is None
-
-
-def test_tags():
-    assert names.variable_of("timeline") is None
-    assert names.variable_of("channels/") == ""
-    assert names.variable_of(names.channels_tag("a/b")) == "a/b"
-
-
-def test_tags_of_masks():
-    assert names.mask_of(names.mask_tag("kept", "a/b")) == ("kept", "a/b")
-    assert names.mask_of(names.mask_tag("trainable", "w")) == ("trainable", "w")
-    for tag in ("kept", "masks", "channels/kept/w", names.TAG_MASKS, names.TAG_VIOLATIONS):
-        assert names.mask_of(tag) is None
-    with pytest.raises(InvalidArgument, match="expected one of kept, trainable, got 'pruned'. Use"):
-        names.mask_tag("pruned", "w")
+from tb_pastnet.errors import UnknownName
 
 
 @pytest.mark.parametrize(

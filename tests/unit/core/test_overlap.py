@@ -91,7 +91,7 @@ def test_what_is_unknown_stays_unknown() -> None:
 def _either_way_to_count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with NumPy before 2, which can't count bits."""
     if request.param == "table":
-        monkeypatch.setattr(overlap, "_ones", overlap._ones_by_table)
+        monkeypatch.setattr(overlap, "_set_bits", overlap._set_bits_by_table)
 
 
 @pytest.mark.usefixtures("_either_way_to_count")
@@ -117,6 +117,6 @@ def test_each_two_sets_are_counted(count: int) -> None:
 
 def test_the_table_knows_every_sixteen_bits() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
-    assert overlap._ones_by_table(every.view(np.uint64)).tolist() == [
+    assert overlap._set_bits_by_table(every.view(np.uint64)).tolist() == [
         int(x).bit_count() for x in every
     ]

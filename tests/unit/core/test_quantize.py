@@ -10,9 +10,9 @@ from tb_pastnet.core.quantize import (
     ZERO,
     dequantize,
     quantize,
-    quantize_share,
     ratio_codes,
 )
+from tests.event_files import quantize_share
 
 
 def test_values_are_right_within_the_stated_precision_over_the_range_of_doubles():

@@ -1,4 +1,4 @@
-"""Masks as they are given, by channel, by threshold; the smallest ones are in test_ranking.py."""
+"""Masks as they are given, by channel; what is to be pruned is in test_rules.py."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.checks import check_sparsity
-from tb_pastnet.core.selection import above, as_mask, channel_mask, sparsity
+from tb_pastnet.core.selection import as_mask, channel_mask, sparsity
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -133,39 +133,6 @@ def test_channels_of_other_types():
             f"Could not take channels of 'w': expected whole numbers, got {wrong!r}. Give a list "
             f"such as [3, 5]."
         )
-
-
-def test_large_weights_of_either_sign_are_above_a_threshold():
-    values = np.array([-3, -0.5, -0.4, -0.0, 0, 0.4, 0.5, 3, np.nan, np.inf, -np.inf], np.float32)
-    mask = above(values, 0.5, "w")
-    assert mask.tolist() == [1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1]
-    assert above(values, 0, "w").all()
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
-def test_a_weight_at_the_threshold_stays_in_every_dtype(dtype):
-    number = 7 if dtype is np.int32 else 0.7
-    assert above(np.array([number, -number], dtype), number, "w").all()
-    assert not above(np.array([number], dtype), number * 1.01, "w").any()
-
-
-def test_a_threshold_over_the_largest_number_prunes_all_that_is_finite():
-    assert above(np.array([65504, -1, np.inf], np.float16), 1e6, "w").tolist() == [0, 0, 1]
-
-
-def test_a_threshold_under_the_smallest_number_prunes_only_zeros():
-    values = np.array([0, -0.0, 6e-8], np.float16)
-    assert above(values, 1e-30, "w").tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize("threshold", [-0.1, math.nan, math.inf, True, "0.5", None, [0.5]])
-def test_thresholds_that_are_none(threshold):
-    with pytest.raises(InvalidArgument) as error:
-        above(np.ones(2), threshold, "w")
-    assert str(error.value) == (
-        f"Could not prune 'w' below a threshold: expected a magnitude from 0 on, got {threshold!r}."
-        f" Weights of either sign stay where their magnitude reaches it."
-    )
 
 
 def test_sparsity_counts_weights_not_variables():

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from tb_pastnet.core import statistics
 from tb_pastnet.core.quantize import ZERO
 from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, STALLED, VIOLATED, stalled
+from tb_pastnet.core.statistics import STATISTICS
 
 
 def codes(records: int, channels: int = 1) -> npt.NDArray[np.int16]:
     """Channels that stand still, and no mask."""
-    made = np.zeros((8, records, channels), np.int16)
+    made = np.zeros((len(STATISTICS), records, channels), np.int16)
     made[[statistics.DELTA_NORM, statistics.NONFINITE]] = ZERO
     return made
 

@@ -14,15 +14,15 @@ from tb_pastnet.core.states import (
     SETTLED,
     STATE,
     VIOLATED,
-    channel_states,
     relative_delta,
     seen,
 )
+from tests.all_states import channel_states
 
 
 def series(records, **rows):
     """One channel of norm 1 that moves by 1 % a record, with the given rows instead."""
-    codes = np.full((8, records, 1), ZERO, np.int16)
+    codes = np.full((len(s.STATISTICS), records, 1), ZERO, np.int16)
     codes[[s.NORM, s.PAST_NORM, s.CHANGED, s.KEPT, s.TRAINABLE]] = 0
     codes[[s.DELTA_NORM, s.DELTA_MAX]] = quantize(0.01)
     for name, values in rows.items():
@@ -205,6 +205,17 @@ def test_statistics_of_a_held_layer_are_not_held():
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 3), (3, 0)])
 def test_few_records_or_channels(shape):
-    codes = np.zeros((8, *shape), np.int16)
+    codes = np.zeros((len(s.STATISTICS), *shape), np.int16)
     steps = np.arange(shape[0])
     assert channel_states(codes, steps, steps, measured=seen(codes)).shape == shape
+
+
+def test_statistics_that_were_not_recorded_mark_nothing():
+    codes = series(6, trainable=[0] * 6, **still(6))
+    codes[s.CHANGED] = 0
+    assert states(codes).tolist() == [FROZEN] + [FROZEN | VIOLATED] * 5
+    for row in (s.CHANGED, s.NONFINITE, s.KEPT):
+        codes[row] = NAN
+    assert states(codes).tolist() == [FROZEN] * 6
+    codes[s.TRAINABLE] = NAN
+    assert not (states(codes) & (NONFINITE | VIOLATED)).any()

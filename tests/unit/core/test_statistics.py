@@ -1,11 +1,20 @@
 """The definition of each statistic, against plain sums."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.core.statistics import STATISTICS, channel_statistics, quantize_statistics
+from tb_pastnet.core.statistics import (
+    STATISTICS,
+    TABLE,
+    Statistic,
+    channel_statistics,
+    quantize_statistics,
+)
 from tb_pastnet.errors import InvalidArgument
 
 AXIS = explicit_axis(-1, (3, 2), "w")
@@ -73,7 +82,7 @@ def test_float32_deltas_are_taken_in_double():
 def test_a_channel_without_elements_is_zero_and_whole():
     axis = explicit_axis(1, (0, 2), "w")
     found = channel_statistics(np.zeros((0, 2)), np.zeros((0, 2)), axis)
-    assert found.tolist() == [[0, 0]] * 4 + [[1, 1], [0, 0], [1, 1], [1, 1]]
+    assert found[:8].tolist() == [[0, 0]] * 4 + [[1, 1], [0, 0], [1, 1], [1, 1]]
 
 
 def test_another_shape_is_an_error():
@@ -83,11 +92,31 @@ def test_another_shape_is_an_error():
 
 def test_quantised_shares_stay_exact():
     codes = quantize_statistics(channel_statistics(NOW, NOW, AXIS))
-    assert codes.shape == (8, 2)
+    assert codes.shape == (len(STATISTICS), 2)
     assert codes[4].tolist() == [ZERO, ZERO]
     assert codes[6].tolist() == [0, 0]
 
 
 def test_quantising_something_else_is_an_error():
-    with pytest.raises(InvalidArgument, match=r"expected 8 rows, got shape \(3,\)"):
+    with pytest.raises(InvalidArgument, match=r"expected \d rows, got shape \(3,\)"):
         quantize_statistics([1.0, 2.0, 3.0])
+
+
+def test_the_documented_statistics_are_those_of_the_table():
+    text = (Path(__file__).parents[3] / "docs" / "record_format.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| \d \| (\w+) \| (.*) \| (share code|code)(?: − code of (\w+))? \|$", text, re.M
+    )
+    documented = [
+        Statistic(name, meaning.replace("\\|", "|"), code == "share code", near or None)
+        for name, meaning, code, near in rows
+    ]
+    assert documented == list(TABLE)
+
+
+def test_a_statistic_that_predicts_stands_before_and_isnt_predicted_itself():
+    for row, statistic in enumerate(TABLE):
+        if statistic.near is not None:
+            base = STATISTICS.index(statistic.near)
+            assert base < row
+            assert TABLE[base].near is None

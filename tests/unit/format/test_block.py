@@ -5,10 +5,11 @@ import zlib
 import numpy as np
 import pytest
 
+from tb_pastnet.core.quantize import NAN
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.errors import DamagedRecord, InvalidArgument
-from tb_pastnet.format import envelope, limits, varint
+from tb_pastnet.format import limits, varint
 from tb_pastnet.format.block import (
-    ROWS,
     Block,
     decode_block,
     encode_block,
@@ -16,13 +17,16 @@ from tb_pastnet.format.block import (
     open_block,
     restore,
 )
+from tb_pastnet.format.layout import ROWS
+from tests.sealed import EIGHT, counted, heads, sealed
+from tests.sealed import block as block_message
 
 TAG = "channels/w"
 
 
 def random_block(records=5, channels=7, seed=0) -> Block:
     rng = np.random.default_rng(seed)
-    codes = rng.integers(-32768, 32768, (8, records, channels), dtype=np.int16)
+    codes = rng.integers(-32768, 32768, (len(ROWS), records, channels), dtype=np.int16)
     steps = np.cumsum(rng.integers(1, 1000, records))
     return Block(np.cumsum(rng.integers(1, 4, records)), steps, steps - 1, codes)
 
@@ -63,13 +67,13 @@ def test_a_past_after_the_record_and_a_first_step_below_zero_are_kept():
 
 
 def test_still_channels_cost_almost_nothing():
-    codes = np.zeros((8, 16, 512), np.int16)
+    codes = np.zeros((len(ROWS), 16, 512), np.int16)
     steps = np.arange(16)
     assert len(encode_block(Block(steps, steps, steps, codes), tag=TAG, lineage=0)) < 100
 
 
-def payload_of(*parts: bytes) -> bytes:
-    return envelope.seal(b"".join(parts), envelope.Kind.CHANNELS, tag=TAG, step=9, lineage=3)
+def payload_of(*parts: bytes, version: int = 1) -> bytes:
+    return sealed(b"".join(parts), version=version, kind=1, tag=TAG, step=9, lineage=3)
 
 
 def decode(message: bytes) -> Block:
@@ -106,16 +110,42 @@ CONSTANT = b"\x00\x00\x00"
         ([varint.encode([1, 1]), varint.encode([1 << 63])], "numbers below 2\\*\\*62"),
     ],
 )
-def test_a_payload_that_does_not_hold_together_is_damaged(parts, text):
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_payload_that_does_not_hold_together_is_damaged(parts, text, version):
+    if version == 2 and len(parts) > 2:
+        parts = [*parts[:2], heads(EIGHT), *parts[2:]]
     with pytest.raises(DamagedRecord, match=text):
-        decode(payload_of(*parts))
+        decode(payload_of(*parts, version=version))
 
 
-def test_a_bomb_is_not_inflated():
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_bomb_is_not_inflated(version):
     bomb = zlib.compress(bytes(10_000_000))
-    parts = [varint.encode([1, 1]), bytes(3), b"\x01", varint.encode([len(bomb)]), bomb]
+    parts = [varint.encode([1, 1]), bytes(3), *[heads(["norm"], {})][: version - 1]]
+    parts += [b"\x01", varint.encode([len(bomb)]), bomb]
     with pytest.raises(DamagedRecord, match="expected 2 bytes once inflated, got at least 3"):
-        decode(payload_of(*parts))
+        decode(payload_of(*parts, version=version))
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([], "1 more bytes, got 0"),
+        ([b"\5\2"], "5 more bytes, got 1"),
+        ([varint.encode([limits.MAX_HEADS + 1])], "a number of at most 4096"),
+        ([b"\2\2\2"], "each statistic once, got one twice"),
+        ([b"\1\2", CONSTANT, b"x"], "the end of the record, got 1"),
+        ([b"\1\2"], "1 more bytes, got 0"),
+        ([b"\2\3\0"], "a plane that a plane before predicts, got plane 0"),
+        ([b"\4\2\5\1\7"], "a plane that a plane before predicts, got plane 1"),
+        ([b"\5\2\5\0\7\1"], "a plane that a plane before predicts, got plane 1"),
+        ([b"\2\0\5"], "5 more bytes, got 0"),
+        ([b"\3\0\1a\5\1"], "constant or deflated, got mode 5"),
+    ],
+)
+def test_heads_that_do_not_hold_together_are_damaged(parts, text):
+    with pytest.raises(DamagedRecord, match=text):
+        decode(payload_of(varint.encode([1, 1]), bytes(3), *parts, version=2))
 
 
 def test_a_block_of_the_wrong_shape_is_refused():
@@ -176,10 +206,84 @@ def test_many_blocks_are_restored_as_one():
 @pytest.mark.parametrize("which", ["steps", "sequence"])
 def test_what_rises_and_falls_is_refused_by_writer_and_reader(monkeypatch, steps, which):
     order = {"steps": np.array([7, 8, 9]), "sequence": np.arange(3), which: np.array(steps)}
-    block = Block(**order, past_steps=order["steps"] - 1, codes=np.zeros((8, 3, 2), np.int16))
+    block = Block(
+        **order, past_steps=order["steps"] - 1, codes=np.zeros((len(STATISTICS), 3, 2), np.int16)
+    )
     with pytest.raises(InvalidArgument, match="strictly increasing steps and sequence numbers"):
         encode_block(block, tag=TAG, lineage=3)
     monkeypatch.setattr("tb_pastnet.format.block._check", lambda block: None)
     message = encode_block(block, tag=TAG, lineage=3)
     with pytest.raises(DamagedRecord, match="increasing steps, got steps that go back"):
         decode_block(message, tag=TAG, step=int(order["steps"][-1]), lineage=3)
+
+
+def test_the_bytes_of_a_block_are_the_documented_ones():
+    codes = np.arange(len(ROWS), dtype=np.int16)[:, None, None]
+    step = np.array([9])
+    message = encode_block(Block(step, step, step - 1, codes), tag=TAG, lineage=3)
+    stored = [0, 1, 2, 1, *range(4, len(ROWS))]  # two of them as differences
+    numbers = varint.encode([1, 1]) + varint.encode_signed([9, 0, 1])
+    cells = b"".join(bytes([0, code, 0]) for code in stored)
+    assert message == payload_of(numbers, heads(EIGHT), cells, version=2)
+
+
+CELLS = {
+    name: np.random.default_rng(n).integers(-99, 99, (3, 5), np.int16)
+    for n, name in enumerate([*EIGHT, "skewness", "ratio", "größe", "number 99"])
+}
+PLACE = {"tag": TAG, "step": 9, "lineage": 3}
+
+
+@pytest.mark.parametrize(
+    ("names", "near", "unknown"),
+    [
+        (["skewness", "norm", "past_norm", "kept"], {"past_norm": "norm"}, ["skewness"]),
+        (["trainable", "kept"], {"kept": "trainable"}, []),
+        (["norm", "ratio", "kept"], {"ratio": "norm"}, ["ratio"]),
+        (
+            ["skewness", "delta_norm", "kept"],
+            {"delta_norm": "skewness"},
+            ["delta_norm", "skewness"],
+        ),
+        (["number 99", "kept", "größe"], {}, ["größe", "number 99"]),
+        ([], {}, []),
+    ],
+)
+def test_a_reader_takes_the_statistics_that_it_knows(names, near, unknown):
+    codes = {name: CELLS[name] for name in names}
+    if names:
+        message = block_message(codes, near=near, **PLACE)
+    else:
+        head = varint.encode([5, 3]) + varint.encode_signed([1, 1, 1, 0, 1, 1, 1, 1, 1])
+        message = payload_of(head, b"\0", version=2)
+    block = decode(message)
+    assert block.unknown == tuple(unknown)
+    assert block.codes.shape == (len(ROWS), 3, 5)
+    for row, name in enumerate(STATISTICS):
+        expected = CELLS[name] if name in codes and name not in unknown else NAN
+        np.testing.assert_array_equal(block.codes[row], np.broadcast_to(expected, (3, 5)), name)
+
+
+def test_a_known_name_may_be_written_out():
+    head = varint.encode([1, 1]) + varint.encode_signed([1, 0, 1]) + counted(b"\0\4kept")
+    block = decode(payload_of(head, b"\0\5\0", version=2))
+    assert (block.codes[STATISTICS.index("kept")].tolist(), block.unknown) == ([[5]], ())
+
+
+def test_blocks_of_all_versions_are_restored_as_one():
+    eight = {name: CELLS[name] for name in EIGHT}
+    later = {name: CELLS[name] for name in ("norm", "skewness")}
+    joined = restore(
+        [
+            open_block(block_message(eight, version=1, **PLACE), **PLACE),
+            open_block(block_message(eight, **PLACE), **PLACE, rows=(1, 3)),
+            open_block(block_message(later, near={}, **PLACE), **PLACE),
+        ]
+    )
+    for row, name in enumerate(EIGHT):
+        np.testing.assert_array_equal(joined.codes[row, :3], CELLS[name])
+    np.testing.assert_array_equal(joined.codes[1, 3:6], CELLS["past_norm"])
+    np.testing.assert_array_equal(joined.codes[3, 3:6], CELLS["delta_max"])
+    np.testing.assert_array_equal(joined.codes[0, 6:], CELLS["norm"])
+    assert (joined.codes[1:, 6:] == NAN).all()
+    assert joined.unknown == ("skewness",)

@@ -4,7 +4,8 @@ import pytest
 
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.format import limits
-from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.envelope import NEWEST, Kind, seal, unseal, version_of
+from tests.sealed import sealed as sealed_as
 
 PLACE = {"tag": "channels/w", "step": 12, "lineage": 0xABCD}
 
@@ -20,8 +21,16 @@ def test_a_sealed_payload_comes_back():
 
 def test_the_layout_is_the_documented_one():
     message = sealed(b"xyz")
-    assert message[:8] == b"PAST\x01\x01\x00\x00"
+    assert message[:8] == b"PAST\x02\x01\x00\x00"
     assert message[12:] == b"xyz"
+    assert seal(b"xyz", Kind.TIMELINE, **PLACE)[:8] == b"PAST\x01\x02\x00\x00"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_version_is_opened(version):
+    message = sealed_as(b"xyz", version=version, kind=1, **PLACE)
+    assert unseal(message, Kind.CHANNELS, **PLACE) == b"xyz"
+    assert version_of(message) == version
 
 
 @pytest.mark.parametrize("other", [{"tag": "channels/v"}, {"step": 13}, {"lineage": 1}])
@@ -57,10 +66,15 @@ def test_foreign_bytes_are_told_apart():
 
 
 def test_a_newer_version_asks_for_an_update():
-    message = bytearray(sealed())
-    message[4] = 2
-    with pytest.raises(UnknownVersion, match=r"expected format version 1, got 2\. Update tb-past"):
-        unseal(bytes(message), Kind.CHANNELS, **PLACE)
+    for kind, expected in ((Kind.CHANNELS, "1 or 2"), (Kind.TIMELINE, "1")):
+        for version in (0, NEWEST[kind] + 1, 255):
+            message = sealed_as(b"xyz", version=version, kind=kind, **PLACE)
+            with pytest.raises(UnknownVersion) as error:
+                unseal(message, kind, **PLACE)
+            assert str(error.value) == (
+                f"Could not read a record of 'channels/w': expected format version {expected}, got "
+                f"{version}. Update tb-pastnet where TensorBoard runs."
+            )
 
 
 def test_an_oversized_message_is_refused_unread(monkeypatch):

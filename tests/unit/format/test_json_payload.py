@@ -54,6 +54,6 @@ def test_what_is_no_text(value):
 
 @pytest.mark.parametrize("value", ["10", True, -1, 2.0, math.inf, None, 8])
 def test_what_is_no_whole_number(value):
-    assert json_payload.whole(7, 7) == 7
+    assert json_payload.natural(7, 7) == 7
     with pytest.raises(ValueError, match="a whole number from 0 to 7 is missing"):
-        json_payload.whole(value, 7)
+        json_payload.natural(value, 7)

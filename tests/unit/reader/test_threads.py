@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tb_pastnet.reader import threads
-from tb_pastnet.reader.threads import Each, a_few_at_once, both, in_threads, in_turn
+from tb_pastnet.reader.threads import Each, a_few_at_once, in_threads, in_turn, together
 
 
 @pytest.mark.parametrize("each", [in_threads, a_few_at_once, in_turn])
@@ -37,7 +37,7 @@ def test_two_things_that_wait_for_each_other_are_done_at_once() -> None:
         meeting.wait()
         return name
 
-    assert both(lambda: meet("a"), lambda: meet("b")) == ("a", "b")
+    assert together(lambda: meet("a"), lambda: meet("b")) == ("a", "b")
 
 
 def test_what_either_of_two_raises_reaches_the_caller() -> None:
@@ -46,4 +46,4 @@ def test_what_either_of_two_raises_reaches_the_caller() -> None:
 
     for pair in ((fail, int), (int, fail)):
         with pytest.raises(OSError, match="gone"):
-            both(*pair)
+            together(*pair)

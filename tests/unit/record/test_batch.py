@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.quantize import dequantize
-from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE
+from tb_pastnet.core.statistics import KEPT, NORM, STATISTICS, TRAINABLE
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import decode_block
@@ -18,7 +18,7 @@ SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
 
 
 def offer(sequence, step=None, **rows):
-    values = np.ones((8, 4))
+    values = np.ones((len(STATISTICS), 4))
     for name, row in rows.items():
         values[{"norm": NORM, "kept": KEPT, "trainable": TRAINABLE}[name]] = row
     return Record(sequence, sequence + 1 if step is None else step, sequence, 5.0, 0.1, values)

@@ -234,7 +234,9 @@ def test_a_failing_audit_costs_no_record(tmp_path, monkeypatch, caplog):
     model = variables()
     with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
         for name in ("check", "observe"):
-            monkeypatch.setattr(f"tb_pastnet.keras.audit.audit.Audit.{name}", lambda *_: 1 // 0)
+            monkeypatch.setattr(
+                f"tb_pastnet.record.audit.freeze_audit.Audit.{name}", lambda *_: 1 // 0
+            )
         recorder.record(1)
         recorder.record(2)
     log = read_one(tmp_path)

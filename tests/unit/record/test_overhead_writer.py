@@ -8,9 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from tb_pastnet.core.names import TAG_OVERHEAD, TAG_TIMELINE
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.tags import TAG_OVERHEAD, TAG_TIMELINE
 from tb_pastnet.record import overhead_timer as module
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.failures import Failures
@@ -47,7 +48,7 @@ def sink(tmp_path, spent):
 
 
 def put(sink, step):
-    values = np.full((8, 4), 1.0 + step)
+    values = np.full((len(STATISTICS), 4), 1.0 + step)
     sink.offer(Record(sink.reserve(), step, step - 1, time.time(), 0.1, values))
 
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.record import sink as sinks
 from tb_pastnet.record import writer as module
@@ -42,7 +43,7 @@ def make(tmp_path):
 
 
 def offer(sink, step, values=None):
-    given = np.ones((8, 4)) if values is None else values
+    given = np.ones((len(STATISTICS), 4)) if values is None else values
     return sink.offer(Record(sink.reserve(), step, step - 1, time.time(), 0.1, given))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tb_pastnet.reader.store.store import Store
-from tb_pastnet.serve.http.web import JSON, Answer, Known, answer
-from tb_pastnet.serve.routes.kept import kept
+from tb_pastnet.reader.notes import WITHHELD, Notes
+from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.http.answers import JSON, Answer, NotModified, answer
+from tb_pastnet.serve.routes import kept
 from tests.providers import MemoryProvider
 
 KEY = ("a", "b")
@@ -14,18 +15,18 @@ class Maker:
     def __init__(self, body: bytes, complete: bool = True) -> None:
         self.body, self.complete, self.count = body, complete, 0
 
-    def __call__(self) -> tuple[Answer, bool]:
+    def __call__(self) -> tuple[Answer, Notes]:
         self.count += 1
-        return answer(self.body, JSON), self.complete
+        return answer(self.body, JSON), Notes() if self.complete else Notes({WITHHELD: 1})
 
 
 def test_a_name_is_known_where_the_answer_had_to_make_room() -> None:
     store, maker = Store(MemoryProvider(), ceiling=40_000), Maker(bytes(15_000))
-    first = kept(store, KEY, 1, maker)
+    first = kept(store, KEY, 1, maker, large=True)
     assert isinstance(first, Answer)
-    kept(store, ("another",), 1, Maker(bytes(15_001)))
-    again = kept(store, KEY, 1, maker)
-    assert isinstance(again, Known)
+    kept(store, ("another",), 1, Maker(bytes(15_001)), large=True)
+    again = kept(store, KEY, 1, maker, large=True)
+    assert isinstance(again, NotModified)
     assert (again.tag, maker.count) == (first.tag, 1)
     assert again.make().body == first.body
     assert maker.count == 2
@@ -41,5 +42,5 @@ def test_another_version_has_another_name() -> None:
 def test_an_answer_that_is_not_whole_has_no_name_to_ask_for() -> None:
     store, maker = Store(MemoryProvider()), Maker(b"a part", complete=False)
     for count in (1, 2):
-        assert isinstance(kept(store, KEY, 1, maker), Answer)
+        assert isinstance(kept(store, KEY, 1, maker, large=True), Answer)
         assert maker.count == count

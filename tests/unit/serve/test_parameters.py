@@ -4,16 +4,16 @@ import pytest
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.format.description import Layer, Variable
-from tb_pastnet.reader.store.catalog import Catalog
-from tb_pastnet.reader.store.notes import Notes
-from tb_pastnet.reader.store.runs import SINK, Axis, Run
+from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import SINK, CatalogRun, TimeAxis
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import Failure
 
 KERNEL = Variable("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
 BIAS = Variable("c/bias", "c", "bias", "bias", (4,), "float32", "0", True, 4, 1)
 LAYER = Layer("c", "", "c", "Dense", ("c/kernel", "c/bias"), "c/kernel")
-RUN = Run(
+RUN = CatalogRun(
     "a",
     SINK,
     (),
@@ -21,7 +21,7 @@ RUN = Run(
     (LAYER,),
     {v.id: v for v in (KERNEL, BIAS)},
     {},
-    Axis(),
+    TimeAxis(),
     Account(),
     Notes(),
     0,
@@ -55,12 +55,12 @@ def test_any_other_threshold_is_refused(text: str) -> None:
 
 def test_whole_numbers_are_parsed_strictly() -> None:
     def ask(text: str) -> int | None:
-        return parameters.whole({"n": text}, "n", least=-5, most=10)
+        return parameters.integer({"n": text}, "n", least=-5, most=10)
 
     assert [ask("-5"), ask("+7"), ask("10")] == [-5, 7, 10]
     for text in ("", "11", "-6", "1.0", "1_0", "٣", "1e1", "9" * 5000, "0\n"):
         _fails(400, "expected a whole number from -5 to 10", ask, text)
-    assert parameters.whole({}, "n", least=0, most=1, default=1) == 1
+    assert parameters.integer({}, "n", least=0, most=1) is None
 
 
 def test_a_run_is_looked_up() -> None:

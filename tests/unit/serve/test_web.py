@@ -8,8 +8,9 @@ from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug import wrappers
 from werkzeug.test import Client
 
-from tb_pastnet.serve.http.failures import SCHEMA, bad_request
-from tb_pastnet.serve.http.web import BINARY, JSON, Answer, Known, answer, application
+from tb_pastnet.serve.http.answers import BINARY, JSON, SCHEMA, Answer, NotModified, answer
+from tb_pastnet.serve.http.failures import bad_request
+from tb_pastnet.serve.http.web import application
 
 LARGE = bytes(5000)
 
@@ -88,8 +89,8 @@ def test_what_the_client_has_is_not_even_made() -> None:
         made.append("made")
         return answer(b"new", JSON)
 
-    def route(request: wrappers.Request) -> Known:
-        return Known('W/"old"', make)
+    def route(request: wrappers.Request) -> NotModified:
+        return NotModified('W/"old"', make)
 
     asked = Client(SecurityValidatorMiddleware(application(route)))
     again = asked.get("/", headers={"If-None-Match": 'W/"old"'})

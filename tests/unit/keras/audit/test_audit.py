@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.keras.audit.audit import Audit
+from tb_pastnet.keras.audit.model_audit import audit_of as audited
 from tb_pastnet.keras.layers.masked import Masked
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.weights import network
@@ -24,7 +24,7 @@ def small(*layers):
 
 
 def audit_of(model, **settings):
-    return Audit.of(model, network(model).weights, **settings)
+    return audited(model, network(model).weights, **settings)
 
 
 def move(model, channel=0, by=1.0, layer=0):
@@ -71,7 +71,7 @@ def test_masks_of_what_cannot_carry_them():
     variable = tf.Variable(np.ones((3, 2), "f"))
     mapping = {"dense/kernel": variable}
     masks = Masks(mapping, enforce=False)
-    audit = audit_of(mapping, state=masks.state)
+    audit = audit_of(mapping, masks=masks.state)
     masks.freeze(KERNEL, channels=[1])
     variable.assign_add([[0, 1], [0, 0], [0, 0]])
     [found] = audit.check(4)
@@ -82,7 +82,7 @@ def test_assign_of_a_plain_variable_is_seen():
     variable = tf.Variable(np.ones((3, 2), "f"))
     mapping = {"dense/kernel": variable}
     masks = Masks(mapping, enforce=False)
-    audit = audit_of(mapping, state=masks.state)
+    audit = audit_of(mapping, masks=masks.state)
     masks.freeze(KERNEL, channels=[1])
     variable.assign(np.zeros((3, 2)))
     assert [one.cause for one in audit.check(4)] == ["loaded"]

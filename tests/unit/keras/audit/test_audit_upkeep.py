@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
-from collections import Counter
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.keras.audit.audit import Audit
-from tb_pastnet.keras.audit.watch import Watch, which_moved
+from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
+from tb_pastnet.keras.audit.model_audit import ModelAudit
+from tb_pastnet.keras.audit.model_audit import audit_of as audited
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.weights import network
 
@@ -27,7 +26,7 @@ def small():
 
 
 def audit_of(model, **settings):
-    return Audit.of(model, network(model).weights, **settings)
+    return audited(model, network(model).weights, **settings)
 
 
 def move(model):
@@ -54,7 +53,7 @@ def test_other_masks_need_no_new_function(model, masks, monkeypatch):
         made.append(len(watches))
         return which_moved(watches)
 
-    monkeypatch.setattr("tb_pastnet.keras.audit.compiled.which_moved", counted)
+    monkeypatch.setattr("tb_pastnet.keras.audit.model_audit.which_moved", counted)
     masks.freeze(KERNEL, channels=[1])
     masks.thaw(KERNEL, channels=[0])
     assert audit.check(2) == []
@@ -69,8 +68,8 @@ def test_a_violation_is_the_only_thing_that_is_read_channel_by_channel(model, ma
     masks.freeze("bias")
     audit = audit_of(model)
     read = []
-    channels = Watch.channels
-    monkeypatch.setattr(Watch, "channels", lambda self: read.append(1) or channels(self))
+    channels = HeldWeight.channels
+    monkeypatch.setattr(HeldWeight, "channels", lambda self: read.append(1) or channels(self))
     audit.check(1)
     assert read == []
     move(model)
@@ -98,7 +97,7 @@ def test_a_change_of_masks_does_not_fail_with_the_audit(model, masks, monkeypatc
 def test_a_cause_that_fails_to_be_found_is_unknown(model, masks, monkeypatch):
     masks.freeze(KERNEL)
     audit = audit_of(model)
-    monkeypatch.setattr("tb_pastnet.keras.audit.evidence.cause_of", lambda evidence: 1 / 0)
+    monkeypatch.setattr("tb_pastnet.record.audit.freeze_audit.cause_of", lambda evidence: 1 / 0)
     move(model)
     assert {one.cause for one in audit.check(1)} == {"unknown"}
 
@@ -114,20 +113,27 @@ def test_an_optimizer_that_can_not_be_read():
     assert {one.cause for one in audit.check(2)} == {"unknown"}
 
 
-def test_observing_200_variables_is_quick():
-    """A step must not feel it: a few calls a variable, counted, as no clock tells the same twice."""
-    layers = [keras.layers.Dense(2) for _ in range(100)]
-    audit = audit_of(keras.Sequential([keras.Input((2,)), *layers]))
-    audit.observe()
-    assert calls_of(audit.observe) <= 3 * 200
+class Asked(keras.layers.Dense):
+    """A layer that counts how often it is asked whether it is trainable."""
+
+    count = 0
+
+    @property
+    def trainable(self):
+        Asked.count += 1
+        return True
+
+    @trainable.setter
+    def trainable(self, value):
+        pass
 
 
-def calls_of(action):
-    """How many functions of Python and C it calls."""
-    events = Counter()
-    sys.setprofile(lambda frame, event, argument: events.update([event]))
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return events["call"] + events["c_call"] - 1
+def test_observing_at_each_step_asks_each_layer_once_and_no_variable(monkeypatch):
+    model = keras.Sequential([keras.Input((2,)), *[Asked(2) for _ in range(100)]])
+    audit = audit_of(model)
+    asked = []
+    monkeypatch.setattr(ModelAudit, "trainable", lambda *_: asked.append(1))
+    Asked.count = 0
+    audit.observe(quick=True)
+    assert Asked.count == 100
+    assert not asked

@@ -13,7 +13,8 @@ from keras import layers
 from tb_pastnet import clone_network
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs
-from tb_pastnet.keras.graphs.same import Differs, operations, pair_captures
+from tb_pastnet.keras.graphs.nodes import operation_types
+from tb_pastnet.keras.graphs.pairing import Differs, pair_captures
 
 X = tf.TensorSpec([2])
 A, B, C, D = (tf.Variable([value, value]) for value in (1.0, 2.0, 3.0, 4.0))
@@ -105,7 +106,7 @@ def test_effects_in_another_order_are_the_same():
 
 def test_operations_in_called_functions_are_found():
     concrete = traced(lambda x: tf.cond(x[0] > 0, lambda: tf.sin(x), lambda: tf.cos(x)))
-    assert {"Sin", "Cos"} <= operations(concrete)
+    assert {"Sin", "Cos"} <= operation_types(concrete)
 
 
 def refused(text, check, *args):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument, UnknownName
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.enforcer import attached
 from tests.masked import SHAPES, network, values
 
 
@@ -227,7 +227,7 @@ def refused(layer, name, text, prepare=lambda layer: None):
             mask(name, channels=[0])
     with pytest.raises(InvalidArgument, match=text):
         masks.prune_smallest(0.5, variables=[name])
-    assert not attached(model).holds
+    assert not attached(model).masked
     masks.prune("last/kernel", channels=[0])
 
 
@@ -288,4 +288,4 @@ def test_non_finite_weights_are_kept_by_magnitude(masks):
 
 
 def attached_values(masks):
-    return masks._desk.record("one/kernel").found.variable
+    return masks.state.weights["one/kernel"].variable

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.hook import hook_of
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.enforcer import attached
+from tb_pastnet.keras.masks.optimizer_hook import hook_of
 from tests.masked import SHAPES, data, held_bits, hold_some, network, values
 
 MOVING = {"momentum": 0.9, "weight_decay": 0.1}
@@ -272,7 +272,7 @@ def test_a_change_that_changes_nothing_asks_for_no_masks(model):
     masks.prune_below("one/kernel", 0.0)
     masks.thaw("one/kernel")
     masks.regrow("one/kernel")
-    assert not attached(model).holds
+    assert not attached(model).masked
 
 
 def test_masks_that_were_only_declared_hold_once_they_are_enforced(model):

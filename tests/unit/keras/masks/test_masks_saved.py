@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.keeper import attached
+from tb_pastnet.keras.masks.enforcer import attached
 from tests.masked import SHAPES, data, held_bits, masks_on, network, values
 
 ROOT = Path(__file__).parents[4]
@@ -156,7 +156,7 @@ def test_a_file_without_masks_leaves_them(tmp_path):
         == values(stock)["one/kernel"][frozen].tobytes()
     )
     stock.save(tmp_path / "stock.keras")
-    assert attached(pastnet.load_model(tmp_path / "stock.keras")).holds == {}
+    assert attached(pastnet.load_model(tmp_path / "stock.keras")).masked == {}
 
 
 def test_best_weights_restored(trained):
@@ -203,8 +203,18 @@ def test_masks_of_another_architecture(tmp_path):
         InvalidArgument, match="got no such variable in the model. Load them into a"
     ):
         other.deserialize(stored)
-    assert not wider.holds
-    assert not other.holds
+    assert not wider.masked
+    assert not other.masked
+
+
+def test_nothing_stored_leaves_the_masks_that_are():
+    masks = pastnet.Masks(unnamed())
+    masks.prune("dense_1/kernel", channels=[1])
+    version = masks.state.version
+    masks.state.deserialize(b"")
+    assert masks.sparsity("dense_1/kernel") == 1 / 3
+    assert masks.state.version == version
+    assert masks.resumed is None
 
 
 def attached_of(model):

@@ -53,6 +53,21 @@ def test_at_the_multiples_of_every_and_at_the_end(model, masks):
     assert masks.how[0] == {"scope": "global", "structured": False, "variables": None}
 
 
+def test_schedules_count_batches_under_gradient_accumulation():
+    def accumulating():
+        return compiled(keras.optimizers.SGD(0.1, gradient_accumulation_steps=4))
+
+    schedule = PolynomialDecay(0, 0.8, 0, 8, power=1)
+    masks = FakeMasks(accumulating())
+    fit(masks.model, PruningCallback(masks, schedule, every=3))
+    # After the batches 3, 6 and 8; the optimizer makes an update of every fourth.
+    assert masks.calls == [(0, 0.3), (1, 0.6), (2, 0.8)]
+    resumed = FakeMasks(accumulating())
+    resumed.model.optimizer._iterations.assign(4)
+    fit(resumed.model, PruningCallback(resumed, schedule, every=3))
+    assert resumed.calls == [(1, 0.6), (2, 0.8)]
+
+
 def test_the_same_sparsity_is_pruned_once(model, masks):
     fit(model, PruningCallback(masks, PolynomialDecay(0, 0.8, 0, 4, power=1), every=1), epochs=2)
     assert masks.calls == [(1, 0.2), (2, 0.4), (3, 0.6), (4, 0.8)]

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input
-from tb_pastnet.keras.probe.probed import probed
+from tb_pastnet.keras.probe.probe_batch import probe_batch
 
 X = np.ones((4, 3), np.float32)
 
@@ -30,7 +30,7 @@ X = np.ones((4, 3), np.float32)
     ],
 )
 def test_what_a_batch_is(batch, inputs):
-    found = probed(batch)
+    found = probe_batch(batch)
     assert [replace(one, digest="") for one in found.inputs] == inputs
     assert found.samples == inputs[0].shape[0]
 
@@ -41,22 +41,22 @@ def test_a_digest_tells_batches_apart(dtype):
     numbers[0, 0] = 0
     make = tf.strings.as_string if dtype == "string" else partial(tf.cast, dtype=dtype)
     values, other = make(X), make(numbers)
-    digests = [probed(one).inputs[0].digest for one in (values, tf.identity(values), other)]
+    digests = [probe_batch(one).inputs[0].digest for one in (values, tf.identity(values), other)]
     assert digests[0] == digests[1] != digests[2]
     assert len(digests[0]) == 16
     if dtype != "string":
-        assert probed(values.numpy()).inputs[0].digest == digests[0]
+        assert probe_batch(values.numpy()).inputs[0].digest == digests[0]
 
 
 def test_a_tuple_is_the_arguments_and_anything_else_is_one():
-    assert len(probed((X, 0.5)).arguments) == 2
-    assert len(probed([X, X]).arguments) == 1
+    assert len(probe_batch((X, 0.5)).arguments) == 2
+    assert len(probe_batch([X, X]).arguments) == 1
 
 
 @pytest.mark.parametrize("make", [np.array, tf.Variable], ids=["array", "variable"])
 def test_it_is_a_copy(make):
     batch = make(X)
-    (tensor,) = probed(batch).arguments
+    (tensor,) = probe_batch(batch).arguments
     batch.assign(2 * X) if isinstance(batch, tf.Variable) else batch.fill(2)
     assert (tensor.numpy() == 1).all()
 
@@ -77,4 +77,4 @@ def test_it_is_a_copy(make):
 )
 def test_what_is_no_batch_is_refused(batch, text):
     with pytest.raises(InvalidArgument, match=re.escape(f"Could not use the probe: {text}")):
-        probed(batch)
+        probe_batch(batch)

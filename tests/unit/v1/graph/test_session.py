@@ -12,8 +12,8 @@ from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.measure.channel_pass import ChannelPass
+from tb_pastnet.v1.graph.graph_variables import graph_variables
 from tb_pastnet.v1.graph.session import GraphSession
-from tb_pastnet.v1.graph.variables import graph_variables
 
 VALUE = np.arange(12, dtype=np.float32).reshape(4, 3)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.graph.functions import called_functions
-from tb_pastnet.v1.graph.writes import needed, written
+from tb_pastnet.keras.graphs.nodes import called_functions, needed
+from tb_pastnet.v1.graph.writes import written
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -85,7 +85,7 @@ def test_a_monitored_session_begins_and_restores_them(kind, tmp_path):
         masks.session = session
         assert masks.sparsity(KERNEL) == 0.25
         session.run(train)
-        assert (masks.state.variables[KERNEL].found.variable.numpy()[:, 1] == 0).all()
+        assert (masks.state.weights[KERNEL].variable.numpy()[:, 1] == 0).all()
 
 
 def test_they_are_in_a_collection_of_their_own(session):

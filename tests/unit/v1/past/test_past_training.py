@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.keras.graphs.nodes import needed
 from tb_pastnet.v1 import PAST_VARIABLES, SyncHook, past_network
-from tb_pastnet.v1.graph.writes import needed
 
 WIDTH = 32
 

@@ -1,0 +1,57 @@
+"""A probe batch of any framework: what its inputs are called, and whether their samples fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tb_pastnet.errors import InvalidArgument
+
+Shape = tuple[int, ...]
+
+
+def named_leaves(nest: object, name: str = "") -> list[tuple[str, Any]]:
+    """What is in a nest of mappings, lists and tuples, by its path.
+
+    Example:
+        >>> named_leaves({"y": 3, "x": [1, 2]})
+        [('x/0', 1), ('x/1', 2), ('y', 3)]
+    """
+    if isinstance(nest, Mapping):
+        parts = [(str(key), nest[key]) for key in sorted(nest)]
+    elif isinstance(nest, list | tuple):
+        parts = [(str(number), part) for number, part in enumerate(nest)]
+    else:
+        return [(name, nest)]
+    return [
+        leaf for key, part in parts for leaf in named_leaves(part, f"{name}/{key}" if name else key)
+    ]
+
+
+def sample_count(shapes: Sequence[tuple[str, Shape]], kind: str) -> int:
+    """How many samples the inputs of a probe have.
+
+    Args:
+        shapes: of the arrays by name.
+        kind: the type of the batch, for errors.
+
+    Raises:
+        InvalidArgument: there is no array, one has no samples, or not as many as the first.
+    """
+    if not shapes:
+        raise refused("at least one array or tensor", f"a {kind} without one")
+    for name, shape in shapes:
+        shown = f"shape {shape}" + (f" in {name!r}" if name else "")
+        if not shape or 0 in shape:
+            raise refused("samples along the first axis", shown)
+        if shape[0] != shapes[0][1][0]:
+            raise refused(f"{shapes[0][1][0]} samples in each input", shown)
+    return shapes[0][1][0]
+
+
+def refused(expected: str, got: str) -> InvalidArgument:
+    """The error for a batch that can't be used."""
+    return InvalidArgument(
+        f"Could not use the probe: expected {expected}, got {got}. Pass a fixed batch of what the "
+        f"network is called with, such as the first images to validate on."
+    )

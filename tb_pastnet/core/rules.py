@@ -1,0 +1,276 @@
+"""Rules that choose the weights to prune: a score and a choice.
+
+A score gives each row of (rows, elements) a size; a row is a single weight or a channel. A choice
+prunes by these sizes: what is below a threshold, the smallest share, all but the N largest of every
+M. A rule is a function of `Prunable` weights and of its own arguments that returns their new kept
+masks. It is pure, and what was pruned stays pruned, whatever its value is now. Each way of pruning
+takes any rule, so that a new one is one function: at random, for example, is ::
+
+    def random(weights, sparsity, *, seed=0, **how):
+        rng = np.random.default_rng(seed)
+        return smallest(weights, sparsity, score=lambda rows, kept: rng.random(len(rows)), **how)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.checks import check_sparsity, is_number, is_whole
+from tb_pastnet.core.selection import Mask, reduction_axes, spread
+from tb_pastnet.errors import InvalidArgument
+
+SCOPES = ("global", "layer")
+
+Values = npt.NDArray[Any]
+Score = Callable[[Values, Mask], Values]
+"""Of values and kept mask, of shape (rows, elements), to one size a row; the larger one stays."""
+
+
+class Prunable(NamedTuple):
+    """One variable's weights, as a rule sees them.
+
+    Attributes:
+        name: of the variable, for errors.
+        values: the weights, of any shape.
+        kept: their mask so far, of the same shape.
+        axis: how the variable splits into channels.
+    """
+
+    name: str
+    values: Values
+    kept: Mask
+    axis: ChannelAxis
+
+
+Rule = Callable[..., list[Mask]]
+"""Of a sequence of `Prunable` and the rule's own arguments to a new kept mask for each."""
+
+
+def magnitude(rows: Values, kept: Mask) -> Values:
+    """The magnitude of a weight; the root mean square of a channel, what is pruned being 0.
+
+    So channels are ranked by their 2-norm over the root of their number of elements, and layers
+    compare.
+    """
+    if rows.shape[1] == 1:
+        wide = rows.astype(np.float64) if rows.dtype.kind in "biu" else rows
+        return np.asarray(np.abs(wide[:, 0]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.where(kept, np.square(rows.astype(np.float64)), 0)
+        return np.asarray(np.sqrt(squares.sum(axis=1) / max(rows.shape[1], 1)))
+
+
+def below(weights: Sequence[Prunable], threshold: float, *, score: Score = magnitude) -> list[Mask]:
+    """Prunes weights, of either sign, whose size is below a threshold; NaN and infinity stay.
+
+    The threshold is rounded to the weights' dtype first, so that a float32 weight of 0.7 is not
+    below 0.7.
+
+    Raises:
+        InvalidArgument: the threshold isn't a finite number, or is negative.
+
+    Example:
+        >>> from tb_pastnet.core.axes import channel_axis
+        >>> axis = channel_axis(["Dense"], "kernel", (3, 1))
+        >>> w = Prunable("w", np.array([[-3.0], [0.1], [0.5]]), np.ones((3, 1), bool), axis)
+        >>> below([w], 0.5)[0][:, 0].tolist()
+        [True, False, True]
+    """
+    return [weight.kept & _reaches(weight, threshold, score) for weight in weights]
+
+
+def smallest(
+    weights: Sequence[Prunable],
+    sparsity: float,
+    *,
+    scope: str = "global",
+    structured: bool = False,
+    score: Score = magnitude,
+) -> list[Mask]:
+    """Prunes the smallest weights, or channels, until a fraction of all is pruned.
+
+    That are `round(sparsity * all)`, halves to even, those that are pruned already included. Of
+    equal ones the first goes first; NaN and infinity count as largest. The largest one of each
+    variable always stays, as pruning a whole layer would cut the network (Tanaka et al. 2020,
+    arXiv:2006.05467, "layer collapse"), so that near 1 fewer may be pruned.
+
+    Args:
+        weights: of each variable.
+        sparsity: the fraction of all that shall be pruned, from 0 up to below 1. Where more is
+            pruned already, nothing changes.
+        scope: "global", smallest of all variables together, or "layer", that of each alone.
+        structured: whether whole channels go; `sparsity` is then the fraction of channels.
+        score: what is small.
+
+    Raises:
+        InvalidArgument: the sparsity isn't a number in range, or the scope is another word.
+
+    Example:
+        >>> from tb_pastnet.core.axes import channel_axis
+        >>> axis = channel_axis(["Dense"], "kernel", (2, 2))
+        >>> w = Prunable("w", np.array([[0.1, -0.4], [0.3, 0.2]]), np.ones((2, 2), bool), axis)
+        >>> smallest([w], 0.5)[0].tolist()
+        [[False, True], [True, False]]
+    """
+    share = check_sparsity(sparsity)
+    if scope not in SCOPES:
+        raise InvalidArgument(
+            f"Could not prune the smallest weights: expected scope='global' or 'layer', got "
+            f"{scope!r:.60}. Global ranks the weights of all variables together."
+        )
+    ranked = [_ranked(weight, structured, score) for weight in weights]
+    groups = [ranked] if ranked and scope == "global" else [[variable] for variable in ranked]
+    stays = [mask for group in groups for mask in _without_smallest(group, share)]
+    return [
+        weight.kept & (spread(mask, weight.axis) if structured else mask.reshape(weight.kept.shape))
+        for weight, mask in zip(weights, stays, strict=True)
+    ]
+
+
+def blocks(
+    weights: Sequence[Prunable],
+    nonzeros_per_block: int = 2,
+    block_size: int = 4,
+    *,
+    score: Score = magnitude,
+) -> list[Mask]:
+    """Prunes all but the N largest of every M weights in a row: N:M sparsity.
+
+    After Zhou et al. 2021, arXiv:2102.04010, where 2:4 has two that are not zero; the pattern
+    `sparsity_m_by_n` of tfmot counts the zeros instead. Blocks lie along the inputs that an output
+    sums over, see `selection.reduction_axes`; those that are sparser already stay as they are. Of
+    equal weights the first of a block goes first; NaN and infinity count as largest.
+
+    Raises:
+        InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
+
+    Example:
+        >>> from tb_pastnet.core.axes import channel_axis
+        >>> axis = channel_axis(["Dense"], "kernel", (4, 1))
+        >>> values = np.array([[0.4], [-0.3], [0.1], [0.2]])
+        >>> blocks([Prunable("w", values, np.ones((4, 1), bool), axis)], 2, 4)[0][:, 0].tolist()
+        [True, True, False, False]
+    """
+    return [_in_blocks(weight, nonzeros_per_block, block_size, score) for weight in weights]
+
+
+def _sizes(weight: Prunable, score: Score) -> Values:
+    """The size of each single weight, in the variable's shape."""
+    sizes = score(weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1))
+    return sizes.reshape(weight.kept.shape)
+
+
+def _reaches(weight: Prunable, threshold: float, score: Score) -> Mask:
+    if not is_number(threshold) or not 0 <= threshold < math.inf:
+        raise InvalidArgument(
+            f"Could not prune {weight.name!r} below a threshold: expected a magnitude from 0 on, "
+            f"got {threshold!r:.60}. Weights of either sign stay where their magnitude reaches it."
+        )
+    sizes = _sizes(weight, score)
+    with np.errstate(over="ignore"):  # above the largest float16, say: all finite weights go
+        limit = sizes.dtype.type(threshold)
+    if limit == 0 and threshold > 0:
+        return np.asarray(sizes != 0)
+    return np.asarray(~(sizes < limit))
+
+
+def _in_blocks(weight: Prunable, nonzeros: int, block_size: int, score: Score) -> Mask:
+    numbers = is_whole(nonzeros) and is_whole(block_size)
+    if not numbers or not 1 <= nonzeros <= block_size:
+        raise InvalidArgument(
+            f"Could not prune {weight.name!r} in blocks: expected 1 <= nonzeros_per_block <= "
+            f"block_size, got {nonzeros!r:.60} of {block_size!r:.60}. 2:4 is nonzeros_per_block=2, "
+            f"block_size=4."
+        )
+    shape = weight.values.shape
+    inner = reduction_axes(weight.axis)
+    order = (*(axis for axis in range(len(shape)) if axis not in inner), *inner)
+    length = math.prod(shape[axis] for axis in inner)
+    if length % block_size:
+        raise InvalidArgument(
+            f"Could not prune {weight.name!r} in blocks of {block_size}: expected as many inputs "
+            f"as blocks hold, got {length} for shape {shape}. Choose a block size that divides "
+            f"{length}, or leave this variable out."
+        )
+    sizes = np.where(weight.kept, _finite(_sizes(weight, score)), -1).transpose(order)
+    rows = sizes.reshape(-1, block_size)
+    goes = np.argsort(rows, axis=1, kind="stable")[:, : block_size - nonzeros]
+    stays = np.ones(rows.shape, bool)
+    np.put_along_axis(stays, goes, False, axis=1)
+    return stays.reshape(sizes.shape).transpose(np.argsort(order)) & weight.kept
+
+
+class _Ranked(NamedTuple):
+    """The weights, or channels, of one variable that may be pruned.
+
+    Attributes:
+        candidates: flat, True where it isn't pruned yet.
+        sizes: float of shape (number of candidates,), never NaN.
+    """
+
+    candidates: Mask
+    sizes: Values
+
+
+def _ranked(weight: Prunable, structured: bool, score: Score) -> _Ranked:
+    if structured:
+        rows, kept = weight.axis.split(weight.values), weight.axis.split(weight.kept)
+        candidates = np.asarray(kept.any(axis=1))
+    else:
+        rows, kept = weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1)
+        candidates = kept[:, 0]
+    return _Ranked(candidates, _finite(score(rows, kept)[candidates]))
+
+
+def _finite(sizes: Values) -> Values:
+    """Sizes as float32 or float64, a copy; what isn't finite as infinity."""
+    wide = sizes.astype(np.float64 if sizes.dtype == np.float64 else np.float32)
+    wide[~np.isfinite(wide)] = np.inf
+    return wide
+
+
+def _without_smallest(group: Sequence[_Ranked], share: float) -> list[Mask]:
+    """Of each variable what stays, flat, when a share of a group is pruned, pruned ones included.
+
+    Never the largest of a variable goes. Of equal ones the first goes first.
+    """
+    total = sum(variable.candidates.size for variable in group)
+    live = sum(variable.sizes.size for variable in group)
+    free = [_all_but_largest(variable.sizes) for variable in group]
+    pool = np.concatenate([variable.sizes[f] for variable, f in zip(group, free, strict=True)])
+    more = min(round(share * total) - (total - live), pool.size)
+    if more <= 0:
+        return [variable.candidates for variable in group]
+    goes = np.split(_smallest(pool, more), np.cumsum([np.count_nonzero(f) for f in free])[:-1])
+    return [_pruned(*parts) for parts in zip(group, free, goes, strict=True)]
+
+
+def _all_but_largest(sizes: Values) -> Mask:
+    """All but the largest, of equal ones the last, as that would be pruned last."""
+    free = np.ones(sizes.size, bool)
+    if sizes.size:
+        free[sizes.size - 1 - int(sizes[::-1].argmax())] = False
+    return free
+
+
+def _smallest(sizes: Values, count: int) -> Mask:
+    # As a stable sort would choose them, without sorting.
+    limit = np.partition(sizes, count - 1)[count - 1]
+    goes = np.asarray(sizes < limit)
+    ties = np.flatnonzero(sizes == limit)
+    goes[ties[: count - int(np.count_nonzero(goes))]] = True
+    return goes
+
+
+def _pruned(variable: _Ranked, free: Mask, goes: Mask) -> Mask:
+    stays = np.ones(variable.sizes.size, bool)
+    stays[free] = ~goes
+    kept = variable.candidates.copy()
+    kept[variable.candidates] = stays
+    return kept

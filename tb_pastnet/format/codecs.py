@@ -1,0 +1,47 @@
+"""The codec of each kind of messages: the tags that they stand under, and what decodes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tb_pastnet.format import tags
+from tb_pastnet.format.block import decode_block
+from tb_pastnet.format.description import decode_description
+from tb_pastnet.format.envelope import Kind
+from tb_pastnet.format.function_change import decode_function_change
+from tb_pastnet.format.mask_bits import decode_mask
+from tb_pastnet.format.mask_log import decode_mask_log
+from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.timeline import decode_timeline
+from tb_pastnet.format.violations import decode_violations
+
+
+class Codec(NamedTuple):
+    """How the messages of one kind are found and read.
+
+    Attributes:
+        stands_under: whether a tag holds them.
+        decode: takes a message, and by keyword the `tag`, `step` and `lineage` of its place.
+    """
+
+    stands_under: Callable[[str], object]
+    decode: Callable[..., Any]
+
+
+CODECS = {
+    Kind.CHANNELS: Codec(lambda tag: tags.variable_of(tag) is not None, decode_block),
+    Kind.TIMELINE: Codec(tags.TAG_TIMELINE.__eq__, decode_timeline),
+    Kind.DESCRIPTION: Codec(tags.TAG_DESCRIPTION.__eq__, decode_description),
+    Kind.MASKS: Codec(tags.TAG_MASKS.__eq__, decode_mask_log),
+    Kind.MASK: Codec(tags.mask_of, decode_mask),
+    Kind.VIOLATIONS: Codec(tags.TAG_VIOLATIONS.__eq__, decode_violations),
+    Kind.FUNCTION: Codec(tags.TAG_FUNCTION.__eq__, decode_function_change),
+    Kind.OVERHEAD: Codec(tags.TAG_OVERHEAD.__eq__, decode_overhead),
+}
+"""Of each kind."""
+
+
+def codec_of(tag: str) -> Codec | None:
+    """The codec of what stands under a tag of a lineage; None where only a later version knows."""
+    return next((codec for codec in CODECS.values() if codec.stands_under(tag)), None)

@@ -1,0 +1,99 @@
+"""Names in a log: of the plugin, of tags, and of the directories of lineages."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tb_pastnet.errors import InvalidArgument
+
+PLUGIN = "pastnet"
+"""The plugin's name in summary metadata and in the URL of its routes."""
+
+TAG_DESCRIPTION = "description"
+TAG_TIMELINE = "timeline"
+TAG_MASKS = "masks"
+TAG_VIOLATIONS = "violations"
+TAG_FUNCTION = "function"
+TAG_OVERHEAD = "overhead"
+MASKS = ("kept", "trainable")
+"""The two masks of a variable: 0 is pruned in the one, frozen in the other."""
+
+_CHANNELS = "channels/"
+_DIRECTORY = re.compile(r"(?:(.*)/)?pastnet\.(\d{4,9})\.([0-9a-f]{8})", re.DOTALL)
+_ROOT = "."
+
+
+class RunName(NamedTuple):
+    """What a lineage's directory says of itself.
+
+    Attributes:
+        run: the run as the user knows it, `.` for the root of the log directory.
+        ordinal: lineages of a run are ordered by it; no clock is involved.
+        lineage: the writer's 32-bit id, which breaks ties.
+    """
+
+    run: str
+    ordinal: int
+    lineage: int
+
+
+def channels_tag(variable: str) -> str:
+    """The tag that a variable's records are stored under.
+
+    Example:
+        >>> variable_of(channels_tag("conv1/kernel"))
+        'conv1/kernel'
+    """
+    return _CHANNELS + variable
+
+
+def variable_of(tag: str) -> str | None:
+    """The variable that a tag holds records of; None for any other tag."""
+    return tag[len(_CHANNELS) :] if tag.startswith(_CHANNELS) else None
+
+
+def mask_tag(mask: str, variable: str) -> str:
+    """The tag that the changes of a mask, one of `MASKS`, are stored under.
+
+    Example:
+        >>> mask_of(mask_tag("kept", "conv1/kernel"))
+        ('kept', 'conv1/kernel')
+    """
+    if mask not in MASKS:
+        raise InvalidArgument(
+            f"Could not name a mask's tag: expected one of {', '.join(MASKS)}, got {mask!r}. "
+            f"Use one of these."
+        )
+    return f"{mask}/{variable}"
+
+
+def mask_of(tag: str) -> tuple[str, str] | None:
+    """The mask and the variable that a tag holds changes of; None for any other tag."""
+    mask, slash, variable = tag.partition("/")
+    return (mask, variable) if slash and mask in MASKS else None
+
+
+def lineage_directory(ordinal: int, lineage: int) -> str:
+    """The directory of a lineage, below the user's log directory.
+
+    Example:
+        >>> lineage_directory(2, 0x3F9A2C1B)
+        'pastnet.0002.3f9a2c1b'
+    """
+    return f"{PLUGIN}.{ordinal:04d}.{lineage:08x}"
+
+
+def parse_run(tensorboard_run: str) -> RunName | None:
+    """Reads the name that TensorBoard gives to a lineage's directory; None where it isn't one.
+
+    Example:
+        >>> parse_run("a/pastnet.0001.3f9a2c1b")
+        RunName(run='a', ordinal=1, lineage=1067068443)
+        >>> parse_run("a") is None
+        True
+    """
+    match = _DIRECTORY.fullmatch(tensorboard_run)
+    if match is None:
+        return None
+    return RunName(match[1] or _ROOT, int(match[2]), int(match[3], 16))

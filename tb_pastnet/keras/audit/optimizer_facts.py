@@ -1,0 +1,103 @@
+"""What can be read of an optimizer of Keras. What can't be read is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import keras
+import tensorflow as tf
+
+from tb_pastnet.keras.audit.assignments import assignments
+from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at
+from tb_pastnet.keras.masks.optimizer_hook import hook_of
+from tb_pastnet.keras.masks.slots import averages_of, slots_of
+from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.record.audit.causes import Array
+from tb_pastnet.record.audit.open_violations import Ints
+from tb_pastnet.record.audit.training_facts import Applied, Average
+
+_BETAS = ("momentum", "beta_1", "beta_2", "rho")
+
+
+class KerasOptimizerFacts:
+    """The `OptimizerFacts` of an innermost optimizer, as of when each is asked for."""
+
+    def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
+        self.optimizer = optimizer
+
+    @property
+    def updates(self) -> int:
+        """Its `iterations`."""
+        with suppress(Exception):
+            return _int_of(self.optimizer.iterations)
+        return 0
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, NaN where it follows a schedule or isn't known."""
+        with suppress(Exception):
+            if self.schedule is None:
+                return float(tf.convert_to_tensor(self.optimizer.learning_rate))
+        return float("nan")
+
+    @property
+    def schedule(self) -> Callable[[int], float] | None:
+        """The schedule of the learning rate."""
+        rate = getattr(self.optimizer, "_learning_rate", None)
+        return rate if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) else None
+
+    @property
+    def applied(self) -> Applied | None:
+        """Counts updates. From the first call on also what sets the counter."""
+        hook = hook_of(self.optimizer)
+        if hook is None:
+            return None
+        counter = tf_variable(self.optimizer._iterations)
+        loaded = assignments(counter)
+        return Applied(_int_of(counter), loaded, _int_of(hook.applied), _int_of(hook.generation))
+
+    @property
+    def betas(self) -> list[float]:
+        """The factors by which slots decay."""
+        factors = (vars(self.optimizer).get(name) for name in _BETAS)
+        return [float(beta) for beta in factors if beta]
+
+    def decay(self, held: HeldWeight) -> float:
+        """The weight decay of a variable."""
+        optimizer = self.optimizer
+        with suppress(Exception):
+            if not optimizer._use_weight_decay(held.owner):
+                return 0.0
+            # Muon leaves some variables to AdamW.
+            adamw = getattr(optimizer, "_should_use_adamw", None)
+            if adamw is not None and adamw(held.owner):
+                return float(optimizer.adam_weight_decay or 0)
+            return float(optimizer.weight_decay or 0)
+        return 0.0
+
+    def trains(self, held: HeldWeight) -> bool:
+        """Whether the variable is among those that the optimizer was built for."""
+        trained = getattr(self.optimizer, "_trainable_variables", ())
+        return any(tf_variable(variable) is held.variable for variable in trained)
+
+    def average(self, held: HeldWeight) -> Average | None:
+        """Its moving average of a variable."""
+        optimizer = self.optimizer
+        variable = averages_of(optimizer).get(id(held.variable))
+        if variable is None:
+            return None
+        every, momentum = optimizer.ema_overwrite_frequency, optimizer.ema_momentum
+        return Average(lambda positions: values_at(variable, positions), every, momentum)
+
+    def slots(self, held: HeldWeight, positions: Ints) -> dict[str, Array]:
+        """Some elements of all its slots of a variable."""
+        with suppress(Exception):
+            if len(positions):
+                slots = slots_of(self.optimizer, held.variable)
+                return {name: values_at(slot, positions) for name, slot in slots.items()}
+        return {}
+
+
+def _int_of(variable: tf.Variable) -> int:
+    return int(tf.convert_to_tensor(variable))

@@ -1,0 +1,292 @@
+"""Makes the layers of a network again, from their configs, and calls them as the network does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.clones.proof import CLONE_FUNCTION, Pair
+from tb_pastnet.keras.clones.symbolic import SymbolicPart, origin, part_between
+from tb_pastnet.keras.graphs.reason import reason
+from tb_pastnet.keras.model.walk import tf_variable
+
+_ADDED = ("name", "trainable", "dtype")
+"""Of a config; set on the copy otherwise."""
+
+
+class LayerCopies:
+    """Copies layers, each once, however often and wherever the network calls it.
+
+    The copies have the values that their initializers draw.
+
+    Attributes:
+        pairs: layers and their copies.
+        loose: variables that no layer owns and that calls take, and their copies.
+    """
+
+    def __init__(self) -> None:
+        self.pairs: list[Pair] = []
+        self.loose: list[Pair] = []
+        # With the original, so that no other object gets its id.
+        self._copies: dict[int, Pair] = {}
+        self._owners: dict[int, keras.layers.Layer] = {}
+
+    def model(
+        self, part: SymbolicPart, name: str | None = None, like: keras.Model | None = None
+    ) -> keras.Model:
+        """A model of a part of a network; `like` is the functional model that it is all of."""
+        inputs, outputs = self._tensors(part)
+        if like is None:
+            return keras.Model(inputs=inputs, outputs=outputs, name=name)
+        copy = type(like)(inputs=inputs, outputs=outputs, name=name)
+        copy.dtype_policy = like.dtype_policy
+        return copy
+
+    def operation(self, operation: keras.Operation) -> Any:
+        """The copy of a layer or of an operation."""
+        if id(operation) not in self._copies:
+            copy = self._copy(operation)
+            self._copies[id(operation)] = (operation, copy)
+            if isinstance(operation, keras.layers.Layer):
+                self.pairs.append((operation, copy))
+        return self._copies[id(operation)][1]
+
+    def _copy(self, operation: keras.Operation) -> Any:
+        kind = type(operation)
+        plain = of_keras(kind, "__init__") and of_keras(kind, "get_config")
+        if isinstance(operation, keras.Function) and plain:
+            # `inputs` and `outputs` are flat, and there are no public names for the nests.
+            part = part_between(operation._inputs_struct, operation._outputs_struct, unused=True)
+            if isinstance(operation, keras.Model):
+                return self.model(part, operation.name, operation)
+            return keras.Function(*self._tensors(part), name=operation.name)
+        if isinstance(operation, keras.Sequential) and plain:
+            layers = [self.operation(layer) for layer in operation.layers]
+            tensors = getattr(operation, "inputs", None) or []
+            copy = kind([*map(_input, tensors), *layers], name=operation.name)
+            copy.dtype_policy = operation.dtype_policy
+            return copy
+        return again(operation) if isinstance(operation, keras.layers.Layer) else _bare(operation)
+
+    def _tensors(self, part: SymbolicPart) -> tuple[Any, Any]:
+        for call in part.calls:
+            if isinstance(call.operation, keras.layers.Layer):
+                variables = call.operation.variables
+                self._owners.update((id(variable), call.operation) for variable in variables)
+        inputs = _inputs(part)
+        return inputs, part.run(inputs, self._call)
+
+    def _call(
+        self, operation: keras.Operation, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        copy = self.operation(operation)
+        args, kwargs = keras.tree.map_structure(self._own, (args, kwargs))
+        return copy(*args, **kwargs)
+
+    def _own(self, leaf: object) -> Any:
+        """A variable that a call takes as an argument: the copy's own."""
+        if tf_variable(leaf) is None:
+            return leaf
+        if id(leaf) not in self._copies:
+            self._copies[id(leaf)] = (leaf, self._variable(leaf))
+        return self._copies[id(leaf)][1]
+
+    def _variable(self, variable: keras.Variable | tf.Variable) -> Any:
+        owner = self._owners.get(id(variable))
+        if owner is not None:
+            copy = self.operation(owner)
+            if not copy.built:
+                copy.build_from_config(owner.get_build_config())
+            pairs = zip(owner.variables, copy.variables, strict=False)
+            return next(twin for own, twin in pairs if own is variable)
+        value = tf.convert_to_tensor(variable).numpy()
+        copy = keras.Variable(
+            value,
+            dtype=variable.dtype if isinstance(variable, keras.Variable) else variable.dtype.name,
+            trainable=variable.trainable,
+            name=variable.name.partition(":")[0].rpartition("/")[2],
+        )
+        self.loose.append((variable, copy))
+        return copy
+
+
+def again(layer: keras.layers.Layer) -> Any:
+    """A layer of the same class, config and name, that isn't built.
+
+    Classes and functions of the user needn't be registered: the layer itself has them.
+
+    Raises:
+        InvalidArgument: its class can't be made from its config.
+    """
+    copy = _from_config(layer)
+    if _policies(copy) != _policies(layer):
+        # What a layer makes inside has the policy that is set while it is made.
+        policy = keras.config.dtype_policy()
+        keras.config.set_dtype_policy(layer.dtype_policy)
+        try:
+            copy = _from_config(layer)
+        finally:
+            keras.config.set_dtype_policy(policy)
+    return copy
+
+
+def inside(layer: keras.layers.Layer) -> list[Any]:
+    """A layer and all layers in it, in a fixed order."""
+    # No public name: `layers` exists on models alone.
+    return list(layer._flatten_layers())
+
+
+def of_keras(kind: type, name: str) -> bool:
+    """Whether a class has this attribute from Keras itself.
+
+    Example:
+        >>> class Mine(keras.layers.Layer):
+        ...     def call(self, x):
+        ...         return x
+        >>> of_keras(Mine, "build"), of_keras(Mine, "call")
+        (True, False)
+    """
+    owner = next(base for base in kind.__mro__ if name in vars(base))
+    return _root(owner.__module__) == "keras"
+
+
+def _from_config(layer: keras.layers.Layer) -> Any:
+    with _custom_objects(layer) as named, keras.saving.custom_object_scope(named):
+        try:
+            copy = type(layer).from_config(_config(layer))
+        except Exception as error:
+            raise InvalidArgument(
+                f"Could not clone layer {layer.name!r}: expected a {type(layer).__name__} that can "
+                f"be made again from its config, got: {reason(error).rstrip('.')}. "
+                f"Give it a get_config with all that its constructor takes, or {CLONE_FUNCTION}"
+            ) from error
+    if type(copy) is not type(layer):
+        raise InvalidArgument(
+            f"Could not clone layer {layer.name!r}: expected a {type(layer).__name__} from its "
+            f"config, got a {type(copy).__name__}. Return cls(**config) from its from_config."
+        )
+    _name_as(copy, layer)
+    return copy
+
+
+def _name_as(copy: keras.layers.Layer, layer: keras.layers.Layer) -> None:
+    """Names a layer and those inside: not all configs have names, and Keras numbers its own."""
+    if type(copy) is type(layer) and not copy.built:
+        copy.name = layer.name
+        copies, layers = (
+            parent._flatten_layers(include_self=False, recursive=False) for parent in (copy, layer)
+        )
+        # What a layer makes when it is built isn't there yet.
+        for inner_copy, inner in zip(copies, layers, strict=False):
+            _name_as(inner_copy, inner)
+
+
+def _config(layer: keras.layers.Layer) -> dict[str, Any]:
+    """Its config, without what its constructor doesn't take and Keras adds on its own."""
+    kind = type(layer)
+    config: dict[str, Any] = layer.get_config()
+    if _root(kind.__module__) == "keras":
+        # Layers inside are built by those around them, as in the original: so they are named.
+        return dict(_unbuilt(config))
+    if not of_keras(kind, "get_config") or of_keras(kind, "__init__"):
+        return config
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return config
+    taken = {parameter.name for parameter in parameters}
+    return {key: value for key, value in config.items() if key in taken or key not in _ADDED}
+
+
+def _unbuilt(config: object) -> Any:
+    if isinstance(config, dict):
+        return {key: _unbuilt(value) for key, value in config.items() if key != "build_config"}
+    return config
+
+
+def _policies(layer: keras.layers.Layer) -> list[str]:
+    return [inner.dtype_policy.name for inner in inside(layer)]
+
+
+@contextmanager
+def _custom_objects(layer: keras.layers.Layer) -> Iterator[dict[str, Any]]:
+    """Classes and functions of the user in a layer, by the names that its config has for them."""
+    customs: dict[int, Any] = {}
+    for inner in inside(layer):
+        _collect(type(inner), customs)
+        for value in vars(inner).values():
+            _collect(value, customs)
+    lambdas = [custom for custom in customs.values() if custom.__name__ == "<lambda>"]
+    try:
+        for number, custom in enumerate(lambdas):
+            # Keras would write down its code, and read it as that of another module.
+            custom.__name__ = f"lambda_{number}"
+        yield {name: custom for custom in customs.values() for name in _names(custom)}
+    finally:
+        for custom in lambdas:
+            custom.__name__ = "<lambda>"
+
+
+def _names(custom: type | FunctionType) -> set[str]:
+    return {custom.__name__, keras.saving.get_registered_name(custom)}
+
+
+def _collect(value: object, customs: dict[int, Any]) -> None:
+    if isinstance(value, list | tuple | set):
+        for item in value:
+            _collect(item, customs)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            _collect(item, customs)
+    elif isinstance(value, FunctionType | type):
+        if _root(value.__module__) not in ("keras", "builtins"):
+            customs[id(value)] = value
+    elif hasattr(value, "get_config"):
+        _collect(type(value), customs)
+
+
+def _root(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _bare(operation: keras.Operation) -> Any:
+    """An operation of keras.ops has settings only. A call of its own keeps the original free."""
+    kind: Any = type(operation)
+    copy = kind.__new__(kind)
+    # Not by its config: many have none. No public name says which calls it was in.
+    vars(copy).update(vars(operation), _inbound_nodes=[], _outbound_nodes=[])
+    return copy
+
+
+def _inputs(part: SymbolicPart) -> Any:
+    if isinstance(part.inputs, dict):
+        # Keras wants the tensors of a dict to be named as its keys.
+        return {
+            key: keras.tree.map_structure(
+                lambda leaf, key=key, value=value: _input(leaf, key if leaf is value else None),
+                value,
+            )
+            for key, value in part.inputs.items()
+        }
+    return keras.tree.map_structure(_input, part.inputs)
+
+
+def _input(tensor: keras.KerasTensor, name: str | None = None) -> keras.KerasTensor:
+    call = origin(tensor)
+    operation = None if call is None else call.operation
+    settings: dict[str, Any] = {"optional": True} if getattr(operation, "optional", False) else {}
+    if getattr(tensor, "ragged", False):
+        settings["ragged"] = True
+    return keras.Input(
+        batch_shape=tensor.shape,
+        dtype=tensor.dtype,
+        sparse=tensor.sparse,
+        name=name or tensor.name,
+        **settings,
+    )

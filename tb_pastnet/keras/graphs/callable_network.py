@@ -1,0 +1,195 @@
+"""What can be called as a network: how to call it, and which variables it has.
+
+Keras models list their variables, and so do modules. A bare function tells of its state only once
+it is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import Nest
+from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class CallableNetwork(NamedTuple):
+    """A network that can be called.
+
+    Attributes:
+        name: in errors.
+        call: calls it as it is to be traced.
+        variables: those that it lists itself, by name.
+        inputs: what it can be traced with, positional and by name, where that is known.
+        defaults: arguments that it is called with where none, or None, is given.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    variables: dict[str, Found]
+    inputs: Arguments | None = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
+def callable_network(network: object) -> CallableNetwork:
+    """Says how a network is called: a built keras.Model or layer, a tf.Module, or a function.
+
+    Raises:
+        InvalidArgument: the model isn't built, or it can't be called.
+    """
+    if isinstance(network, keras.layers.Layer):
+        return _of_keras(network)
+    if not callable(network):
+        raise _uncallable(network)
+    if isinstance(network, tf.Module):
+        name = f"module {type(network).__name__!r}"
+        return CallableNetwork(name, _converted(network), _listed(network))
+    return CallableNetwork(_name_of(network), _converted(network), {}, _signature(network))
+
+
+def _of_keras(model: keras.layers.Layer) -> CallableNetwork:
+    if not model.built:
+        raise InvalidArgument(
+            f"Could not take model {model.name!r} as a network: expected a built model, got one "
+            f"without weights. Call model.build(input_shape), or the model on one batch."
+        )
+
+    def call(*args: Any, training: Any = False, **kwargs: Any) -> Any:
+        with own_losses([model]):
+            return model(*args, training=training, **kwargs)
+
+    shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
+    # Never None: Keras would take what the layer around a call is called with.
+    return CallableNetwork(shown, call, _listed(model), _specs(model), {"training": False})
+
+
+@contextmanager
+def own_losses(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
+    """Keeps what `add_loss` collected in layers, and those inside, apart from a trace's losses."""
+    every = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
+    # No public names: `losses` is made anew from these.
+    parts = [getattr(layer, part) for layer in every.values() for part in ("_losses", "_loss_ids")]
+    contents = [type(part)(part) for part in parts]
+    for part in parts:
+        part.clear()
+    try:
+        yield
+    finally:
+        for part, content in zip(parts, contents, strict=True):
+            part.clear()
+            (part.update if isinstance(part, set) else part.extend)(content)
+
+
+def _listed(network: tf.Module) -> dict[str, Found]:
+    """All variables that a network lists, by name: also states, seeds and masks."""
+    named: dict[str, Found] = {}
+    seen: set[int] = set()
+    by_holder = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
+    for entry in (*find_variables(network), *by_holder):
+        # Of a layer that owns its masks the trained weight lies inside.
+        variable = entry.variable
+        if not isinstance(variable, tf.Variable):
+            variable = getattr(variable, "variable", None)
+        if variable is not None and id(variable) not in seen:
+            seen.add(id(variable))
+            named[free_name(entry.id, named)] = replace(entry, variable=variable)
+    return named
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, numbered where it is taken.
+
+    Example:
+        >>> free_name("scale", {"scale", "scale_1"})
+        'scale_2'
+    """
+    number, free = 0, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def variable_entry(variable: tf.Variable, holder: keras.Variable | tf.Variable = None) -> Found:
+    """A variable of which only its own name is known."""
+    holder = variable if holder is None else holder
+    path = str(getattr(holder, "path", None) or holder.name).partition(":")[0]
+    layer, _, name = path.rpartition("/")
+    return Found(layer or name, name, variable, type(holder).__name__, holders=(holder,))
+
+
+def _specs(model: keras.layers.Layer) -> Arguments | None:
+    inputs = getattr(model, "inputs", None)
+    if not inputs:
+        return None
+    # A Sequential has one input, and no `input` before it is called.
+    return specs_of(inputs[0] if len(inputs) == 1 else model.input)
+
+
+def specs_of(tensors: Nest) -> Arguments:
+    """What a network is traced with that is called with a nest of KerasTensors."""
+    return (keras.tree.map_structure(_spec, tensors),), {}
+
+
+def _spec(tensor: keras.KerasTensor) -> tf.TypeSpec:
+    if tensor.sparse:
+        return tf.SparseTensorSpec(tensor.shape, tensor.dtype)
+    if getattr(tensor, "ragged", False):
+        return tf.RaggedTensorSpec(tensor.shape, tensor.dtype)
+    return tf.TensorSpec(tensor.shape, tensor.dtype)
+
+
+def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """With it Python's own `if` and `while` on tensors work, as under tf.function."""
+    if any(hasattr(function, name) for name in ("get_concrete_function", "captured_inputs")):
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        # Made anew each time: one tf.function would keep every trace that was ever made.
+        return tf.function(function)(*args, **kwargs)
+
+    return call
+
+
+def _signature(function: object) -> Arguments | None:
+    signature = getattr(function, "structured_input_signature", None)
+    if signature is not None:
+        args, kwargs = signature
+        return tuple(args), dict(kwargs)
+    inputs = getattr(function, "input_signature", None)
+    return (tuple(inputs), {}) if inputs else None
+
+
+def _name_of(function: object) -> str:
+    name = getattr(function, "__name__", None) or getattr(function, "name", None)
+    return f"function {name!r}" if isinstance(name, str) else f"a {type(function).__name__}"
+
+
+def functions_of(owner: object) -> list[str]:
+    """Names of the tf.functions among an object's attributes, as a loaded SavedModel has them."""
+    return [name for name in dir(owner) if name[0] != "_" and _is_function(owner, name)]
+
+
+def _is_function(owner: object, name: str) -> bool:
+    try:
+        return hasattr(getattr(owner, name), "get_concrete_function")
+    except Exception:
+        return False  # a property may raise
+
+
+def _uncallable(network: object) -> InvalidArgument:
+    functions = functions_of(network)
+    hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
+    return InvalidArgument(
+        f"Could not take a {type(network).__name__} as a network: expected a keras.Model, a "
+        f"tf.Module that can be called, or a function, got {network!r:.80}. Pass {hint}."
+    )

@@ -1,0 +1,216 @@
+"""The nodes of a graph: what they need, which functions they call, and what they do with state.
+
+Variables, lookup tables and iterators all come into a graph as resource handles. Only the
+operations that take a handle tell what it is, and whether they write to it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import tensorflow as tf
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework.attr_value_pb2 import AttrValue, NameAttrList
+    from tensorflow.core.framework.function_pb2 import FunctionDef
+    from tensorflow.core.framework.graph_pb2 import GraphDef
+    from tensorflow.core.framework.node_def_pb2 import NodeDef
+    from tensorflow.types.experimental import ConcreteFunction
+
+Item = TypeVar("Item")
+
+Nest: TypeAlias = Any
+"""One tensor, or a nest of them."""
+
+READS = frozenset(
+    {
+        "DisableCopyOnRead",
+        "ReadVariableOp",
+        "ResourceGather",
+        "ResourceGatherNd",
+        "VarIsInitializedOp",
+        "VariableShape",
+    }
+)
+"""Operations that read a variable and leave it as it is."""
+
+PYTHON = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
+"""Operations that run Python code."""
+
+_PASSES_ON = frozenset({"Identity", "IdentityN"})
+
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile"})
+_BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+"""Their first input chooses the function, and isn't handed on."""
+
+
+def reach(
+    starts: Iterable[Item],
+    following: Callable[[Item], Iterable[Item]],
+    key: Callable[[Item], Hashable],
+) -> dict[Hashable, Item]:
+    """All that one gets to from some items, these included: by key, in the order of the walk."""
+    reached: dict[Hashable, Item] = {}
+    pending = list(starts)
+    while pending:
+        item = pending.pop()
+        identity = key(item)
+        if identity not in reached:
+            reached[identity] = item
+            pending += following(item)
+    return reached
+
+
+def operation_of(element: tf.Tensor | tf.Operation) -> Any:
+    """The operation that a tensor comes from, or the operation itself."""
+    return element if isinstance(element, tf.Operation) else element.op
+
+
+def needed(elements: Iterable[tf.Tensor | tf.Operation]) -> dict[Any, tf.Operation]:
+    """By name the operations that have to run for tensors and operations, these included."""
+    return reach(
+        map(operation_of, elements),
+        lambda operation: map(operation_of, (*operation.inputs, *operation.control_inputs)),
+        key=lambda operation: operation.name,
+    )
+
+
+def data_inputs(node: NodeDef) -> list[str]:
+    """Names of the tensors that a node takes, without the operations that it only waits for."""
+    return [text for text in node.input if not text.startswith("^")]
+
+
+def node_of(tensor: str) -> str:
+    """The name of the node that gives a tensor of this name."""
+    return tensor.partition(":")[0]
+
+
+def references(value: AttrValue) -> list[NameAttrList]:
+    """The functions that an attribute names."""
+    return [reference for reference in (value.func, *value.list.func) if reference.name]
+
+
+def called(node: NodeDef) -> list[NameAttrList]:
+    """The functions that a node names in its attributes."""
+    return [reference for value in node.attr.values() for reference in references(value)]
+
+
+def first_argument(node: NodeDef) -> int:
+    """The number of the input that is the first argument of the functions that a node calls."""
+    return 1 if node.op in _BRANCHES else 0
+
+
+def library_of(definition: GraphDef) -> dict[str, FunctionDef]:
+    """The functions of a graph by name."""
+    return {function.signature.name: function for function in definition.library.function}
+
+
+def called_functions(graph: tf.Graph, operations: Iterable[tf.Operation]) -> dict[str, FunctionDef]:
+    """The definitions of all functions that operations call, by name, also from within others."""
+    names = [reference.name for each in operations for reference in called(each.node_def)]
+    if not names:
+        return {}
+    library = library_of(graph.as_graph_def())
+
+    def inner(name: str) -> list[str]:
+        nodes = library[name].node_def
+        return [each.name for node in nodes for each in called(node) if each.name in library]
+
+    reached = reach([name for name in names if name in library], inner, key=str)
+    return {name: library[name] for name in reached.values()}
+
+
+def operation_types(concrete: ConcreteFunction) -> frozenset[str]:
+    """The types of all operations of a function, also in the functions that it may call."""
+    definition = concrete.graph.as_graph_def()
+    bodies = (definition.node, *(each.node_def for each in definition.library.function))
+    return frozenset(node.op for nodes in bodies for node in nodes)
+
+
+def uses(concrete: ConcreteFunction) -> list[dict[str, str]]:
+    """The operations that take each captured tensor, also inside called functions.
+
+    Returns:
+        One dict a capture, in the order of `concrete.captured_inputs`: the types of operations,
+        each with the name of one of them. An operation that calls functions in a way that isn't
+        known stands for itself.
+
+    Example:
+        >>> total = tf.Variable(0.0)
+        >>> count = tf.function(lambda x: total.assign_add(x))
+        >>> [sorted(taken) for taken in uses(count.get_concrete_function(tf.constant(1.0)))]
+        [['AssignAddVariableOp', 'ReadVariableOp']]
+    """
+    definition = concrete.graph.as_graph_def()
+    placeholders = [tensor.op.name for tensor in concrete.inputs]
+    first = len(placeholders) - len(concrete.captured_inputs)
+    taken = uses_of(definition.node, placeholders, library_of(definition))
+    return [taken[name] for name in placeholders[first:]]
+
+
+def uses_of(
+    nodes: Iterable[NodeDef], names: Iterable[str], library: Mapping[str, FunctionDef]
+) -> dict[str, dict[str, str]]:
+    """By name of a node that gives a tensor, what takes it: dicts as those of `uses`."""
+    return _Uses(library).of(nodes, names)
+
+
+class _Uses:
+    """Follows tensors into the functions that they are handed to, each function once."""
+
+    def __init__(self, library: Mapping[str, FunctionDef]) -> None:
+        self._library = library
+        self._arguments: dict[str, list[dict[str, str]]] = {}
+
+    def of(self, nodes: Iterable[NodeDef], names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The operations that take each of these tensors."""
+        nodes = list(nodes)
+        takers: dict[str, dict[str, str]] = {name: {} for name in names}
+        origins = _origins(nodes, takers)
+        for node in nodes:
+            if node.op in _PASSES_ON:
+                continue
+            for index, tensor in enumerate(data_inputs(node)):
+                for origin in origins.get(node_of(tensor), ()):
+                    takers[origin] = {**self._takers(node, index), **takers[origin]}
+        return takers
+
+    def _takers(self, node: NodeDef, index: int) -> dict[str, str]:
+        """What takes an input of a node: the node itself, or operations in what it calls."""
+        names = [each.name for each in called(node) if each.name in self._library]
+        if not names or node.op not in _CALLS | _BRANCHES:
+            return {node.op: node.name}
+        position = index - first_argument(node)
+        takers: dict[str, str] = {}
+        for name in names:
+            arguments = self._taken_in(name)
+            if 0 <= position < len(arguments):
+                takers |= arguments[position]
+        return takers
+
+    def _taken_in(self, name: str) -> list[dict[str, str]]:
+        """What takes each argument of a function."""
+        if name not in self._arguments:
+            function = self._library[name]
+            names = [argument.name for argument in function.signature.input_arg]
+            # One that calls itself adds nothing.
+            self._arguments[name] = [{} for _ in names]
+            takers = self.of(function.node_def, names)
+            self._arguments[name] = [takers[argument] for argument in names]
+        return self._arguments[name]
+
+
+def _origins(nodes: Iterable[NodeDef], names: Iterable[str]) -> Mapping[str, set[str]]:
+    """For each node that is one of these tensors, or passes some of them on, which."""
+    passed_on = defaultdict(list)
+    for node in nodes:
+        if node.op in _PASSES_ON:
+            for tensor in data_inputs(node):
+                passed_on[node_of(tensor)].append(node.name)
+    origins: dict[str, set[str]] = defaultdict(set)
+    for origin in names:
+        for name in reach([origin], lambda name: passed_on.get(name, ()), key=str).values():
+            origins[name].add(origin)
+    return origins

@@ -1,0 +1,160 @@
+"""Keeps the masks of a model in force: on its optimizer, and on every one that replaces it.
+
+`compile` gives a model a new optimizer, without our hook. The model's `train_step` is wrapped, so
+that the hook is there again before the new step is traced.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tb_pastnet.core.selection import Mask
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.mask_state import MaskState
+from tb_pastnet.keras.masks.optimizer_hook import Hook, hook_of, innermost, merged
+from tb_pastnet.keras.masks.slots import averages_of, fresh_value, slots_of
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
+
+ATTRIBUTE = "_pastnet_masks"
+
+
+class MaskEnforcer:
+    """Puts hooks where updates are made.
+
+    Attributes:
+        enforces: whether it holds; False as long as masks are only declared.
+    """
+
+    def __init__(self, model: Any, state: MaskState) -> None:
+        self._model = model
+        self._state = state
+        self.enforces = False
+        # Weak, as a replaced optimizer's slots may be twice as large as the model.
+        self._hooks: list[weakref.ref[Hook]] = []
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """On every optimizer that was met and is still alive, in this order."""
+        return [hook for reference in self._hooks if (hook := reference()) is not None]
+
+    def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
+        """Holds from now on.
+
+        Raises:
+            InvalidArgument: there is none, or it is something else.
+        """
+        self.install(_checked(optimizer or self.compiled_optimizer(), self._model))
+        if self.enforces:
+            return
+        self.enforces = True
+        if isinstance(self._model, keras.Model):
+            self._wrap_train_step(self._model)
+        # Of masks that were only declared no traced step knows.
+        for masks in self._state.masked.values():
+            self.enforce_now(masks, first=True)
+
+    def compiled_optimizer(self) -> Any:
+        """The optimizer that the model is compiled with, None where it isn't."""
+        return getattr(self._model, "optimizer", None)
+
+    def optimizer(self) -> Any:
+        """The innermost optimizer that trains the model as far as is known, None without one."""
+        compiled = self.compiled_optimizer()
+        if compiled is not None:
+            return innermost(compiled)
+        return self.hooks[-1].optimizer if self.hooks else None
+
+    def install(self, optimizer: keras.optimizers.Optimizer) -> None:
+        """Puts the hook on an optimizer, once."""
+        inner = innermost(optimizer)
+        hook = hook_of(inner)
+        if hook is None:
+            merged(lambda _: self._hooks.append(weakref.ref(Hook(inner, self._state))), inner)
+        elif hook.holder is not self._state:
+            raise InvalidArgument(
+                f"Could not hold the masks of {_shown(self._model)}: expected an optimizer of its "
+                f"own, got one that holds the masks of another model. Give each model its own "
+                f"optimizer."
+            )
+
+    def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
+        """Puts a change in force at once; no traced step knows of a variable's first masks."""
+        if not self.enforces:
+            return
+        masks.zero()
+        for hook in self.hooks:
+            average = averages_of(hook.optimizer).get(id(masks.variable))
+            if average is not None:
+                masks.restore(average, masks.through, masks.held_now())
+        if first:
+            self.retrace()
+
+    def retrace(self) -> None:
+        """Lets `fit` trace its step again. An own step is traced by its owner."""
+        if getattr(self._model, "train_function", None) is not None:
+            self._model.make_train_function(force=True)
+
+    def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
+        """Sets what optimizers keep of some elements to what it is for weights that are new."""
+        for hook in self.hooks:
+            for name, slot in slots_of(hook.optimizer, variable).items():
+                fresh = np.array(fresh_value(hook.optimizer, name), slot.dtype.as_numpy_dtype)
+                slot.assign(np.where(where, fresh, slot.numpy()))
+
+    def _wrap_train_step(self, model: Any) -> None:
+        original = model.train_step
+
+        def train_step(*args: Any, **kwargs: Any) -> Any:
+            optimizer = self.compiled_optimizer()
+            if optimizer is not None:
+                with tf.init_scope():
+                    self.install(optimizer)
+            return original(*args, **kwargs)
+
+        model.train_step = train_step
+
+
+def attach(model: Any, state: MaskState) -> None:
+    """Keeps the masks with the model, so that they are saved with it.
+
+    Raises:
+        InvalidArgument: the model was restored from a checkpoint whose masks can't be read by now.
+    """
+    if not isinstance(model, keras.layers.Layer | tf.Module):
+        return
+    try:
+        setattr(model, ATTRIBUTE, state)
+    except tf.errors.NotFoundError as error:
+        raise InvalidArgument(
+            f"Could not take up the masks of {_shown(model)}: expected the checkpoint that it was "
+            f"restored from, got none in its place. Make Masks before you restore, or restore "
+            f"again."
+        ) from error
+
+
+def attached(model: Any) -> MaskState | None:
+    """The masks that a model carries, None where it has none."""
+    # Asked at each step: `getattr` takes long to find that a model has none.
+    state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
+    return state if state is None or isinstance(state, MaskState) else None
+
+
+def _checked(optimizer: object, model: Any) -> Any:
+    if isinstance(optimizer, keras.optimizers.Optimizer):
+        return optimizer
+    got = "none" if optimizer is None else type(optimizer).__name__
+    raise InvalidArgument(
+        f"Could not hold the masks of {_shown(model)}: expected a model compiled with a Keras "
+        f"optimizer, or optimizer=, got {got}. Compile the model first, pass the optimizer that "
+        f"trains it, or only watch with enforce=False."
+    )
+
+
+def _shown(model: Any) -> str:
+    name = getattr(model, "name", None)
+    return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

@@ -1,0 +1,128 @@
+"""The masks of a model, kept beside it: saved with it, hidden from its variables.
+
+What derives from Keras's Loss is saved in .keras and .weights.h5 files, and a PythonState in
+checkpoints of TensorFlow; but it is neither among a model's variables nor in the way of a stock
+Keras that loads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tb_pastnet.core.selection import Mask
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.workers import check_agreed
+from tb_pastnet.record.masks import packed
+from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.record.masks.packed import SavedMasks, Sums
+from tb_pastnet.record.masks.resumed import Resumed, check_sums
+
+STORED = "masks"
+
+
+class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
+    """The masks of a model's variables."""
+
+    def __init__(self, weights: Sequence[TFWeight]) -> None:
+        MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))
+        keras.losses.Loss.__init__(self, name="pastnet_masks")
+        self._loaded = _Loaded()
+
+    def write(self, name: str, kept: Mask, trainable: Mask) -> None:
+        """Sets the masks of a weight, the same in all workers of a strategy.
+
+        Raises:
+            InvalidArgument: another worker sets others, or none.
+        """
+        variable = self.weights[name].variable
+        check_agreed(variable, f"the masks of {name!r}", kept, trainable)
+        super().write(name, kept, trainable)
+
+    def settle(self) -> None:
+        """Compares held values with those of a file that was loaded, and holds them as they are.
+
+        Not while it is loaded: Keras may load the masks before the weights.
+        """
+        saved, self._loaded.sums = self._loaded.sums, None
+        if saved is None:
+            return
+        for masks in self.masked.values():
+            masks.refer_anew()
+        sums = {name: (own, self._saved(name).sums) for name, own in saved.items()}
+        self._loaded.resumed = Resumed.of(sums)
+
+    def _saved(self, name: str) -> SavedMasks:
+        masks, axis = self.masked[name], self.weights[name].axis
+        kept, through = masks.kept.numpy(), masks.through.numpy()
+        return SavedMasks(kept, through, check_sums(masks.variable.numpy(), through, axis))
+
+    @property
+    def resumed(self) -> Resumed | None:
+        """What became of masks and held values when they were loaded; None where they weren't."""
+        self.settle()
+        return self._loaded.resumed
+
+    def serialize(self) -> bytes:
+        """Masks and check sums of what is held, one bit an element and mask, before compression.
+
+        Nothing for `tf.saved_model.save`, which asks while it builds a graph: it never brings back
+        what Python keeps.
+        """
+        if not tf.executing_eagerly():
+            return b""
+        return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
+
+    def deserialize(self, string_value: bytes) -> None:
+        """Reads what `serialize` wrote, maybe before the weights are loaded.
+
+        Raises:
+            InvalidArgument: the masks are of other variables.
+        """
+        if not string_value:
+            return
+        self.origin, loaded = packed.load(string_value, self._check_fits)
+        for name in {*self.masked, *loaded}:
+            masks = self.storage_for(name)
+            free = np.ones(masks.variable.shape, bool)
+            kept, through = loaded[name][:2] if name in loaded else (free, free)
+            masks.kept.assign(kept)
+            masks.through.assign(through)
+        self._loaded.sums = {name: saved.sums for name, saved in loaded.items()}
+        self.version += 1
+        if self.keeper is not None:
+            self.keeper.retrace()
+
+    def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
+        weight = self.weights.get(name)
+        if weight is None or weight.shape != shape:
+            got = "no such variable" if weight is None else f"shape {weight.shape}"
+            raise InvalidArgument(
+                f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as "
+                f"the file says, got {got} in the model. Load them into a model of the same "
+                f"structure."
+            )
+
+    def save_own_variables(self, store: Any) -> None:
+        """Writes the masks into a .keras or .weights.h5 file. Keras calls it."""
+        store[STORED] = np.frombuffer(self.serialize(), np.uint8)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it."""
+        if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
+            # An index, as h5py's data sets are not quite arrays.
+            self.deserialize(store[STORED][()].tobytes())
+
+
+class _Loaded:
+    """What trackers shall not look into: check sums of a file, and what they were compared to."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Sums] | None = None
+        self.resumed: Resumed | None = None

@@ -1,0 +1,107 @@
+"""One variable's masks, and what holds its elements through an update.
+
+An element is free, frozen (held at its value) or pruned (held at zero). Two boolean variables say
+which: kept, and through for the free ones. They are variables, not tensors, so that a change is
+seen by every step that is traced already.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tb_pastnet.core.selection import Mask
+
+_SMALL = 1 << 16
+"""Elements up to which a constant of zeros is worth its memory: broadcasting one is slower."""
+
+
+class VariableMasks:
+    """The masks of one variable, and the values that its frozen elements had when they were held.
+
+    Attributes:
+        kept: tf.Variable of bool, the variable's shape: False is pruned.
+        through: likewise: True where an update goes through, False where it is pruned or frozen.
+        reference: tf.Variable of the variable's dtype: what frozen elements were when they were
+            held; what it says elsewhere means nothing. None before anything is frozen.
+    """
+
+    def __init__(self, variable: tf.Variable) -> None:
+        self.variable = variable
+        self.reference: Any = None
+        shape = variable.shape
+        size = shape if shape.num_elements() <= _SMALL else ()
+        self._zeros = np.zeros(size, variable.dtype.as_numpy_dtype)
+        with tf.init_scope(), scope_of(variable):
+            self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
+            self.through = tf.Variable(np.ones(shape, bool), trainable=False, name="through")
+
+    def read(self) -> tuple[Mask, Mask]:
+        """Kept and trainable, as arrays. A pruned element counts as trainable: it isn't frozen."""
+        kept = self.kept.numpy()
+        return kept, self.through.numpy() | ~kept
+
+    def write(self, kept: Mask, trainable: Mask) -> None:
+        """Sets both masks. What is frozen only now is held at its current value."""
+        if (kept & ~trainable).any():
+            were_kept, were_trainable = self.read()
+            self._refer(were_kept & ~were_trainable)
+        self.kept.assign(kept)
+        self.through.assign(kept & trainable)
+
+    def held_value(self) -> Any:
+        """What held elements should be, a tensor: zero where pruned, else the reference."""
+        if self.reference is None:
+            return tf.zeros(self.variable.shape, self.variable.dtype)
+        return tf.where(self.kept, tf.convert_to_tensor(self.reference), self._zeros)
+
+    def zero(self) -> None:
+        """Sets what is pruned to zero."""
+        self.variable.assign(self.held_now())
+
+    def refer_anew(self) -> None:
+        """Takes what is frozen at its current value, as after weights were loaded."""
+        if not (self.through.numpy() | ~self.kept.numpy()).all():
+            self._refer(np.zeros(self.variable.shape, bool))
+
+    def _refer(self, already: Mask) -> None:
+        value = tf.convert_to_tensor(self.variable)
+        if self.reference is None:
+            with tf.init_scope(), scope_of(self.variable):
+                self.reference = tf.Variable(self.variable.numpy(), trainable=False)
+        else:
+            self.reference.assign(tf.where(already, self.reference, value))
+
+    def mask_gradient(self, gradient: tf.Tensor, through: tf.Tensor) -> Any:
+        """The gradient with zeros at what is held, be it NaN or infinite there.
+
+        `through` is a read of that mask, as reading a variable costs more than `where`.
+        """
+        if isinstance(gradient, tf.IndexedSlices):
+            zero = tf.zeros((), gradient.values.dtype)
+            values = tf.where(tf.gather(through, gradient.indices), gradient.values, zero)
+            return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+        return tf.where(through, gradient, tf.cast(self._zeros, gradient.dtype))
+
+    def held_now(self) -> Any:
+        """What is held, taken before an update: a copy, as `identity` would share the storage."""
+        return tf.where(self.kept, tf.convert_to_tensor(self.variable), self._zeros)
+
+    @staticmethod
+    def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:
+        """Puts back what is held, in the variable or in its moving average.
+
+        By `where`, as a product would spread NaN; `through` is a read of that mask, `held` as from
+        `held_now`.
+        """
+        value = tf.where(through, tf.convert_to_tensor(variable), held)
+        variable.assign(value, read_value=False)
+
+
+def scope_of(variable: tf.Variable) -> AbstractContextManager[Any]:
+    """Where variables of the same distribution are made."""
+    strategy = getattr(variable, "distribute_strategy", None)
+    return nullcontext() if strategy is None else strategy.scope()

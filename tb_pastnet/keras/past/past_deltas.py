@@ -1,0 +1,176 @@
+"""The past one step ago, kept as deltas of 16 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.temporary import TemporaryVariable
+from tb_pastnet.keras.past.checksum import checksum
+from tb_pastnet.keras.past.shadows import (
+    Followed,
+    Shadow,
+    Shadows,
+    Variables,
+    followed,
+    own_variable,
+)
+
+WHOLE = 4096
+"""Variables of up to this many elements are kept whole: a half of them is worth little."""
+
+_LEAST = 2.0**-126
+"""The smallest normal bfloat16; processors take what is smaller for zero."""
+
+_NONE = -1
+"""A checksum that no value has."""
+
+
+class PastDeltas(Shadows):
+    """The past of variables one step ago, in half of their memory.
+
+    Kept is how far each variable moved in the step, as bfloat16, and the past is the current value
+    minus that: right to 1/256 of the movement. A copy of 16 bits would be wrong by up to 1/256 of
+    the weight itself, often more than the movement. A delta that isn't zero is never kept as zero;
+    one over 3.4e38 is infinite, and so is its past. Variables of other dtypes than float32 and
+    float64, and those of up to 4,096 elements (biases, statistics, seeds), are kept whole.
+
+    **All that changes the variables has to happen inside of `step()`.** What changes one elsewhere
+    would move its past along. That is noticed: the past of such a variable, and also inside of
+    `step()` until it ends, is an error when it is read eagerly, and NaN in a tf.function. `sync`
+    begins anew.
+
+    All methods work eagerly, in a tf.function and under XLA, but for calling a `PastNetwork`:
+    under XLA that needs `PastVariables`. While it is called the full values exist for a moment, and
+    what it writes (statistics with `training=True`) is forgotten for variables that are kept as
+    deltas. A `tf.train.Checkpoint(past=deltas)` saves and restores the deltas, to be restored
+    together with the current variables.
+
+    Args:
+        variables: keras.Variables or tf.Variables, in an order that `values` and `delta` keep; or a
+            mapping of names to them.
+
+    Attributes:
+        stored: the tf.Variables that hold the past.
+
+    Raises:
+        InvalidArgument: there are none, or one is something else.
+
+    Example:
+        >>> weight = tf.Variable(tf.ones([100, 100]))
+        >>> deltas = PastDeltas([weight])
+        >>> with deltas.step():
+        ...     _ = weight.assign_sub(tf.fill([100, 100], 0.25))
+        >>> weight.numpy()[0, 0].item(), deltas.values()[0].numpy()[0, 0].item()
+        (0.75, 1.0)
+        >>> deltas.nbytes  # the variable has 40,000
+        20008
+    """
+
+    def __init__(self, variables: Variables) -> None:
+        with tf.init_scope():
+            parts: list[Shadow] = [
+                _HalvedShadow(variable) if _halves(variable) else Shadow(variable)
+                for variable in followed(variables)
+            ]
+        super().__init__(parts)
+        self.stored = [variable for part in parts for variable in part.stored]
+
+    def sync(self, tau: float = 1.0) -> None:
+        """Makes the past equal to the current values.
+
+        Args:
+            tau: 1. There is no half way, as deltas are of one step.
+
+        Raises:
+            InvalidArgument: another tau.
+        """
+        if not isinstance(tau, int | float) or tau != 1:
+            raise InvalidArgument(
+                f"Could not sync deltas: expected tau to be 1, got {tau}. Use PastVariables to "
+                f"follow softly."
+            )
+        for part in self._parts:
+            part.sync()
+
+
+class _HalvedShadow(Shadow):
+    """The past of a variable as its movement, and a checksum of the value it is counted from."""
+
+    def __init__(self, variable: Followed) -> None:
+        self.current = variable.current
+        self._name = variable.name
+        zeros = tf.zeros(self.current.shape, tf.bfloat16)
+        self._delta = own_variable(f"delta/{variable.name}", zeros)
+        self._mark = own_variable(f"mark/{variable.name}", checksum(self.current.read_value()))
+        self.stored = [self._delta, self._mark]
+        # XLA can't fill it, and names the variable in its error.
+        name = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{variable.name}"
+        self._temporary = TemporaryVariable(self.current, name)
+        self.full = self._temporary.variable
+
+    def value(self) -> tf.Tensor:
+        current, delta = self._read()
+        return tf.stop_gradient(current - tf.cast(delta, current.dtype))
+
+    def delta(self) -> tf.Tensor:
+        delta = tf.cast(self._read()[1], self.current.dtype)
+        return _as_moved(tf.convert_to_tensor(self.current), delta)
+
+    def sync(self, tau: float | tf.Tensor = 1.0) -> None:
+        self._delta.assign(tf.zeros_like(self._delta))
+        self._mark.assign(checksum(self.current.read_value()))
+
+    def begin(self) -> tf.Tensor:
+        self._mark.assign(tf.constant(_NONE, tf.int64))
+        return self.current.read_value()
+
+    def end(self, previous: tf.Tensor | None) -> tf.Operation:
+        current = self.current.read_value()
+        return tf.group(
+            self._delta.assign(_movement(current, previous), read_value=False),
+            self._mark.assign(checksum(current), read_value=False),
+        )
+
+    def fill(self) -> tf.Operation | None:
+        return self._temporary.fill(self.value())
+
+    def empty(self) -> None:
+        self._temporary.empty()
+
+    def _read(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The current value and the delta; NaN where the variable has changed since."""
+        current = self.current.read_value()
+        delta = self._delta.read_value()
+        same = tf.equal(checksum(current), self._mark.read_value())
+        if not tf.executing_eagerly():
+            return current, tf.where(same, delta, tf.constant(float("nan"), tf.bfloat16))
+        if not same:
+            raise InvalidArgument(
+                f"Could not tell the past of {self._name!r}: expected it as the last step() or "
+                f"sync() left it, got other values. Change variables inside of step() only, read "
+                f"the past outside of it, or call sync() to begin anew."
+            )
+        return current, delta
+
+
+def _halves(variable: Followed) -> bool:
+    current = variable.current
+    return current.dtype in (tf.float32, tf.float64) and current.shape.num_elements() > WHOLE
+
+
+def _movement(current: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
+    """How far a variable moved, as bfloat16: zero only where it is equal."""
+    delta = tf.cast(current - previous, tf.bfloat16)
+    least = tf.constant(_LEAST, tf.bfloat16)
+    delta = tf.where(delta == 0, tf.where(current > previous, least, -least), delta)
+    # Also infinities that stay: their difference would be NaN.
+    return tf.where(current == previous, tf.zeros((), tf.bfloat16), delta)
+
+
+@tf.custom_gradient
+def _as_moved(current: tf.Tensor, delta: tf.Tensor) -> Any:  # noqa: ARG001  only its gradient counts
+    """The delta, whose gradient is that of the current value."""
+    return tf.identity(delta), lambda upstream: (upstream, None)

@@ -1,0 +1,221 @@
+"""The past of a network, called like the network itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
+
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.callable_network import callable_network
+from tb_pastnet.keras.graphs.temporary import Scratch
+from tb_pastnet.keras.graphs.trace import Capture, Trace
+from tb_pastnet.keras.model.weights import chosen
+from tb_pastnet.keras.past.network_calls import NetworkCalls
+from tb_pastnet.keras.past.past_deltas import PastDeltas
+from tb_pastnet.keras.past.past_variables import PastVariables
+from tb_pastnet.keras.past.replicas import primary, refuse_copies, replicated
+
+
+class PastNetwork(tf.Module):
+    """A network as it was at the last sync, beside the current one and on the same input.
+
+    `past(x)` is what the network would return with its past values. No gradient flows through it,
+    and it leaves the network as it is: also the statistics of a BatchNormalization, seeds and the
+    states of an RNN. It works eagerly, in a tf.function, under XLA and in mixed precision, and
+    inside of a training step.
+
+    The network is traced once for each signature of its inputs, and that trace is called with
+    shadow variables in the place of those that it captured. So it need not be a Keras model. What
+    it writes when it is called (with `training=True` the statistics) is written to the past's own
+    copies, as in a network of its own; the next sync replaces them. What it writes of variables
+    whose past isn't kept is lost after the call.
+
+    A trace is for one shape of inputs at first, and for batches of any size where a second size
+    comes. A functional model is traced for all that it takes, and so is what `example` says as a
+    tf.TensorSpec: `tf.TensorSpec([None, None, 8])` serves sequences of any length. Eagerly, outputs
+    are those of the network to the last bit; in a tf.function TensorFlow may round otherwise.
+
+    A `tf.train.Checkpoint(past=past)` saves and restores the past values. Under a MirroredStrategy
+    make it outside of `strategy.scope()`; replicas call it, sync it outside of `strategy.run`.
+
+    Args:
+        network: a built keras.Model or layer, a tf.Module, a tf.function, a ConcreteFunction, or a
+            function of a loaded SavedModel.
+        past: the shadow variables to use, for example `PastVariables` of some of the network's
+            variables that are also looked at, or `PastDeltas`. None: its own.
+        variables: those to keep the past of, as names, patterns such as "*/kernel", or variables;
+            the others are the current ones. None: all.
+        example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: to find now what a
+            function, or a subclassed model, reads besides the variables that it lists.
+        share: variables, and other state such as a lookup table, or the layer that owns it, that
+            are used as they are. Reading from a shared iterator moves it on.
+
+    Attributes:
+        past: the shadow variables.
+
+    Raises:
+        InvalidArgument: the model isn't built, the network can't be called, a variable was deleted,
+            it holds other state than variables, or none, or the past is that of another network.
+        UnknownName: a name fits no variable, or several.
+
+    Example:
+        >>> import keras, numpy as np
+        >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+        >>> model.set_weights([np.array([[2.0]])])
+        >>> past = PastNetwork(model)
+        >>> model.set_weights([np.array([[5.0]])])
+        >>> x = tf.constant([[10.0]])
+        >>> model(x).numpy().item(), past(x).numpy().item()
+        (50.0, 20.0)
+        >>> past.sync()
+        >>> past(x).numpy().item()
+        50.0
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        past: PastVariables | PastDeltas | None = None,
+        *,
+        variables: Iterable[Any] | None = None,
+        example: Any = None,
+        share: Iterable[Any] = (),
+    ) -> None:
+        super().__init__()
+        if past is not None and variables is not None:
+            raise InvalidArgument(
+                "Could not make a past network: expected past= or variables=, got both. "
+                "PastVariables already say which variables they are of."
+            )
+        self._calls = NetworkCalls(callable_network(network), share)
+        self._complete = past is None and variables is None
+        self._unproven = False
+        self._scratch = Scratch(kept=True)
+        self._checked: WeakSet[Trace] = WeakSet()
+        trace = self._calls.first_trace(example)
+        self.past = self._own_past(trace, variables) if past is None else self._past_of(trace, past)
+        refuse_copies(self._calls.name, self.past.variables)
+        if trace is not None:
+            self._check(trace)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the past takes."""
+        return self.past.nbytes + self._scratch.nbytes
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the network would return with its past values.
+
+        Args:
+            *args: as of the network.
+            **kwargs: as of the network; of a Keras model `training` is False unless it is given.
+
+        Returns:
+            As of the network; tensors without gradients.
+
+        Raises:
+            InvalidArgument: the network doesn't take these inputs, or it is now seen to hold state
+                that has no past.
+        """
+        trace, tensors = self._calls.trace(args, kwargs)
+        self._check(trace)
+        if trace.written and replicated():
+            raise InvalidArgument(
+                f"Could not call the past of {self._calls.name} in a replica: expected one that "
+                f"writes nothing, got one that writes {trace.written[0]!r}, which replicas share. "
+                f"Call it with training=False, or outside of strategy.run."
+            )
+        with self.past.standing_in() as state:
+            return trace.call(tensors, {**self._scratch.filled(trace), **state})
+
+    @tf.autograph.experimental.do_not_convert
+    def sync(self, tau: float | Any = 1.0) -> None:
+        """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
+
+        Args:
+            tau: as of `PastVariables.sync`.
+
+        Raises:
+            InvalidArgument: a number outside of 0 to 1, or called in one of several replicas.
+        """
+        self._check_alone()
+        self.past.sync(tau)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Around an update: the past is then the network from before it."""
+        self._check_alone()
+        with self.past.step():
+            yield
+
+    def __repr__(self) -> str:
+        return f"<PastNetwork of {self._calls.name}, {self.nbytes:,} bytes>"
+
+    def _own_past(self, trace: Trace | None, variables: Iterable[Any] | None) -> PastVariables:
+        named = self._calls.variables(trace)
+        if not named:
+            got = "no example to find them by" if trace is None else "none"
+            raise InvalidArgument(
+                f"Could not make a past network of {self._calls.name}: expected variables, got "
+                f"{got}. Pass example=, a batch or a tuple of arguments that it is called with."
+            )
+        if variables is not None:
+            named = {name: named[name] for name in chosen(variables, named)}
+        return PastVariables({name: primary(each.holders[-1]) for name, each in named.items()})
+
+    def _past_of(
+        self, trace: Trace | None, past: PastVariables | PastDeltas
+    ) -> PastVariables | PastDeltas:
+        handles = self._calls.handles(trace)
+        self._unproven = not handles
+        foreign = past.handles - handles
+        if foreign and handles:
+            raise InvalidArgument(
+                f"Could not make a past network of {self._calls.name}: expected the past of "
+                f"variables of it, got {len(foreign)} of {len(past.handles)} that it isn't known "
+                f"to have. Pass example=, a batch, if it has them, or the past of model.variables."
+            )
+        return past
+
+    def _check(self, trace: Trace) -> None:
+        """Refuses state that has no past, and makes room for what the network writes of it."""
+        if trace in self._checked:
+            return
+        handles, state = self.past.handles, self._calls.state_of(trace)
+        if self._unproven and handles.isdisjoint(id(capture.tensor) for capture in state):
+            raise InvalidArgument(
+                f"Could not call the past of {self._calls.name}: expected the past of variables of "
+                f"it, got one of {len(handles)} others: it reads none of them. Make PastVariables "
+                f"of its own."
+            )
+        for capture in state:
+            if id(capture.tensor) in handles:
+                continue
+            if self._complete and not self._calls.shares(capture) and not _is_seed(capture):
+                raise InvalidArgument(
+                    f"Could not call the past of {self._calls.name}: expected variables that it "
+                    f"lists, got {capture.name!r}, whose past is unknown. Pass example=, a batch, "
+                    f"so that it is found when the past network is made, or share= to read it as "
+                    f"it is."
+                )
+            if capture.written:
+                self._scratch.add(capture.variable)
+        self._checked.add(trace)
+
+    def _check_alone(self) -> None:
+        if replicated():
+            raise InvalidArgument(
+                f"Could not sync the past of {self._calls.name} in a replica: expected to be "
+                f"called once for all replicas, got one of several. Sync it outside of "
+                f"strategy.run."
+            )
+
+
+def _is_seed(capture: Capture) -> bool:
+    # Keras makes one of its own for layers without a seed when they first draw. It has no past.
+    return capture.name.rpartition("/")[2].startswith("seed_generator_state")

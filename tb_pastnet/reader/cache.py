@@ -1,0 +1,111 @@
+"""What was computed lately, up to a ceiling of bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Cache:
+    """Keeps the latest answers, each until its data changes or the ceiling is reached.
+
+    Safe to use from many threads: one value is made once, however many ask for it at a time, and
+    the making of one doesn't hold up the others. The least recently used go first. A value larger
+    than the ceiling is handed out and not kept.
+
+    Args:
+        ceiling: bytes that may be held, as stated by whoever puts values in.
+
+    Example:
+        >>> cache = Cache(ceiling=100)
+        >>> cache.get("a", version=1, make=lambda: ("first", 10))
+        'first'
+        >>> cache.get("a", version=1, make=lambda: ("never made", 10))
+        'first'
+        >>> cache.get("a", version=2, make=lambda: ("second", 10))
+        'second'
+        >>> cache.held
+        10
+    """
+
+    def __init__(self, ceiling: int) -> None:
+        self._ceiling = ceiling
+        self._lock = threading.Lock()
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._values: OrderedDict[Hashable, tuple[Hashable, Any, int]] = OrderedDict()
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that are held now."""
+        return self._held
+
+    def holds(self, key: Hashable, version: Hashable) -> bool:
+        """Whether the value of a key is there in this version."""
+        with self._lock:
+            entry = self._values.get(key)
+            return entry is not None and bool(entry[0] == version)
+
+    def get(
+        self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int | None]]
+    ) -> Value:
+        """Gives the value of a key, made anew where there is none of this version.
+
+        Args:
+            key: what is asked for.
+            version: changes when the data behind the value change.
+            make: computes the value and says how many bytes it holds, or None: it isn't kept. What
+                it raises goes to the caller, and nothing is kept.
+        """
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        try:
+            with making:
+                with self._lock:
+                    entry = self._values.get(key)
+                    if entry is not None and entry[0] == version:
+                        self._values.move_to_end(key)
+                        return entry[1]  # type: ignore[no-any-return]
+                value, size = make()
+                with self._lock:
+                    self._put(key, version, value, size)
+                return value
+        finally:
+            with self._lock:
+                self._making.pop(key, None)
+
+    def forget(self, names: Collection[Hashable]) -> None:
+        """Lets go of all values whose keys hold one of some names.
+
+        Example:
+            >>> cache = Cache(ceiling=100)
+            >>> cache.get(("layer", ("a", "b")), version=1, make=lambda: ("first", 10))
+            'first'
+            >>> cache.forget({"b"})
+            >>> cache.held
+            0
+        """
+        with self._lock:
+            for key in [key for key in self._values if _holds(key, names)]:
+                self._held -= self._values.pop(key)[2]
+
+    def _put(self, key: Hashable, version: Hashable, value: object, size: int | None) -> None:
+        old = self._values.pop(key, None)
+        if old is not None:
+            self._held -= old[2]
+        if size is None or size > self._ceiling:
+            return
+        self._values[key] = (version, value, size)
+        self._held += size
+        while self._held > self._ceiling:
+            _, (_, _, freed) = self._values.popitem(last=False)
+            self._held -= freed
+
+
+def _holds(key: Hashable, names: Collection[Hashable]) -> bool:
+    parts = key if isinstance(key, tuple) else ()
+    return key in names or any(_holds(part, names) for part in parts)

@@ -1,0 +1,221 @@
+"""A log directory in place of TensorBoard: what the tab asks for, read from the event files.
+
+What counts is what counts for TensorBoard's fast loader: the first value of a tag says whose series
+it is and what kind, a step that doesn't grow replaces what was stored from there on, and values of
+another kind are left out. Only where each value lies is kept in memory, some 40 bytes a value.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from tb_pastnet.errors import UnreadableLog
+from tb_pastnet.format.events import Event, Metadata, Value, read_events
+from tb_pastnet.format.folder import find_runs
+from tb_pastnet.format.frames import Rest
+from tb_pastnet.format.tags import PLUGIN
+from tb_pastnet.reader.series_source import (
+    ALL,
+    Listing,
+    Reading,
+    Readings,
+    RequestContext,
+    SeriesSource,
+    SeriesVersion,
+    StoredMessage,
+)
+
+_BUFFER = 1 << 20
+_DATA_CLASS_TENSOR = 2
+_TENSORS = ("tensor", "histo", None)  # what TensorBoard makes a tensor of
+
+
+class StoredValue(NamedTuple):
+    """Where a value is: in which file of the run, its frame's offset there, its event's times."""
+
+    file: int
+    offset: int
+    step: int
+    wall_time: float
+
+
+class FileSeries:
+    """Where the values of one tag of one run lie.
+
+    Args:
+        metadata: of its first value.
+
+    Attributes:
+        content: what the plugin noted in it.
+    """
+
+    def __init__(self, metadata: Metadata) -> None:
+        self.content = metadata.content
+        self._ours = metadata.plugin == PLUGIN and metadata.data_class == _DATA_CLASS_TENSOR
+        self._files = array("l")
+        self._offsets = array("q")
+        self._steps = array("q")
+        self._walls = array("d")
+
+    @property
+    def ours(self) -> bool:
+        """Whether it holds tensors of ours."""
+        return self._ours and len(self._steps) > 0
+
+    @property
+    def version(self) -> SeriesVersion:
+        """The same as TensorBoard lists it."""
+        return SeriesVersion(self._steps[-1], repr(max(self._walls)), self.content)
+
+    def add(self, file: int, event: Event, value: Value) -> None:
+        """Takes the next value of the tag, from an event in a file."""
+        if not self._ours:
+            return
+        while self._steps and self._steps[-1] >= event.step:
+            for column in (self._files, self._offsets, self._steps, self._walls):
+                column.pop()
+        if value.proto.WhichOneof("value") in _TENSORS:
+            self._files.append(file)
+            self._offsets.append(event.offset)
+            self._steps.append(event.step)
+            self._walls.append(event.wall_time)
+
+    def __iter__(self) -> Iterator[StoredValue]:
+        """Where its values are, oldest first."""
+        return map(StoredValue, self._files, self._offsets, self._steps, self._walls)
+
+
+class Scan(NamedTuple):
+    """What the event files of one run hold.
+
+    Attributes:
+        series: those of ours, by tag.
+        begun: whether there is any event; before that TensorBoard doesn't know the run.
+        unopened: how many files could not be read.
+    """
+
+    series: dict[str, FileSeries]
+    begun: bool
+    unopened: int
+
+
+def scan(files: Iterable[Path]) -> Scan:
+    """Finds the series of a run in its event files, reading them once."""
+    by_tag: dict[str, FileSeries] = {}
+    begun, unopened = False, 0
+    for number, path in enumerate(files):
+        try:
+            with path.open("rb", buffering=_BUFFER) as stream:
+                for event in read_events(stream):
+                    if isinstance(event, Rest):
+                        break
+                    begun = True
+                    _add(by_tag, number, event)
+        except OSError:
+            unopened += 1
+    ours = {tag: series for tag, series in by_tag.items() if series.ours}
+    return Scan(ours, begun, unopened)
+
+
+def _add(by_tag: dict[str, FileSeries], file: int, event: Event) -> None:
+    for value in event.values:
+        series = by_tag.get(value.tag)
+        if series is None:
+            series = by_tag[value.tag] = FileSeries(value.metadata)
+        series.add(file, event, value)
+
+
+def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iterator[bytes | None]:
+    """Reads values of a series again, given where they are, file by file.
+
+    Yields:
+        The bytes of each; None where a value isn't bytes in one dimension.
+    """
+    for number, group in groupby(values, lambda value: value.file):
+        try:
+            with files[number].open("rb") as stream:
+                for value in group:
+                    yield _data(stream, tag, value)
+        except (OSError, EOFError) as error:
+            raise UnreadableLog(
+                f"Could not read {str(files[number])!r}: expected the file that was found when "
+                f"the log was opened, got {error}. Read the log anew."
+            ) from error
+
+
+def _data(stream: BinaryIO, tag: str, stored: StoredValue) -> bytes | None:
+    event = next(read_events(stream, stored.offset), None)
+    if isinstance(event, Event) and event.step == stored.step:
+        for value in reversed(event.values):
+            if value.tag == tag:
+                data: bytes | None = value.data
+                return data
+    raise EOFError(f"another one, without step {stored.step} at byte {stored.offset}")
+
+
+class FileSource(SeriesSource):
+    """The event files of a log directory, as they were when it was opened."""
+
+    def __init__(self, logdir: str | os.PathLike[str]) -> None:
+        self._files = find_runs(logdir)
+        scans = {run: scan(files) for run, files in self._files.items()}
+        self._scans = {run: scanned for run, scanned in scans.items() if scanned.begun}
+        self._listing: Listing = {
+            run: {tag: series.version for tag, series in scanned.series.items()}
+            for run, scanned in self._scans.items()
+            if scanned.series
+        }
+        self.unopened = sum(scanned.unopened for scanned in scans.values())
+        """How many files could not be read."""
+
+    def runs(self, context: RequestContext) -> list[str]:
+        """All runs of the directory, ours or not."""
+        return list(self._scans)
+
+    def listing(
+        self, context: RequestContext, only: Collection[str] | None = None
+    ) -> tuple[Listing, list[str]]:
+        """All of our series. See `SeriesSource.listing`."""
+        chosen = self._listing if only is None else self._listing.keys() & only
+        return {run: dict(self._listing[run]) for run in chosen}, []
+
+    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
+        """Some tags of all runs. See `SeriesSource.glance`."""
+        listing = {run: self.probe(context, run, tags) for run in self._listing}
+        return {run: versions for run, versions in listing.items() if versions}
+
+    def probe(
+        self, context: RequestContext, run: str, tags: Collection[str]
+    ) -> dict[str, SeriesVersion]:
+        """Some tags of one run. See `SeriesSource.probe`."""
+        versions = self._listing.get(run, {})
+        return {tag: versions[tag] for tag in tags if tag in versions}
+
+    def read(
+        self,
+        context: RequestContext,
+        runs: Collection[str],
+        tags: Collection[str],
+        most: int = ALL,
+    ) -> Reading:
+        """All values of some tags in some runs; `most` is no limit here. See `SeriesSource.read`.
+
+        Raises:
+            UnreadableLog: a file is gone, or was changed since the log was opened.
+        """
+        readings: Readings = {}
+        for run in set(runs) & self._scans.keys():
+            series = self._scans[run].series
+            for tag in set(tags) & series.keys():
+                stored = list(series[tag])
+                values = read(self._files[run], tag, stored)
+                readings[run, tag] = [
+                    StoredMessage(value.step, value.wall_time, data)
+                    for value, data in zip(stored, values, strict=True)
+                ]
+        return readings, []

@@ -1,0 +1,287 @@
+"""How far the outputs of one run moved on its probe, from the messages that hold it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.lineage import first_steps_after, supersede
+from tb_pastnet.format import limits
+from tb_pastnet.format.function_change import (
+    MEASURES,
+    FunctionChange,
+    Input,
+    Place,
+    decode_function_change,
+)
+from tb_pastnet.format.tags import TAG_FUNCTION
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.sections import Sections
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_Blocks = list[tuple[int, FunctionChange]]
+
+MOST_CELLS = 1 << 22
+"""Records times places of one run that are held: 64 MiB of values."""
+
+MOST_PLACES = 1 << 17
+"""Places of one run, over all its lineages."""
+
+MOST_CHANGES = 256
+"""Changes of the probe that are told."""
+
+_EVENT_RECORDS = 16
+_WRITER, _BLOCK, _ROW, _SEQUENCE, _STEP, _PAST = range(6)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSeries:
+    """The records of a probe that stand, oldest first.
+
+    Attributes:
+        probe: the batch of the last record, none where there is no record.
+        places: what was compared, in the order in which messages first name it, each as it was
+            named last.
+        steps: int64 (records,), increasing.
+        past_steps: int64 (records,), of the network that each is compared with.
+        values: float32 (measures, places, records), see `format.function_change`; NaN where a
+            record lacks a place.
+        changed: steps of the records that were made on another batch than the one before; the first
+            256.
+        notes: what could not be read, and why.
+    """
+
+    probe: tuple[Input, ...]
+    places: tuple[Place, ...]
+    steps: Integers
+    past_steps: Integers
+    values: Floats
+    changed: tuple[int, ...] = ()
+    notes: Notes = field(default_factory=Counter)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        return self.values.nbytes + 2 * self.steps.nbytes + 512 * len(self.places)
+
+
+def make_function(
+    lineages: Sequence[LineageHead],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
+    *,
+    withheld: Sequence[str] = (),
+    sampled: bool = False,
+) -> FunctionSeries:
+    """Decodes and joins what the lineages of a run wrote of their probe.
+
+    Args:
+        lineages: all of the run, in order: one without a probe supersedes as well.
+        readings: events by run and tag.
+        withheld: TensorBoard's runs whose series it could not hand out.
+        sampled: whether only a part of the events was read.
+    """
+    lost: Notes = Counter()
+    blocks, left_out = _join_messages(_decoded(lineages, readings, lost))
+    rows = _once(_table(blocks), len(lineages))
+    if left_out or sampled:
+        lost[notes.FUNCTION_TOO_MANY] += max(left_out, 1)
+    elif missing := _missing(rows, lineages, withheld):
+        lost[notes.FUNCTION_MISSING] += missing
+    if withheld:
+        lost[notes.WITHHELD] += len(withheld)
+    return _join([block for _, block in blocks], _standing(rows, lineages), lost)
+
+
+def most_events(records: int, places: int) -> int | None:
+    """How many events of a probe one provider call can carry; None where that is all of them."""
+    if records * places <= 2 * MOST_CELLS:
+        return None
+    return max(2 * MOST_CELLS // (_EVENT_RECORDS * places), 1)
+
+
+def _decoded(
+    lineages: Sequence[LineageHead],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
+    lost: Notes,
+) -> Iterator[tuple[int, FunctionChange]]:
+    """Each message, and the position of the lineage that wrote it."""
+    for writer, lineage in enumerate(lineages):
+        messages = readings.get((lineage.tb_run, TAG_FUNCTION), ())
+        number = lineage.name.lineage
+        for block in decode_all(messages, decode_function_change, TAG_FUNCTION, number, lost):
+            yield writer, block
+
+
+def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
+    """Joins messages; where they are too many, every second record goes, and so on.
+
+    The rule looks at numbers of records alone, as `join_blocks` does.
+    """
+    held: _Blocks = []
+    names: set[tuple[str, str]] = set()
+    total = count = 0
+    stride = 1
+    for writer, block in blocks:
+        total += len(block.steps)
+        more = names.union(map(_key, block.places))
+        if len(more) > MOST_PLACES:
+            continue
+        names = more
+        new = _thin([(writer, block)], stride)
+        held += new
+        count += sum(len(thinned.steps) for _, thinned in new)
+        while count * len(names) > MOST_CELLS:
+            if stride <= limits.MAX_STEP:
+                stride *= 2
+                held = _thin(held, stride)
+            else:
+                # All that is left has number 0: many lineages, or a hostile one.
+                held = held[::2]
+            count = sum(len(kept.steps) for _, kept in held)
+    return held, total - count
+
+
+def _thin(blocks: _Blocks, stride: int) -> _Blocks:
+    thinned = [(writer, _choose(block, block.sequence % stride == 0)) for writer, block in blocks]
+    return [(writer, block) for writer, block in thinned if len(block.steps)]
+
+
+def _choose(block: FunctionChange, flags: npt.NDArray[np.bool_]) -> FunctionChange:
+    if flags.all():
+        return block
+    return replace(
+        block,
+        sequence=block.sequence[flags],
+        steps=block.steps[flags],
+        past_steps=block.past_steps[flags],
+        values=block.values[:, flags],
+    )
+
+
+def _table(blocks: _Blocks) -> Integers:
+    """int64 (rows, 6), a row a record: writer, message, row in it, number, step, past step."""
+    parts = [
+        np.column_stack(
+            [
+                np.full_like(block.steps, writer),
+                np.full_like(block.steps, number),
+                np.arange(len(block.steps)),
+                block.sequence,
+                block.steps,
+                block.past_steps,
+            ]
+        )
+        for number, (writer, block) in enumerate(blocks)
+    ]
+    return np.concatenate([np.zeros((0, 6), np.int64), *parts])
+
+
+def _once(table: Integers, writers: int) -> list[Integers]:
+    """The rows of each writer, each record once: a message may be written again after a failure."""
+    by_writer = []
+    for rows in _groups(table, _WRITER, writers):
+        _, first = np.unique(rows[:, _SEQUENCE], return_index=True)
+        once = rows[first]
+        by_writer.append(once[rising(once[:, _STEP])])
+    return by_writer
+
+
+def _missing(
+    by_writer: Sequence[Integers], lineages: Sequence[LineageHead], withheld: Sequence[str]
+) -> int:
+    """How many records that stand lack values although their writer had a probe."""
+    missing = 0
+    cuts = first_steps_after([lineage.begin for lineage in lineages])
+    for rows, lineage, cut in zip(by_writer, lineages, cuts, strict=True):
+        if TAG_FUNCTION in lineage.versions and lineage.tb_run not in withheld:
+            line = lineage.timeline
+            stands = slice(None if cut is None else np.searchsorted(line.steps, cut))
+            missing += int((~np.isin(line.sequence[stands], rows[:, _SEQUENCE])).sum())
+    return missing
+
+
+def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) -> Integers:
+    """The rows of records that stand, in the order of their steps."""
+    stand = supersede(
+        [
+            (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
+            for lineage, rows in zip(lineages, by_writer, strict=True)
+        ],
+        [lineage.begin for lineage in lineages],
+    )
+    kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
+    joined = np.concatenate([_table([]), *kept])
+    return joined[np.argsort(joined[:, _STEP], kind="stable")]
+
+
+def _groups(table: Integers, column: int, count: int) -> list[Integers]:
+    """The rows with 0, 1, … in a column, each in their order."""
+    ordered = table[np.argsort(table[:, column], kind="stable")]
+    return np.split(ordered, np.searchsorted(ordered[:, column], np.arange(1, count)))[:count]
+
+
+def _join(blocks: Sequence[FunctionChange], rows: Integers, lost: Notes) -> FunctionSeries:
+    numbered = np.column_stack([rows, np.arange(len(rows))])
+    groups = [
+        (block, own)
+        for block, own in zip(blocks, _groups(numbered, _BLOCK, len(blocks)), strict=True)
+        if len(own)
+    ]
+    places: dict[tuple[str, str], Place] = {}
+    for block, _ in groups:
+        places.update({_key(place): place for place in block.places})
+    index = {key: number for number, key in enumerate(places)}
+    values = np.full((len(MEASURES), len(places), len(rows)), np.nan, np.float32)
+    for block, own in groups:
+        where = np.array([index[_key(place)] for place in block.places])
+        values[:, where[:, None], own[:, -1]] = block.values[:, own[:, _ROW]].transpose(0, 2, 1)
+    return FunctionSeries(
+        blocks[rows[-1, _BLOCK]].inputs if len(rows) else (),
+        tuple(places.values()),
+        rows[:, _STEP],
+        rows[:, _PAST],
+        values,
+        _changed(blocks, rows),
+        lost,
+    )
+
+
+def _changed(blocks: Sequence[FunctionChange], rows: Integers) -> tuple[int, ...]:
+    starts = np.flatnonzero(np.diff(rows[:, _BLOCK])) + 1
+    steps = (
+        int(rows[i, _STEP])
+        for i in starts
+        if blocks[rows[i, _BLOCK]].inputs != blocks[rows[i - 1, _BLOCK]].inputs
+    )
+    return tuple(islice(steps, MOST_CHANGES))
+
+
+def _key(place: Place) -> tuple[str, str]:
+    return place.kind, place.name
+
+
+def function_view(name: str, past: str, series: FunctionSeries, lost: Notes) -> Sections:
+    """How far outputs moved, as the picture needs it."""
+    header = {
+        "run": name,
+        "past": past,
+        "probe": [asdict(input_) for input_ in series.probe],
+        "changed": list(series.changed),
+        "places": [asdict(place) for place in series.places],
+        "measures": list(MEASURES),
+        "notes": notes.listed(lost),
+    }
+    return header, {
+        "steps": series.steps.astype(np.float64),
+        "past_steps": series.past_steps.astype(np.float64),
+        "values": series.values,
+    }

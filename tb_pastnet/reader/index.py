@@ -1,0 +1,135 @@
+"""The index: every run, and every network once, however many runs share it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.format.description import Variable
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.runs import CatalogRun
+
+
+def index_of(catalog: Catalog) -> dict[str, Any]:
+    """Writes the catalog as JSON values."""
+    networks: dict[tuple[Any, ...], int] = {}
+    runs = [
+        _run(run, networks.setdefault(_key(run), len(networks))) for run in catalog.runs.values()
+    ]
+    firsts: dict[int, CatalogRun] = {}
+    for run, entry in zip(catalog.runs.values(), runs, strict=True):
+        firsts.setdefault(entry["network"], run)
+    return {
+        "threshold": states.THRESHOLD,
+        "patience": states.PATIENCE,
+        "runs": runs,
+        "networks": [_network(firsts[number]) for number in networks.values()],
+        "other_runs": catalog.other_runs,
+        "warnings": list(catalog.warnings),
+    }
+
+
+def _key(run: CatalogRun) -> tuple[Any, ...]:
+    return run.layers, tuple(run.variables.values())
+
+
+def _run(run: CatalogRun, network: int) -> dict[str, Any]:
+    steps, times = run.axis.steps, run.axis.wall_times
+    return {
+        "name": run.name,
+        "tb_runs": list(run.tb_runs),
+        "network": network,
+        "origin": run.origin,
+        "past": run.past,
+        "every": run.every,
+        "first_step": int(steps[0]) if len(steps) else None,
+        "last_step": int(steps[-1]) if len(steps) else None,
+        "records": len(steps),
+        "steps": stretches(steps),
+        "closed": run.closed,
+        "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
+        "lineages": [asdict(lineage.public) for lineage in run.lineages],
+        "account": asdict(run.account),
+        "overhead": overhead_of(run.overhead),
+        "notes": notes.listed(run.notes),
+        "skipped": [{"name": name, "reason": reason} for name, reason in run.skipped],
+        "source": run.source,
+        "probe": run.probed,
+    }
+
+
+def stretches(steps: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Steps as stretches of equal strides: few numbers tell all of them.
+
+    Returns:
+        First step, stride and count of each stretch, in order.
+
+    Example:
+        >>> stretches(np.array([0, 10, 20, 25, 30]))
+        [[0, 10, 3], [25, 5, 2]]
+    """
+    parts: list[list[int]] = []
+    for step in steps.tolist():
+        if parts and (parts[-1][2] == 1 or step - _last(parts[-1]) == parts[-1][1]):
+            first, _, count = parts[-1]
+            parts[-1] = [first, step - _last(parts[-1]), count + 1]
+        else:
+            parts.append([step, 1, 1])
+    return parts
+
+
+def _last(stretch: list[int]) -> int:
+    first, stride, count = stretch
+    return first + stride * (count - 1)
+
+
+def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
+    """What recording cost as JSON values; None where that isn't known."""
+    if cost is None:
+        return None
+    return {**asdict(cost), "seconds": cost.seconds, "share": _finite(cost.share)}
+
+
+def _network(run: CatalogRun) -> dict[str, Any]:
+    layers = []
+    for layer in run.layers:
+        main = run.variables[layer.main]
+        layers.append(
+            {
+                "id": layer.id,
+                "group": layer.group,
+                "name": layer.name,
+                "type": layer.type,
+                "variable": main.id,
+                "role": main.role,
+                "shape": main.shape,
+                "axis": main.axis,
+                "verified": main.verified,
+                "channels": main.channels,
+                "weights": math.prod(main.shape),
+                "variables": [_variable(run.variables[name]) for name in layer.variables],
+            }
+        )
+    return {"layers": layers}
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    return {
+        "id": variable.id,
+        "role": variable.role,
+        "shape": variable.shape,
+        "axis": variable.axis,
+        "verified": variable.verified,
+        "channels": variable.channels,
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    return float(seconds) if math.isfinite(seconds) else None

@@ -1,0 +1,174 @@
+"""What is told of one layer, and of one of its channels."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states, statistics
+from tb_pastnet.core.quantize import PRECISION, dequantize
+from tb_pastnet.format.description import Variable
+from tb_pastnet.reader import notes, sections
+from tb_pastnet.reader.layer_events import merge_events
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.sections import Sections
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.state_series import StateSeries, make_state_series, measured_in
+from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.tables import Columns, Labels
+from tb_pastnet.reader.violation_list import mark, violations_of
+
+Floats = npt.NDArray[np.float64]
+
+_DIGITS = 4
+
+
+def layer_view(
+    reader: RunReader, layer: str, variable: Variable, threshold: float, since: int | None
+) -> tuple[Sections, Notes]:
+    """State and relative delta of each record and channel of one variable."""
+    series, masks = reader.state_series(variable.id), reader.masks
+    # Of a wide layer the series isn't kept: it is asked for once.
+    violations = masks.violations.get(variable.id, ())
+    state = mark(series.states(threshold), series.steps, violations)
+    first = first_after(series.steps, since)
+    lost = series.notes + masks.notes
+    header = {
+        "run": reader.run.name,
+        "layer": layer,
+        "variable": variable.id,
+        "role": variable.role,
+        "shape": variable.shape,
+        "axis": variable.axis,
+        "verified": variable.verified,
+        "channels": variable.channels,
+        "elements": variable.elements,
+        "threshold": threshold,
+        "patience": states.PATIENCE,
+        "past": reader.run.past,
+        "account": asdict(series.account),
+        "notes": notes.listed(lost),
+        "events": merge_events(series.events, series.steps, masks.events(variable.id)),
+        "before": _digest(series, state, first),
+        "digest": _digest(series, state, len(series.steps)),
+    }
+    return (header, _sections(series, state, first)), lost
+
+
+def first_after(steps: npt.NDArray[np.int64], since: int | None) -> int:
+    """The position of the first record behind a step; all of them where none is named."""
+    return 0 if since is None else int(np.searchsorted(steps, since, side="right"))
+
+
+def _digest(series: StateSeries, state: states.States, until: int) -> str:
+    """Names the columns before one: a page that holds them can tell whether they still stand."""
+    digest = 0
+    for array in (series.steps, series.past_steps, state, series.delta):
+        digest = zlib.crc32(np.ascontiguousarray(array[:until]).data, digest)
+    return f"{digest:08x}"
+
+
+def _sections(series: StateSeries, state: states.States, first: int) -> dict[str, npt.NDArray[Any]]:
+    stretches, lengths = sections.stretches(state[first:])
+    delta, values = sections.listed(series.delta[first:])
+    return {
+        "steps": series.steps[first:].astype(np.float64),
+        "past_steps": series.past_steps[first:].astype(np.float64),
+        "wall_times": series.wall_times[first:],
+        "learning_rates": series.learning_rates[first:].astype(np.float32),
+        "state": stretches,
+        "state_lengths": lengths,
+        "delta": delta.T,
+        "delta_values": values,
+    }
+
+
+def channel_view(
+    reader: RunReader, layer: str, variable: Variable, channel: int, threshold: float
+) -> dict[str, Any]:
+    """Everything recorded of one channel, as JSON values."""
+    series = reader.series(variable.id)
+    only = replace(series, codes=series.codes[:, :, channel : channel + 1])
+    measured = measured_in(series, variable)
+    own = make_state_series(only, variable, reader.masks.commanded(variable.id), seen=measured)
+    audited = [
+        violation
+        for violation in reader.masks.violations.get(variable.id, ())
+        if violation.channel == channel
+    ]
+    first = [replace(violation, channel=0) for violation in audited]
+    state = mark(own.states(threshold), own.steps, first)
+    _, violations = violations_of(variable, layer, audited, own.marks, channel)
+    return {
+        "run": reader.run.name,
+        "layer": layer,
+        "variable": variable.id,
+        "channel": channel,
+        "precision": round(PRECISION, 3),
+        **channel_records(only, state),
+        "violations": [asdict(violation) for violation in violations],
+    }
+
+
+def channel_records(series: RecordSeries, state: states.States) -> dict[str, Any]:
+    """The records of one channel, lists of one value a record; None: JSON has no number for it."""
+    plain = (state[:, 0] & np.uint8(states.STATE)).tolist()
+    changes = [row for row in range(1, len(plain)) if plain[row] != plain[row - 1]]
+    return {
+        "steps": series.steps.tolist(),
+        "past_steps": series.past_steps.tolist(),
+        "state": [states.NAMES[code] for code in plain],
+        "violated": ((state[:, 0] & states.VIOLATED) != 0).tolist(),
+        **{name: _rounded(values[:, 0]) for name, values in _values(series).items()},
+        "changes": [
+            {
+                "step": int(series.steps[row]),
+                "from": states.NAMES[plain[row - 1]],
+                "to": states.NAMES[plain[row]],
+            }
+            for row in changes
+        ],
+    }
+
+
+def _rounded(values: Floats) -> list[float | None]:
+    """Values for people: four digits, None where JSON has no number."""
+    return [float(f"{v:.{_DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]
+
+
+def record_columns(
+    series: RecordSeries, state: states.States, first_channel: int = 0, *, exact: bool = False
+) -> Columns:
+    """The records of a variable as a table, a row for each record and channel.
+
+    Args:
+        series: the records.
+        state: uint8 (records, channels), their states.
+        first_channel: the number of the first channel.
+        exact: whether counts stay as they are stored; else they are whole numbers.
+    """
+    _, records, channels = series.codes.shape
+    return {
+        "step": np.repeat(series.steps, channels),
+        "past_step": np.repeat(series.past_steps, channels),
+        "channel": np.tile(np.arange(first_channel, first_channel + channels), records),
+        "state": Labels(states.NAMES, (state & np.uint8(states.STATE)).ravel()),
+        "violated": ((state & np.uint8(states.VIOLATED)) != 0).ravel(),
+        **{name: values.ravel() for name, values in _values(series, exact=exact).items()},
+    }
+
+
+def _values(series: RecordSeries, *, exact: bool = False) -> dict[str, Floats]:
+    """The relative delta and all statistics by name, float64 (records, channels) each."""
+    values = dequantize(series.codes)
+    if not exact:
+        values[statistics.NONFINITE] = np.rint(values[statistics.NONFINITE])
+    return {
+        "relative_delta": dequantize(states.relative_delta(series.codes)),
+        **dict(zip(statistics.STATISTICS, values, strict=True)),
+    }

@@ -1,0 +1,200 @@
+"""One writer's directory: its description, its timeline, and what could not be read of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.overhead import Overhead, decode_overhead
+from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
+from tb_pastnet.format.timeline import Timeline, decode_timeline
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessage
+from tb_pastnet.reader.threads import Each, in_turn
+
+Decoded = TypeVar("Decoded")
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """One unbroken sequence of steps by one writer: a restart begins another.
+
+    Attributes:
+        id: eight hexadecimal digits, random.
+        ordinal: its place among the lineages of the run, from 1.
+        first_step: the step of its first record, None where there is none.
+        last_step: of its last one.
+        closed: whether training ended there in order.
+    """
+
+    id: str
+    ordinal: int
+    first_step: int | None
+    last_step: int | None
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LineageHead:
+    """What is known of one lineage without its channels.
+
+    Attributes:
+        tb_run: TensorBoard's name of its directory.
+        name: what that name says.
+        versions: its series, by tag.
+        description: the latest readable one, None where there is none.
+        timeline: all readable blocks as one, each record once; the counts of the latest.
+        damaged: messages of the timeline that could not be read.
+        notes: why, and what the writer itself noted.
+        overhead: what it cost, None where it didn't tell.
+    """
+
+    tb_run: str
+    name: RunName
+    versions: Mapping[str, SeriesVersion]
+    description: Description | None
+    timeline: Timeline
+    damaged: int = 0
+    notes: Notes = field(default_factory=Counter)
+    overhead: Overhead | None = None
+
+    @property
+    def public(self) -> Lineage:
+        """As `pastnet.read` and the index show it."""
+        steps = self.timeline.steps
+        return Lineage(
+            f"{self.name.lineage:08x}",
+            self.name.ordinal,
+            int(steps[0]) if len(steps) else None,
+            int(steps[-1]) if len(steps) else None,
+            self.timeline.closed,
+        )
+
+    @cached_property
+    def described(self) -> frozenset[str]:
+        """The ids of the variables that its description names."""
+        variables = self.description.variables if self.description else ()
+        return frozenset(variable.id for variable in variables)
+
+    @property
+    def start(self) -> int | None:
+        """The first step that it recorded, None where nothing is known to be recorded."""
+        if not len(self.timeline.steps):
+            return None
+        first = int(self.timeline.steps[0])
+        return first if self.description is None else min(first, self.description.first_step)
+
+    @property
+    def begin(self) -> int | None:
+        """Like `start`, and also where its timeline is lost and its records aren't."""
+        if self.start is None and self.description is not None:
+            recorded = any(variable_of(tag) is not None for tag in self.versions)
+            return self.description.first_step if recorded else None
+        return self.start
+
+
+def decode_all(
+    messages: Iterable[StoredMessage],
+    decode: Callable[..., Decoded],
+    tag: str,
+    lineage: int,
+    lost: Notes,
+    *,
+    each: Each = in_turn,
+) -> Iterator[Decoded]:
+    """Decodes those messages of a series, in order, that can be decoded, and notes the rest.
+
+    Args:
+        messages: events of one series.
+        decode: of `format`: takes the bytes, and by keyword `tag`, `step` and `lineage`.
+        tag: of the series.
+        lineage: the writer's id, 0 for a user's own writer.
+        lost: gets one note for each message that can't be read.
+        each: how one message after the other is decoded.
+    """
+
+    def decoded_or_note(message: StoredMessage) -> Decoded | str:
+        if message.data is None:
+            return notes.FOREIGN
+        try:
+            return decode(message.data, tag=tag, step=message.step, lineage=lineage)
+        except UnreadableRecord as error:
+            return notes.reason(error)
+
+    for result in each(decoded_or_note, messages):
+        if isinstance(result, str):
+            lost[result] += 1
+        else:
+            yield result
+
+
+def make_lineage(
+    tb_run: str, name: RunName, versions: Mapping[str, SeriesVersion], reading: Reading
+) -> LineageHead:
+    """Decodes a lineage's description and timeline, and what it cost."""
+    readings, withheld = reading
+    lost: Notes = Counter({notes.WITHHELD: 1} if (tb_run, TAG_TIMELINE) in withheld else {})
+
+    def decoded(
+        tag: str, decode: Callable[..., Decoded], noted: Notes, *, newest: bool = False
+    ) -> Iterator[Decoded]:
+        messages = readings.get((tb_run, tag), [])
+        ordered = reversed(messages) if newest else iter(messages)
+        return decode_all(ordered, decode, tag, name.lineage, noted)
+
+    timeline = merge_timelines(list(decoded(TAG_TIMELINE, decode_timeline, lost)))
+    kept_back = [tag for tag in (TAG_DESCRIPTION, TAG_OVERHEAD) if (tb_run, tag) in withheld]
+    lost_besides: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
+    # Each segment repeats the description, so the latest that can be read is enough.
+    latest = decoded(TAG_DESCRIPTION, decode_description, lost_besides, newest=True)
+    description = next(latest, None)
+    if description is None:
+        lost_besides[notes.NO_DESCRIPTION] += 1
+    # Totals only grow.
+    totals = decoded(TAG_OVERHEAD, decode_overhead, lost_besides)
+    overhead = max(totals, key=lambda total: (total.bytes, total.training), default=None)
+    noted = lost + lost_besides + Counter(timeline.notes)
+    return LineageHead(tb_run, name, versions, description, timeline, lost.total(), noted, overhead)
+
+
+def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
+    """Joins the blocks of a timeline, in any order: each record once, with the latest counts."""
+    if not blocks:
+        return Timeline()
+    sequence = np.concatenate([part.sequence for part in blocks])
+    _, first = np.unique(sequence, return_index=True)
+    steps = np.concatenate([part.steps for part in blocks])
+    first = first[rising(steps[first])]
+    latest = max(blocks, key=lambda part: (part.offered, part.closed))
+    return Timeline(
+        sequence[first],
+        steps[first],
+        np.concatenate([part.wall_times for part in blocks])[first],
+        np.concatenate([part.learning_rates for part in blocks])[first],
+        latest.offered,
+        latest.thinned,
+        latest.dropped,
+        latest.closed,
+        latest.notes,
+    )
+
+
+def rising(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Marks the steps that are larger than all before them: others break every picture.
+
+    Example:
+        >>> rising(np.array([1, 3, 2, 3, 4])).tolist()
+        [True, True, False, False, True]
+    """
+    flags = np.ones(len(steps), bool)
+    flags[1:] = steps[1:] > np.maximum.accumulate(steps)[:-1]
+    return flags

@@ -1,0 +1,270 @@
+"""Logs read back: runs, layers and their records as arrays and DataFrames.
+
+```
+log = pastnet.read("runs")                  Log
+run = log.runs["a"]                         Run: steps, layers, overview(), violations, account, …
+layer = run.layers["conv1"]                 Layer: norm, relative_delta, states(), masks(), …
+bias = layer.variables["bias"]              Variable: the same of any variable
+```
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.findings import Finding
+from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.reader.figures import figures_of
+from tb_pastnet.reader.file_source import FileSource
+from tb_pastnet.reader.function_outputs import Function
+from tb_pastnet.reader.lineage_heads import Lineage
+from tb_pastnet.reader.named import Named
+from tb_pastnet.reader.overview import Overview
+from tb_pastnet.reader.records import Layer, Variable, layers_of, variables_of
+from tb_pastnet.reader.run_findings import findings_of
+from tb_pastnet.reader.series_source import LOCAL
+from tb_pastnet.reader.store import RunReader, Store
+from tb_pastnet.reader.tables import stacked, to_dataframe
+from tb_pastnet.reader.violation_list import Violation
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+CEILING = 1 << 30
+"""Bytes of decoded records that are kept for when they are asked for again."""
+
+
+class Run:
+    """One run. What is small is there at once, the records are read when they are asked for.
+
+    Args:
+        reader: of the run.
+
+    Attributes:
+        name: its directory below the log directory, `.` for that itself.
+        source: "sink", or "summary" for a user's own writer: then nothing is known of what was
+            offered, of the origin, and of single weights in masks.
+        past: what "past" means: "previous", "record", "epoch", "initial", a number of steps, or ""
+            where that isn't known.
+        every: records were due each so many steps; None where that isn't known.
+        origin: equal in runs that started from the same weights; "" where that isn't known.
+        closed: whether training ended in order.
+        lineages: its writers, in order; a later one supersedes from its first step on.
+        skipped: variables that were not recorded, and why.
+        layers: in forward order, by id. Any end of an id that fits only one finds it.
+        variables: all of the network, by id, likewise.
+        account: what became of its time steps: offered is the sum of the other numbers.
+        overhead: what recording cost its training, all lineages together; None where the log
+            doesn't tell, as one of summary calls. See `docs/overhead.md`.
+    """
+
+    def __init__(self, reader: RunReader) -> None:
+        run = reader.run
+        self._reader = reader
+        self.name = run.name
+        self.source = run.source
+        self.past = run.past
+        self.every = run.every
+        self.origin = run.origin
+        self.closed = run.closed
+        self.lineages: tuple[Lineage, ...] = tuple(lineage.public for lineage in run.lineages)
+        self.skipped: Mapping[str, str] = dict(run.skipped)
+        self.account: Account = run.account
+        self.overhead: Overhead | None = run.overhead
+
+    @cached_property
+    def layers(self) -> Named[Layer]:
+        """The layers in forward order, by id; any end of an id that fits only one finds it."""
+        return layers_of(self._reader)
+
+    @cached_property
+    def variables(self) -> Named[Variable]:
+        """All variables that were recorded, by id, likewise."""
+        return variables_of(self._reader, tuple(self._reader.run.variables))
+
+    @property
+    def steps(self) -> Integers:
+        """int64 (records,), increasing: the step of each record."""
+        return self._reader.run.axis.steps.copy()
+
+    @property
+    def wall_times(self) -> Floats:
+        """float64 (records,), seconds since 1970, NaN where that isn't known."""
+        return self._reader.run.axis.wall_times.copy()
+
+    @property
+    def learning_rates(self) -> Floats:
+        """float64 (records,), of the optimizer, NaN where that isn't known."""
+        return self._reader.run.axis.learning_rates.copy()
+
+    @property
+    def notes(self) -> Mapping[str, int]:
+        """What the writer noted and what can't be read, how often; the most frequent first."""
+        return dict((self._reader.run.notes + self._reader.masks.notes).most_common())
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Held weights that moved, by first step, then in the order of layers and channels."""
+        return self._reader.violations
+
+    @property
+    def sparsity(self) -> Floats:
+        """float64 (records,), the share of prunable weights that kept masks hold at zero.
+
+        NaN where that isn't known, and where no weight can be pruned. Reads all layers.
+        """
+        overview = self.overview()
+        # Where a timeline is lost the records know more steps.
+        return overview.sparsity[np.isin(overview.steps, self.steps)]
+
+    @cached_property
+    def function(self) -> Function:
+        """How far the outputs moved on the probe; without records where there was none."""
+        return Function(self._reader.function())
+
+    def overview(self, threshold: float = THRESHOLD, latest: int | None = None) -> Overview:
+        """How many channels of each layer are in which state, record by record. Reads all layers.
+
+        Args:
+            threshold: the relative delta under which a channel is quiet. After five quiet records
+                it is settled; with 0 none ever is.
+            latest: how many of the last records are asked for, which takes less time; None: all.
+
+        Raises:
+            InvalidArgument: none are asked for.
+        """
+        if latest is not None and latest < 1:
+            raise InvalidArgument(
+                f"Could not make an overview of {self.name!r}: expected at least 1 as latest, got "
+                f"{latest}. Leave it out for all records."
+            )
+        figures = figures_of(self._reader, threshold)
+        return Overview(figures.among(slice(-latest if latest else None, None)))
+
+    def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
+        """What there is to know of the run, what matters most first. Reads all layers.
+
+        Violations, NaN, weights that stand still though meant to train, lost records; layers that
+        are frozen, pruned or settled, and since when. `Log.findings` compares runs, too.
+
+        Args:
+            threshold: as for `overview`.
+        """
+        return tuple(findings_of([self._reader], threshold))
+
+    def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
+        """The overview, a row for each record and layer. See `Overview.to_dataframe`.
+
+        Args:
+            threshold: as for `overview`.
+
+        Raises:
+            ImportError: pandas isn't installed.
+        """
+        return self.overview(threshold).to_dataframe()
+
+    def __repr__(self) -> str:
+        steps = self._reader.run.axis.steps
+        span = f", steps {steps[0]:,} to {steps[-1]:,}" if len(steps) else ""
+        layers = len(self._reader.run.layers)
+        return f"Run({self.name!r}, {len(steps):,} records{span}, {layers:,} layers)"
+
+
+class Log:
+    """All runs of a log directory, as they were when it was opened.
+
+    Args:
+        logdir: the directory.
+
+    Attributes:
+        logdir: the directory.
+        runs: by name. Any end of a name that fits only one finds it.
+        warnings: what concerns no single run, such as files that can't be opened.
+
+    Raises:
+        UnreadableLog: it is no directory.
+    """
+
+    def __init__(self, logdir: str | os.PathLike[str]) -> None:
+        self.logdir = os.fspath(logdir)
+        source = FileSource(logdir)
+        store = Store(source, CEILING, fresh_for=math.inf)
+        catalog = store.catalog(LOCAL)
+        self.store = store
+        self._readers = {name: store.reader(LOCAL, run) for name, run in catalog.runs.items()}
+        runs = {name: Run(reader) for name, reader in self._readers.items()}
+        self.runs: Named[Run] = Named(runs, "run", "the log directory")
+        unopened = [f"Files that can't be opened: {source.unopened}"] if source.unopened else []
+        self.warnings: tuple[str, ...] = (*catalog.warnings, *unopened)
+
+    def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
+        """What there is to know of all runs, what matters most first. Reads all layers.
+
+        Args:
+            threshold: the relative delta under which a channel is quiet.
+
+        Returns:
+            Those of each run, see `Run.findings`, and what runs compared show, such as which one
+            freezes first. Each has a kind, a sentence as `text`, and the step of its record.
+        """
+        return tuple(findings_of(list(self._readers.values()), threshold))
+
+    def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
+        """The overviews of all runs, a row for each run, record and layer.
+
+        Args:
+            threshold: the relative delta under which a channel is quiet.
+
+        Returns:
+            Column run (categorical), then those of `Overview.to_dataframe`. Empty where there is
+            no run.
+
+        Raises:
+            ImportError: pandas isn't installed.
+        """
+        tables = {name: run.to_dataframe(threshold) for name, run in self.runs.items()}
+        return stacked(tables, "run") if tables else to_dataframe({})
+
+    def __repr__(self) -> str:
+        lines = [f"Log({self.logdir!r}, {len(self.runs)} runs)"]
+        lines += [f"  {run!r}" for run in self.runs.values()]
+        return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
+
+
+def read(logdir: str | os.PathLike[str]) -> Log:
+    """Opens a log directory, or one above several. TensorFlow and TensorBoard needn't run.
+
+    All that the tab shows is here as arrays, with the same account of records: what is damaged is
+    counted and left out. Opening reads every file once and keeps no record in memory; what is
+    written later shows when the log is opened again.
+
+    Args:
+        logdir: a local directory.
+
+    Returns:
+        The log.
+
+    Raises:
+        UnreadableLog: it is no directory.
+
+    Example:
+        >>> import tempfile
+        >>> import tb_pastnet as pastnet
+        >>> with tempfile.TemporaryDirectory() as logdir:
+        ...     len(pastnet.read(logdir).runs)
+        0
+    """
+    return Log(logdir)

@@ -1,0 +1,309 @@
+"""How many elements the masks of one lineage held, step by step, and where that isn't known.
+
+The log of changes counts them, so a change that can't be read leaves a gap. Nobody knows of which
+variable the lost one was: behind a gap nothing is known of a mask until its own next change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import overlap
+from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format.mask_bits import MaskBits, decode_mask
+from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MOST_CHANGES = 1 << 19
+"""Changes of one lineage that are held; a hostile log inflates to any number of them."""
+
+ALL_THROUGH, LOST = -1, -3
+"""In place of the position of a change: a mask without holes, and one that isn't known."""
+
+_BEFORE_ALL = -(1 << 62)
+
+
+def _none() -> Integers:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskChanges:
+    """The changes of one mask of one variable, oldest first.
+
+    Attributes:
+        numbers: int64 (changes,), increasing, counted over all changes of the lineage.
+        steps: int64 (changes,), not decreasing: the first step whose record each is in force in.
+        through: int64 (changes,), elements that the mask lets through from then on.
+        elements: int64 (changes,), of the variable.
+    """
+
+    numbers: Integers = field(default_factory=_none)
+    steps: Integers = field(default_factory=_none)
+    through: Integers = field(default_factory=_none)
+    elements: Integers = field(default_factory=_none)
+
+    @property
+    def last_event(self) -> int:
+        """The step of the event that its last mask is stored in, -1 where there is none.
+
+        It is that of the change unless the event before was already there.
+        """
+        if not len(self.steps):
+            return -1
+        # Each is one more than the one before or its own step, whatever is larger.
+        position = np.arange(len(self.steps))
+        return int((self.steps - position).max() + position[-1])
+
+    def in_force(self, steps: Integers) -> Integers:
+        """int64, like `steps`: the position of the change in force at each, -1 before the first."""
+        return np.searchsorted(self.steps, steps, side="right") - 1
+
+
+_NO_CHANGES = MaskChanges()
+
+
+class StoredMask(NamedTuple):
+    """One mask after one change, and where its bits are.
+
+    Attributes:
+        series: that holds its bits.
+        lineage: the writer's id.
+        number: which of the lineage's changes it is.
+        position: the place in its series where it is, if nothing of that is lost.
+        through: elements that it lets through.
+        elements: of the variable.
+        cost: bytes of its series, at most.
+    """
+
+    series: SeriesName
+    lineage: int
+    number: int
+    position: int
+    through: int
+    elements: int
+    cost: int
+
+    def decode(self, messages: Sequence[StoredMessage], most: int) -> MaskBits | None:
+        """Finds it in its series: mostly where it should be, else anywhere. None if unreadable.
+
+        Each message decodes alone, so the others don't matter. No more elements than `most` are
+        unpacked: a hostile log claims any number in a few bytes.
+        """
+        if self.elements > most:
+            return None
+        likely = (message for message in messages[self.position : self.position + 1])
+        for message in chain(likely, messages):
+            mask = self._decoded(message)
+            if mask is not None and mask.number == self.number:
+                sound = overlap.count(overlap.words(mask.bits)) == self.through
+                return mask if sound and mask.elements == self.elements else None
+        return None
+
+    def _decoded(self, message: StoredMessage) -> MaskBits | None:
+        if message.data is None:
+            return None
+        try:
+            return decode_mask(
+                message.data,
+                tag=self.series[1],
+                step=message.step,
+                lineage=self.lineage,
+                most=self.elements,
+            )
+        except UnreadableRecord:
+            return None
+
+
+@dataclass(frozen=True, eq=False)
+class MaskLog:
+    """What a lineage says of its masks.
+
+    Attributes:
+        changes: by variable and mask.
+        gaps_after: int64 (gaps,), not decreasing: the number of the last change known before each.
+        gaps_from: int64 (gaps,), not decreasing: the first step that a change lost there may have.
+        torn: variables and masks that changed once more than the log knows.
+        notes: what could not be read, and why.
+    """
+
+    changes: Mapping[tuple[str, str], MaskChanges] = field(default_factory=dict)
+    gaps_after: Integers = field(default_factory=_none)
+    gaps_from: Integers = field(default_factory=_none)
+    torn: frozenset[tuple[str, str]] = frozenset()
+    notes: Notes = field(default_factory=Counter)
+
+    def of(self, variable: str, mask: str) -> MaskChanges:
+        """The changes of one mask, none where it never had a hole."""
+        return self.changes.get((variable, mask), _NO_CHANGES)
+
+    def held(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
+        """How many elements a mask holds.
+
+        Args:
+            variable: its id.
+            mask: "kept" or "trainable".
+            elements: of the variable; a mask of another number is of an older network.
+            steps: int64 of any shape.
+
+        Returns:
+            float64 of that shape: 0 where the mask lets all through, NaN where it isn't known.
+        """
+        changes = self.of(variable, mask)
+        row = changes.in_force(steps)
+        # One more at the end, for -1: before its first change a mask has no hole.
+        held = np.append(changes.elements - changes.through, 0).astype(np.float64)[row]
+        fits = np.append(changes.elements == elements, True)[row]
+        lost = self._lost(np.append(changes.numbers, -1)[row], steps)
+        if (variable, mask) in self.torn:
+            lost |= row == len(changes.steps) - 1
+        return np.where(fits & ~lost, held, np.nan)
+
+    def idle(self, variable: str, mask: str) -> bool:
+        """Whether it is known that a mask never held anything."""
+        name = (variable, mask)
+        return name not in self.changes and not len(self.gaps_after) and name not in self.torn
+
+    def sure(self, variable: str, mask: str, elements: int) -> bool:
+        """Whether it is known at every step what a mask holds."""
+        fits = (self.of(variable, mask).elements == elements).all()
+        return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
+
+    def positions(self, variable: str, mask: str, elements: int, steps: Integers) -> Integers | int:
+        """The position of the change in force at each step, or `ALL_THROUGH` or `LOST`."""
+        if self.idle(variable, mask):
+            return ALL_THROUGH
+        changes = self.of(variable, mask)
+        row = changes.in_force(steps)
+        if self.sure(variable, mask, elements) and len(changes.steps):
+            return np.where((row >= 0) & (changes.through[row] < elements), row, ALL_THROUGH)
+        holes = self.held(variable, mask, elements, steps)
+        return np.where(np.isnan(holes), LOST, np.where(holes > 0, row, ALL_THROUGH))
+
+    def stored(
+        self, lineage: LineageHead, variable: str, mask: str, elements: int, position: int
+    ) -> StoredMask:
+        """Where the bits of a mask are after one of its changes; the log is that of a lineage."""
+        changes = self.of(variable, mask)
+        return StoredMask(
+            (lineage.tb_run, mask_tag(mask, variable)),
+            lineage.name.lineage,
+            int(changes.numbers[position]),
+            position,
+            int(changes.through[position]),
+            elements,
+            len(changes.steps) * (elements // 8 + 1),
+        )
+
+    def _lost(self, numbers: Integers, steps: Integers) -> Flags:
+        latest = np.searchsorted(self.gaps_from, steps, side="right") - 1
+        lost: Flags = np.append(self.gaps_after, -2)[latest] >= numbers
+        return lost
+
+
+def read_mask_log(
+    messages: Sequence[StoredMessage],
+    lineage: int,
+    variables: Collection[str],
+    *,
+    stored: Mapping[tuple[str, str], int] | None = None,
+    withheld: bool = False,
+) -> MaskLog:
+    """Decodes the changes of a lineage's masks.
+
+    Args:
+        messages: events of the series `masks`.
+        lineage: the writer's id.
+        variables: those of which changes are kept. Of others, and of masks that we don't know,
+            only the numbers count.
+        stored: the largest event step of the series of each variable and mask, which tells of a
+            last change that is missing in the log.
+        withheld: whether TensorBoard could not hand the series out.
+    """
+    lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
+    table, names, unread = _collect(messages, lineage, variables, lost)
+    numbers, first = np.unique(table[:, 0], return_index=True)
+    table = table[first]
+    # A step that goes back contradicts the numbers: as good as lost.
+    sound = table[:, 1] >= np.maximum.accumulate(table[:, 1])
+    missing = int(numbers.max(initial=-1)) + 1 - int(sound.sum())
+    open_end = unread or withheld or not sound[-1:].all()
+    numbers, table = numbers[sound], table[sound]
+    gap = np.diff(numbers, prepend=-1) > 1
+    numbers_known, since = np.append(-1, numbers), np.append(_BEFORE_ALL, table[:, 1])
+    gaps = np.flatnonzero(np.append(gap, open_end))
+    changes = _by_name(table, names)
+    last = max((message.step for message in messages), default=-1)
+    behind = {} if withheld or stored is None else {n: s for n, s in stored.items() if s > last}
+    torn = frozenset(name for name in behind if _is_torn(name, behind, changes, variables))
+    if missing or torn:
+        lost[notes.MASKS_LOST] += missing + len(torn)
+    return MaskLog(changes, numbers_known[gaps], since[gaps], torn, lost)
+
+
+def _is_torn(
+    name: tuple[str, str],
+    stored: Mapping[tuple[str, str], int],
+    changes: Mapping[tuple[str, str], MaskChanges],
+    variables: Collection[str],
+) -> bool:
+    return name[0] in variables and stored[name] > changes.get(name, _NO_CHANGES).last_event
+
+
+def _by_name(
+    table: Integers, names: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], MaskChanges]:
+    order = np.argsort(table[:, 2], kind="stable")
+    bounds = np.searchsorted(table[order, 2], np.arange(len(names) + 1))
+    return {
+        name: MaskChanges(*(table[order[start:stop], column] for column in (0, 1, 3, 4)))
+        for name, start, stop in zip(names, bounds[:-1], bounds[1:], strict=True)
+    }
+
+
+def _collect(
+    messages: Sequence[StoredMessage], lineage: int, variables: Collection[str], lost: Notes
+) -> tuple[Integers, list[tuple[str, str]], bool]:
+    """Changes as rows: number, step, which of the names (or -1), through, elements.
+
+    The flag tells whether something unreadable comes after the last of them.
+    """
+    names: dict[tuple[str, str], int] = {}
+    rows: list[tuple[int, int, int, int, int]] = []
+    unreadable = 0
+    for change, unread in _decoded(messages, lineage, lost):
+        if len(rows) >= MOST_CHANGES:
+            lost[notes.MASKS_TOO_MANY] += 1
+            break
+        unreadable = unread
+        name = (change.variable, change.mask)
+        usable = change.variable in variables and change.mask in MASKS
+        column = names.setdefault(name, len(names)) if usable else -1
+        rows.append((change.number, change.step, column, change.through, change.elements))
+    table = np.array(rows, np.int64).reshape(-1, 5)
+    return table, list(names), lost.total() > unreadable
+
+
+def _decoded(
+    messages: Sequence[StoredMessage], lineage: int, lost: Notes
+) -> Iterator[tuple[MaskChange, int]]:
+    """Each change, and how many messages before it could not be read."""
+    for changes in decode_all(messages, decode_mask_log, TAG_MASKS, lineage, lost):
+        unread = lost.total()
+        for change in changes:
+            yield change, unread

@@ -1,0 +1,284 @@
+"""What a run tells of held weights: its masks, and what the audit found of those that moved.
+
+A restart supersedes here as it does for records: each step belongs to one lineage, the last one
+that had begun by then, and each lineage begins with its complete masks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.lineage import first_steps_after
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.audit_log import AuditLog, read_audit_log
+from tb_pastnet.reader.cache import Cache
+from tb_pastnet.reader.lineage_heads import LineageHead
+from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_TAGS = (TAG_MASKS, TAG_VIOLATIONS)
+_CHANGE_BYTES = 32
+_VIOLATION_BYTES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class LineageMasks:
+    """What one lineage tells of held weights.
+
+    Attributes:
+        log: what its masks held, an empty one where it has none; None where it has masks and the
+            log of their changes is gone.
+        audit: what moved.
+    """
+
+    log: MaskLog | None
+    audit: AuditLog
+
+    @property
+    def notes(self) -> Notes:
+        """What could not be read, and why."""
+        return self.audit.notes if self.log is None else self.audit.notes + self.log.notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        changes = self.log.changes.values() if self.log else ()
+        masks = _CHANGE_BYTES * sum(len(changed.steps) for changed in changes)
+        return masks + _VIOLATION_BYTES * len(self.audit.violations)
+
+
+@dataclass(frozen=True)
+class MaskEvent:
+    """A mask that changed.
+
+    Attributes:
+        step: the first step that it is in force at.
+        mask: "kept" or "trainable".
+        through: elements that it lets through from then on.
+        elements: of the variable.
+    """
+
+    step: int
+    mask: str
+    through: int
+    elements: int
+
+
+@dataclass(frozen=True, eq=False)
+class MaskHistory:
+    """What a run tells of held weights.
+
+    Attributes:
+        lineages: its writers, in order.
+        starts: the first step of each, None where it recorded nothing.
+        logs: what each says of its masks, None where that is gone.
+        violations: what the audit found and stands, by variable.
+        notes: what could not be read, and why.
+    """
+
+    lineages: tuple[LineageHead, ...] = ()
+    starts: tuple[int | None, ...] = ()
+    logs: tuple[MaskLog | None, ...] = ()
+    violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
+    notes: Notes = field(default_factory=Counter)
+
+    def standing(self, steps: Integers) -> Integers:
+        """int64, like `steps`: the position of the lineage that each step belongs to, or -1."""
+        positions = np.full(np.shape(steps), 0 if self.lineages else -1)
+        for position, start in enumerate(self.starts):
+            if position and start is not None:
+                positions[steps >= start] = position
+        return positions
+
+    def count(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
+        """How many of a variable's elements a mask holds at some steps, int64 (columns,).
+
+        Returns:
+            float64 (columns,): 0 where it holds none, NaN where no log says it or a part of the log
+            is lost.
+        """
+        if all(log is not None and log.idle(variable, mask) for log in self.logs) and self.logs:
+            return np.zeros(len(steps))
+        counts = np.full(len(steps), np.nan)
+        standing = self.standing(steps)
+        for position, log in enumerate(self.logs):
+            own = standing == position
+            if log is not None and own.any():
+                counts[own] = log.held(variable, mask, elements, steps[own])
+        return counts
+
+    def sure(self, variable: str, elements: int) -> bool:
+        """Whether the log tells of a variable's kept mask at every step."""
+        return bool(self.logs) and all(
+            log is not None and log.sure(variable, "kept", elements) for log in self.logs
+        )
+
+    def pruned_once(self, variable: str) -> bool:
+        """Whether its kept mask ever had a hole."""
+        changes = (log.of(variable, "kept") for log in self.logs if log is not None)
+        return any(bool((changed.through < changed.elements).any()) for changed in changes)
+
+    def events(self, variable: str) -> list[MaskEvent]:
+        """The changes of a variable's masks that stand, in order.
+
+        A lineage begins with its complete masks. Where these hold as many elements as the masks
+        before the restart, nothing changed.
+        """
+        events = [event for mask in MASKS for event in self._changes(variable, mask)]
+        return sorted(events, key=lambda event: event.step)
+
+    def commanded(self, variable: str) -> Integers | None:
+        """int64 (changes,), the steps at which a kept mask changed: held weights may move then.
+
+        None where the writer looked itself for held weights that moved, and so `violations` tells.
+        """
+        described = [head.description for head in self.lineages if head.description is not None]
+        if described and described[-1].audited:
+            return None
+        steps = [event.step for event in self.events(variable) if event.mask == "kept"]
+        return np.array(steps, np.int64)
+
+    def _changes(self, variable: str, mask: str) -> Iterator[MaskEvent]:
+        cuts = first_steps_after(self.starts)
+        for position, (log, cut) in enumerate(zip(self.logs, cuts, strict=True)):
+            changes = None if log is None else log.of(variable, mask)
+            if changes is None:
+                continue
+            stands = len(changes.steps) if cut is None else np.searchsorted(changes.steps, cut)
+            for row in range(int(stands)):
+                step, through, elements = (
+                    int(column[row])
+                    for column in (changes.steps, changes.through, changes.elements)
+                )
+                held = elements - through
+                if row or self._held_at_start(position, variable, mask, elements) != held:
+                    yield MaskEvent(step, mask, through, elements)
+
+    def _held_at_start(self, position: int, variable: str, mask: str, elements: int) -> float:
+        """What a mask held when a lineage began."""
+        start = self.starts[position]
+        if start is None or not position:
+            return 0.0
+        earlier = MaskHistory(
+            self.lineages[:position], self.starts[:position], self.logs[:position]
+        )
+        return float(earlier.count(variable, mask, elements, np.array([start - 1]))[0])
+
+
+def read_mask_history(
+    source: SeriesSource, cache: Cache, context: RequestContext, run: CatalogRun
+) -> MaskHistory:
+    """Reads what is new: all lineages in one call, and no call where there is nothing new."""
+    masked = [head for head in run.lineages if any(tag in head.versions for tag in _TAGS)]
+    variables = frozenset(run.variables)
+    missing = [
+        head.tb_run
+        for head in masked
+        if not cache.holds(_key(context, head), _version(head, variables))
+    ]
+    reading = source.read_listed(context, missing, _TAGS)
+    answered = {tb_run for tb_run, _ in (*reading[0], *reading[1])}
+
+    def make(head: LineageHead) -> tuple[LineageMasks, int | None]:
+        own = reading
+        if head.tb_run not in answered:
+            # It was held a moment ago and had to make room since.
+            own = source.read_listed(context, [head.tb_run], _TAGS)
+        masks = _decode(head, variables, own)
+        return masks, notes.kept_size(masks.notes, masks.size)
+
+    by_lineage = {
+        head.tb_run: cache.get(_key(context, head), _version(head, variables), partial(make, head))
+        for head in masked
+    }
+    return join_masks(
+        run,
+        [
+            by_lineage.get(head.tb_run) or LineageMasks(_maskless(head), AuditLog())
+            for head in run.lineages
+        ],
+    )
+
+
+def _key(context: RequestContext, lineage: LineageHead) -> Hashable:
+    return "masks", context.experiment, lineage.tb_run
+
+
+def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
+    masks = tuple((tag, version) for tag, version in lineage.versions.items() if mask_of(tag))
+    return masks, *(lineage.versions.get(tag) for tag in _TAGS), variables
+
+
+def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) -> LineageMasks:
+    readings, withheld = reading
+    run, writer = lineage.tb_run, lineage.name.lineage
+    log = _maskless(lineage)
+    if TAG_MASKS in lineage.versions:
+        messages = readings.get((run, TAG_MASKS), ())
+        stored = {
+            name[::-1]: version.max_step
+            for tag, version in lineage.versions.items()
+            if (name := mask_of(tag)) is not None
+        }
+        log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
+    audit = read_audit_log(
+        readings.get((run, TAG_VIOLATIONS), ()),
+        writer,
+        variables,
+        withheld=(run, TAG_VIOLATIONS) in withheld,
+    )
+    return LineageMasks(log, audit)
+
+
+def _maskless(lineage: LineageHead) -> MaskLog | None:
+    """What a lineage without a log of masks says: nothing was held, unless the log is lost."""
+    return None if any(map(mask_of, lineage.versions)) else MaskLog()
+
+
+def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
+    """Joins what the lineages of a run tell, one part for each of them, in their order."""
+    starts = tuple(head.begin for head in run.lineages)
+    standing: dict[str, list[Violation]] = {}
+    lost: Notes = sum((part.audit.notes for part in parts), Counter())
+    lost = sum((part.log.notes for part in parts if part.log is not None), lost)
+    cuts = first_steps_after(starts)
+    for lineage, part, cut in zip(run.lineages, parts, cuts, strict=True):
+        for violation in part.audit.violations:
+            stands = _standing(violation, lineage, cut)
+            variable = run.variables.get(violation.variable)
+            if stands is not None and (variable is None or stands.channel >= variable.channels):
+                lost[notes.VIOLATIONS_ELSEWHERE] += 1
+            elif stands is not None:
+                standing.setdefault(stands.variable, []).append(stands)
+    return MaskHistory(
+        run.lineages,
+        starts,
+        tuple(part.log for part in parts),
+        {variable: tuple(violations) for variable, violations in standing.items()},
+        lost,
+    )
+
+
+def _standing(violation: Violation, lineage: LineageHead, cut: int | None) -> Violation | None:
+    """What is left of a violation where a later lineage replaced the steps from one on."""
+    if cut is None or violation.last_step < cut:
+        return violation
+    if violation.first_step >= cut:
+        return None
+    steps = lineage.timeline.steps
+    shown = steps[(steps >= violation.first_step) & (steps < cut)]
+    last = int(shown[-1]) if len(shown) else violation.first_step
+    return replace(violation, last_step=last)

@@ -1,0 +1,70 @@
+"""Things by name, found by the end of their name as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from tb_pastnet.core.names import resolve
+
+Thing = TypeVar("Thing")
+
+_SHOWN = 12
+
+
+class Named(Mapping[str, Thing]):
+    """A mapping from names to things, in their order.
+
+    Any end of a name that fits only one is accepted: `layers["conv1"]` finds `block/conv1`.
+
+    Args:
+        things: by their full names.
+        kind: what they are, for errors.
+        root: what their names begin below, for errors.
+
+    Raises:
+        UnknownName: on looking up a name that fits none or several; a KeyError.
+
+    Example:
+        >>> layers = Named({"block/conv1": 1, "head": 2}, "layer", "the model")
+        >>> layers["conv1"], list(layers)
+        (1, ['block/conv1', 'head'])
+    """
+
+    def __init__(self, things: Mapping[str, Thing], kind: str, root: str) -> None:
+        self._things = dict(things)
+        self._kind = kind
+        self._root = root
+
+    def __getitem__(self, name: str) -> Thing:
+        if name not in self._things:
+            name = resolve(name, self._things, self._kind, self._root)
+        return self._things[name]
+
+    def chosen(self, names: Sequence[str] | None) -> list[Thing]:
+        """Those that are named, by ends of names that fit one only, each once; None: all.
+
+        Raises:
+            UnknownName: a name fits none, or several.
+        """
+        if names is None:
+            return list(self.values())
+        return [self[name] for name in dict.fromkeys(names)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._things)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def __repr__(self) -> str:
+        names = [repr(name) for name in islice(self._things, _SHOWN)]
+        names += ["…"] if len(self) > _SHOWN else []
+        return f"{len(self):,} {self._kind}{'' if len(self) == 1 else 's'}: {', '.join(names)}"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._things)

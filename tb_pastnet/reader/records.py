@@ -1,0 +1,304 @@
+"""The layers of a run and their variables: what was recorded of them, as arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import statistics
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.states import NAMES, STATE, THRESHOLD, VIOLATED
+from tb_pastnet.core.states import relative_delta as delta_codes
+from tb_pastnet.format import description
+from tb_pastnet.reader.layer_view import record_columns
+from tb_pastnet.reader.named import Named
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.store import MOST_ELEMENTS, RunReader
+from tb_pastnet.reader.tables import Columns, to_dataframe
+from tb_pastnet.reader.violation_list import Violation
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_NAMES = np.array(NAMES)
+
+
+@dataclass(frozen=True, eq=False)
+class MasksAt:
+    """The masks that were in force for the record of one step.
+
+    Attributes:
+        step: the step.
+        kept: bool, of the variable's shape: False where a weight is pruned (held at zero). None
+            where that isn't known: in a log of summary calls, where the change of a mask is lost,
+            and for more than 2²⁸ weights.
+        trainable: likewise: False where a weight is frozen (held at its value) by a mask. What
+            `trainable=False` holds shows in the records, not here.
+    """
+
+    step: int
+    kept: Flags | None
+    trainable: Flags | None
+
+
+class Records:
+    """What was recorded of a variable, one row a record and one column a channel.
+
+    Every array is read when it is asked for, and is the caller's own. Values are right within
+    2.2 %; zeros, and ones of shares, are exact. NaN stands for what isn't known.
+
+    Args:
+        reader: of the run.
+        variable: of the run.
+    """
+
+    def __init__(self, reader: RunReader, variable: description.Variable) -> None:
+        self._reader = reader
+        self._variable = variable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the variable."""
+        return self._variable.shape
+
+    @property
+    def axis(self) -> str:
+        """Its channel axis in words, mostly a number such as "-1"."""
+        return self._variable.axis
+
+    @property
+    def channels(self) -> int:
+        """How many channels it has."""
+        return self._variable.channels
+
+    @property
+    def elements(self) -> int:
+        """How many elements each channel has."""
+        return self._variable.elements
+
+    @property
+    def role(self) -> str:
+        """What it is: "kernel", "bias", "scale", "statistic" or "other"."""
+        return self._variable.role
+
+    @property
+    def steps(self) -> Integers:
+        """int64 (records,), increasing: the step of each record."""
+        return self._series().steps.copy()
+
+    @property
+    def past_steps(self) -> Integers:
+        """int64 (records,), the step of the past value that each record compares with."""
+        return self._series().past_steps.copy()
+
+    @property
+    def wall_times(self) -> Floats:
+        """float64 (records,), seconds since 1970."""
+        return self._series().wall_times.copy()
+
+    @property
+    def learning_rates(self) -> Floats:
+        """float64 (records,), of the optimizer."""
+        return self._series().learning_rates.copy()
+
+    @property
+    def norm(self) -> Floats:
+        """float64 (records, channels), ‖w‖₂ over the finite elements."""
+        return self._statistic(statistics.NORM)
+
+    @property
+    def past_norm(self) -> Floats:
+        """float64 (records, channels), ‖w_past‖₂."""
+        return self._statistic(statistics.PAST_NORM)
+
+    @property
+    def delta_norm(self) -> Floats:
+        """float64 (records, channels), ‖w − w_past‖₂."""
+        return self._statistic(statistics.DELTA_NORM)
+
+    @property
+    def delta_max(self) -> Floats:
+        """float64 (records, channels), the largest |w − w_past|."""
+        return self._statistic(statistics.DELTA_MAX)
+
+    @property
+    def changed(self) -> Floats:
+        """float64 (records, channels), the share of elements that changed at all."""
+        return self._statistic(statistics.CHANGED)
+
+    @property
+    def nonfinite(self) -> Floats:
+        """float64 (records, channels), how many elements are NaN or infinite."""
+        return np.rint(self._statistic(statistics.NONFINITE))
+
+    @property
+    def kept(self) -> Floats:
+        """float64 (records, channels), the share of elements that the kept mask lets through."""
+        return self._statistic(statistics.KEPT)
+
+    @property
+    def trainable(self) -> Floats:
+        """float64 (records, channels), the share of elements that an update may change."""
+        return self._statistic(statistics.TRAINABLE)
+
+    @property
+    def relative_delta(self) -> Floats:
+        """float64 (records, channels), ‖w − w_past‖₂ / ‖w_past‖₂: 0/0 is 0, x/0 infinite."""
+        return dequantize(delta_codes(self._series().codes))
+
+    @property
+    def violated(self) -> Flags:
+        """Where held weights weren't what they were: bool (records, channels)."""
+        flags: Flags = (self._reader.states(self._variable.id, THRESHOLD) & np.uint8(VIOLATED)) != 0
+        return flags
+
+    def states(self, threshold: float = THRESHOLD) -> npt.NDArray[np.str_]:
+        """The state of each channel at each record.
+
+        Args:
+            threshold: the relative delta under which a channel is quiet. After five quiet records
+                it is settled; with 0 none ever is.
+
+        Returns:
+            str (records, channels): "moving", "reactivated", "settled", "frozen" or "pruned".
+        """
+        names: npt.NDArray[np.str_] = _NAMES[
+            self._reader.states(self._variable.id, threshold) & np.uint8(STATE)
+        ]
+        return names
+
+    def masks(self, step: int | None = None) -> MasksAt:
+        """The masks of single weights as the record of a step saw them.
+
+        Args:
+            step: any step; None: that of the last record, or 0 where there is none.
+        """
+        if step is None:
+            step = max(self._series().steps.tolist(), default=0)
+        variable = self._variable
+        in_force = self._reader.masks_in_force(variable.id, step)
+
+        def shaped(mask: str, flags: Flags | None) -> Flags | None:
+            if mask in in_force.unknown or math.prod(variable.shape) > MOST_ELEMENTS:
+                return None
+            return np.ones(variable.shape, bool) if flags is None else flags.reshape(variable.shape)
+
+        kept, trainable = in_force.kept, in_force.trainable
+        return MasksAt(step, shaped("kept", kept), shaped("trainable", trainable))
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Held weights of it that moved, by first step and channel."""
+        name = self._variable.id
+        violations = self._reader.violations
+        return tuple(violation for violation in violations if violation.variable == name)
+
+    @property
+    def account(self) -> Account:
+        """What became of its records: offered is the sum of the other numbers."""
+        return self._series().account
+
+    @property
+    def notes(self) -> Mapping[str, int]:
+        """What could not be read, and how often, the most frequent first."""
+        return dict(self._series().notes.most_common())
+
+    def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
+        """All of it, a row for each record and channel; the columns are those of the CSV export.
+
+        Args:
+            threshold: as for `states`.
+
+        Returns:
+            Columns step, past_step, channel, state (categorical), violated (bool), relative_delta
+            and one for each statistic.
+
+        Raises:
+            ImportError: pandas isn't installed.
+        """
+        return to_dataframe(self.columns(threshold))
+
+    def columns(self, threshold: float = THRESHOLD) -> Columns:
+        """All of it by column, without pandas.
+
+        Args:
+            threshold: as for `states`.
+
+        Returns:
+            The columns of `to_dataframe` as arrays, texts as `Labels`.
+        """
+        return record_columns(self._series(), self._reader.states(self._variable.id, threshold))
+
+    def _series(self) -> RecordSeries:
+        return self._reader.series(self._variable.id)
+
+    def _statistic(self, row: int) -> Floats:
+        return dequantize(self._series().codes[row])
+
+
+class Variable(Records):
+    """A recorded variable.
+
+    Attributes:
+        id: its path below the model, such as "block/conv1/kernel".
+        name: its own name, such as "kernel".
+        layer: the id of its layer.
+        dtype: its dtype's name, empty in a log of summary calls.
+    """
+
+    def __init__(self, reader: RunReader, variable: description.Variable) -> None:
+        super().__init__(reader, variable)
+        self.id = variable.id
+        self.name = variable.name
+        self.layer = variable.layer
+        self.dtype = variable.dtype
+
+    def __repr__(self) -> str:
+        return f"Variable({self.id!r}, shape {self.shape}, {self.channels:,} channels)"
+
+
+class Layer(Records):
+    """A layer; its records are those of the variable that the tab draws it by, mostly its kernel.
+
+    Attributes:
+        id: its path below the model, such as "block/conv1".
+        name: its own name.
+        group: the path of its parent, empty at the top.
+        type: its class, such as "Conv2D".
+        variable: the id of the variable that it is drawn by.
+        variables: all that were recorded of it, by id.
+    """
+
+    def __init__(self, reader: RunReader, layer: description.Layer) -> None:
+        super().__init__(reader, reader.run.variables[layer.main])
+        self.id = layer.id
+        self.name = layer.name
+        self.group = layer.group
+        self.type = layer.type
+        self.variable = layer.main
+        self.variables = variables_of(reader, layer.variables)
+
+    def __repr__(self) -> str:
+        return f"Layer({self.id!r}, {self.type}, {self.channels:,} channels of {self.variable!r})"
+
+
+def variables_of(reader: RunReader, names: tuple[str, ...]) -> Named[Variable]:
+    """Variables of a run by their ids."""
+    variables = {name: Variable(reader, reader.run.variables[name]) for name in names}
+    return Named(variables, "variable", "the model")
+
+
+def layers_of(reader: RunReader) -> Named[Layer]:
+    """The layers of a run by their ids, in forward order."""
+    layers = {layer.id: Layer(reader, layer) for layer in reader.run.layers}
+    return Named(layers, "layer", "the model")

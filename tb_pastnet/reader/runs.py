@@ -1,0 +1,212 @@
+"""Runs as the user knows them: the writers of one run joined, its network, its time axis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.account import Account, settle
+from tb_pastnet.core.lineage import supersede
+from tb_pastnet.format.description import Description, Layer, Variable
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
+from tb_pastnet.reader.lineage_heads import LineageHead
+from tb_pastnet.reader.notes import Notes
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SINK, SUMMARY = "sink", "summary"
+"""Where a run comes from: our own writer, or a user's own (`tf.summary`)."""
+
+
+@dataclass(frozen=True)
+class SeriesPart:
+    """Where TensorBoard keeps a part of a variable's records.
+
+    Attributes:
+        tb_run: TensorBoard's run.
+        tag: its tag there.
+        lineage: the lineage, None in a user's own writer.
+    """
+
+    tb_run: str
+    tag: str
+    lineage: LineageHead | None
+
+
+@dataclass(frozen=True, eq=False)
+class TimeAxis:
+    """The time axis of a run.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        wall_times: float64 (records,), seconds since 1970, NaN where unknown.
+        learning_rates: float64 (records,), NaN where unknown.
+    """
+
+    steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    wall_times: Floats = field(default_factory=lambda: np.zeros(0))
+    learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class CatalogRun:
+    """One run as the catalog has it.
+
+    Attributes:
+        name: as the user knows it.
+        source: `SINK`, or `SUMMARY` for a user's own writer.
+        tb_runs: TensorBoard's runs that it is made of.
+        lineages: its writers in order; none in a user's own writer.
+        layers: in forward order.
+        variables: by id.
+        parts: where the records of each variable are, by id.
+        axis: its time axis.
+        account: of its time steps.
+        notes: what could not be read.
+        version: changes when anything of the run does.
+    """
+
+    name: str
+    source: str
+    tb_runs: tuple[str, ...]
+    lineages: tuple[LineageHead, ...]
+    layers: tuple[Layer, ...]
+    variables: Mapping[str, Variable]
+    parts: Mapping[str, tuple[SeriesPart, ...]]
+    axis: TimeAxis
+    account: Account
+    notes: Notes
+    version: Hashable
+
+    @property
+    def description(self) -> Description | None:
+        """The latest readable description."""
+        readable = [lineage.description for lineage in self.lineages if lineage.description]
+        return readable[-1] if readable else None
+
+    @property
+    def past(self) -> str:
+        """What "past" means in this run, "" where unknown."""
+        return self.description.past if self.description else ""
+
+    @property
+    def every(self) -> int | None:
+        """Records were due each so many steps; None where that isn't known."""
+        return self.description.every if self.description else None
+
+    @property
+    def origin(self) -> str:
+        """Equal in runs that started from the same weights; "" where that isn't known."""
+        return self.description.origin if self.description else ""
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """Variables that were not recorded, and why."""
+        return self.description.skipped if self.description else ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether training ended in order."""
+        return bool(self.lineages) and self.lineages[-1].timeline.closed
+
+    @property
+    def overhead(self) -> Overhead | None:
+        """What all of its writers cost that tell it; None where none does."""
+        costs = [lineage.overhead for lineage in self.lineages if lineage.overhead is not None]
+        return sum(costs, Overhead()) if costs else None
+
+    @property
+    def probed(self) -> bool:
+        """Whether any of its writers recorded a probe."""
+        return any(TAG_FUNCTION in lineage.versions for lineage in self.lineages)
+
+
+def join_lineages(name: str, lineages: Sequence[LineageHead]) -> CatalogRun:
+    """Joins the lineages of one run, at least one, in any order."""
+    ordered = tuple(sorted(lineages, key=lambda head: (head.name.ordinal, head.name.lineage)))
+    layers, variables = _network([head.description for head in ordered if head.description])
+    axis, account = _axis(ordered)
+    return CatalogRun(
+        name,
+        SINK,
+        tuple(head.tb_run for head in ordered),
+        ordered,
+        layers,
+        variables,
+        {id_: _parts(id_, ordered) for id_ in variables},
+        axis,
+        account,
+        sum((head.notes for head in ordered), Counter()),
+        tuple((head.tb_run, tuple(sorted(head.versions.items()))) for head in ordered),
+    )
+
+
+def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, ...]:
+    """Where its records are, or should be: a series that is gone is missed, not forgotten."""
+    tag = channels_tag(variable)
+    return tuple(
+        SeriesPart(head.tb_run, tag, head)
+        for head in lineages
+        if tag in head.versions or variable in head.described
+    )
+
+
+def _network(
+    descriptions: Sequence[Description],
+) -> tuple[tuple[Layer, ...], dict[str, Variable]]:
+    """The latest network, then what only earlier descriptions know."""
+    layers: dict[str, Layer] = {}
+    variables: dict[str, Variable] = {}
+    for description in reversed(descriptions):
+        for variable in description.variables:
+            variables.setdefault(variable.id, variable)
+        for layer in description.layers:
+            layers.setdefault(layer.id, layer)
+    usable = (_usable(layer, variables) for layer in layers.values())
+    return tuple(filter(None, usable)), variables
+
+
+def _usable(layer: Layer, variables: Mapping[str, Variable]) -> Layer | None:
+    described = tuple(dict.fromkeys(name for name in layer.variables if name in variables))
+    if not described:
+        return None
+    main = layer.main if layer.main in described else described[0]
+    return Layer(layer.id, layer.group, layer.name, layer.type, described, main)
+
+
+def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
+    """Joins the timelines and settles the account of the run's time steps."""
+    stand = supersede(
+        [(head.name.ordinal, head.name.lineage, head.timeline.steps) for head in lineages],
+        [head.start for head in lineages],
+    )
+    account = Account()
+    for head, keep in zip(lineages, stand, strict=True):
+        last = int(head.timeline.sequence[-1]) + 1 if len(keep) else 0
+        account += settle(
+            offered=max(head.timeline.offered, last),
+            shown=int(keep.sum()),
+            superseded=int((~keep).sum()),
+            thinned=head.timeline.thinned,
+            dropped=head.timeline.dropped,
+            damaged=head.damaged,
+        )
+    parts = [(head.timeline, keep) for head, keep in zip(lineages, stand, strict=True)]
+    if not parts:
+        return TimeAxis(), account
+    steps = np.concatenate([line.steps[keep] for line, keep in parts])
+    order = np.argsort(steps, kind="stable")
+    return (
+        TimeAxis(
+            steps[order],
+            np.concatenate([line.wall_times[keep] for line, keep in parts])[order],
+            np.concatenate([line.learning_rates[keep] for line, keep in parts])[order],
+        ),
+        account,
+    )

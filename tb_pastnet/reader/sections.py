@@ -1,0 +1,99 @@
+"""Arrays of answers as they are sent: counts small, states in stretches, deltas by their places.
+
+States last and deltas are rough: the former take next to nothing, the latter a byte each, which is
+less than what packing makes of their codes and takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, Codes, dequantize
+from tb_pastnet.core.states import States
+from tb_pastnet.reader.arrays import row_by_row, smallest
+from tb_pastnet.reader.threads import in_threads
+
+Integers = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+"""An answer as JSON values and arrays, both by name."""
+
+_LOW, _HIGH = ZERO + 1, NAN - 1
+_BYTE = 256
+_STRIP = 1 << 18
+
+
+def stretches(states: States) -> tuple[States, Integers]:
+    """Gives states as stretches of equal ones, channel by channel.
+
+    Returns:
+        The state of each stretch, and how many cells it has, which may go on in the next channel:
+        `np.repeat` of both are the states (channels, records), row by row.
+
+    Example:
+        >>> stretches(np.array([[1, 4], [1, 4], [3, 4]], np.uint8))
+        (array([1, 3, 4], dtype=uint8), array([2, 1, 3], dtype=uint8))
+    """
+    cells = row_by_row(states.T)
+    if cells.size == 0:
+        return cells, np.zeros(0, np.uint8)
+    starts = np.flatnonzero(cells[1:] != cells[:-1]) + 1
+    starts = np.concatenate([[0], starts])
+    return cells[starts], smallest(np.diff(starts, append=cells.size))
+
+
+def listed(codes: Codes) -> tuple[Integers, Floats]:
+    """Gives relative deltas as places in a list of values.
+
+    Args:
+        codes: int16 (records, channels).
+
+    Returns:
+        The places, uint8 or, of more than 256 values, uint16 (records, channels), and the values,
+        float64: 0, all of the grid from the least to the largest that occurs, infinity, NaN.
+
+    Example:
+        >>> places, values = listed(np.array([[-16, ZERO, -18]], np.int16))
+        >>> places
+        array([[3, 0, 1]], dtype=uint8)
+        >>> values[places].round(3)
+        array([[0.5  , 0.   , 0.459]])
+    """
+    strips = list(_strips(codes))
+    spans = list(in_threads(_span, strips))
+    low = min((least for least, _ in spans), default=_HIGH)
+    high = max((largest for _, largest in spans), default=_LOW)
+    grid = np.arange(low, max(low, high + 1))
+    values = dequantize(np.concatenate([[ZERO], grid, [INFINITE, NAN]]))
+    places = np.empty(codes.shape, np.uint8 if len(values) <= _BYTE else np.uint16)
+    special = ((ZERO, 0), (INFINITE, len(values) - 2), (NAN, len(values) - 1))
+
+    def place(strip: Codes, into: Integers) -> None:
+        into[...] = strip - np.int16(low - 1)
+        for code, index in special:
+            same = strip == code
+            if same.any():
+                np.copyto(into, index, where=same)
+
+    list(in_threads(lambda pair: place(*pair), zip(strips, _strips(places), strict=True)))
+    return places, values
+
+
+def _span(codes: Codes) -> tuple[int, int]:
+    """The least and the largest code of a number; of none the least is the larger one."""
+    # Counted from either end, the special codes wrap around: they are larger than all others.
+    from_low = (codes - np.int16(_LOW)).view(np.uint16).min(initial=_HIGH - _LOW)
+    from_high = (np.int16(_HIGH) - codes).view(np.uint16).min(initial=_HIGH - _LOW)
+    return _LOW + int(from_low), _HIGH - int(from_high)
+
+
+def _strips(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Some records after the others, which the cache holds."""
+    long = max(_STRIP // max(array.shape[1], 1), 1)
+    for start in range(0, len(array), long):
+        yield array[start : start + long]

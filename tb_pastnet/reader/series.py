@@ -1,0 +1,268 @@
+"""All records of one variable of one run, from the messages that hold them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.account import Account, settle
+from tb_pastnet.core.lineage import supersede
+from tb_pastnet.core.quantize import Codes
+from tb_pastnet.format.block import Block, OpenBlock, open_block
+from tb_pastnet.format.layout import ROWS, Rows
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.join_blocks import (
+    MASK_ROWS,
+    choose,
+    concatenate,
+    join_blocks,
+    restored,
+)
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import SeriesPart
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage
+from tb_pastnet.reader.threads import Each, in_turn
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Needs(NamedTuple):
+    """What is looked at of a variable's records; all else may come back as NaN.
+
+    Attributes:
+        rows: the statistics.
+        since: of records before this step only what their masks held; None: all alike.
+    """
+
+    rows: Rows = ROWS
+    since: int | None = None
+
+    def of(self, step: int) -> Rows:
+        """The statistics of a block whose last record is that of a step."""
+        return self.rows if self.since is None or step >= self.since else MASK_ROWS
+
+
+EVERYTHING = Needs()
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSeries:
+    """The records of one variable that stand, oldest first.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        past_steps: int64 (records,), of the value that each is compared with.
+        wall_times: float64 (records,), NaN where unknown.
+        learning_rates: float64 (records,), NaN where unknown.
+        writers: int64 (records,), which lineage wrote each, counted from 0.
+        codes: int16 (statistics, records, channels), see `core.statistics` and `core.quantize`.
+        account: what became of all its records.
+        notes: what could not be read, and why.
+    """
+
+    steps: Integers
+    past_steps: Integers
+    wall_times: Floats
+    learning_rates: Floats
+    writers: Integers
+    codes: Codes
+    account: Account
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.codes.nbytes + 5 * self.steps.nbytes
+
+    def part(self, records: slice, channels: slice) -> RecordSeries:
+        """Some channels at some records; the account and the notes stay those of all."""
+        return replace(
+            self,
+            steps=self.steps[records],
+            past_steps=self.past_steps[records],
+            wall_times=self.wall_times[records],
+            learning_rates=self.learning_rates[records],
+            writers=self.writers[records],
+            codes=self.codes[:, records, channels],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What one lineage holds of a variable."""
+
+    records: Block
+    wall_times: Floats
+    learning_rates: Floats
+    damaged: int
+    left_out: int
+    notes: Notes
+
+
+def make_series(
+    parts: Sequence[SeriesPart],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
+    channels: int,
+    *,
+    withheld: Sequence[SeriesName] = (),
+    sampled: bool = False,
+    needs: Needs = EVERYTHING,
+    each: Each = in_turn,
+) -> RecordSeries:
+    """Decodes and joins what is stored of a variable.
+
+    Args:
+        parts: where it is stored, in the order of the lineages.
+        readings: events by series.
+        channels: the number of channels of the latest network.
+        withheld: series that TensorBoard could not hand out.
+        sampled: whether only a part of the events was read.
+        needs: what of them is looked at.
+        each: how one event after the other is decoded.
+    """
+    decoded = [
+        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, needs, each)
+        for part in parts
+    ]
+    order = [
+        (part.lineage.name.ordinal, part.lineage.name.lineage) if part.lineage else (index, 0)
+        for index, part in enumerate(parts)
+    ]
+    stand = supersede(
+        [(*place, part.records.steps) for place, part in zip(order, decoded, strict=True)],
+        [part.lineage.start if part.lineage else None for part in parts],
+    )
+    account = Account()
+    for part, records, keep in zip(parts, decoded, stand, strict=True):
+        account += _account(part.lineage, records, keep, sampled)
+    return _join(decoded, stand, channels, account)
+
+
+def _decode(
+    part: SeriesPart,
+    messages: Sequence[StoredMessage],
+    channels: int,
+    withheld: Sequence[SeriesName],
+    needs: Needs,
+    each: Each,
+) -> _Part:
+    lost: Notes = Counter()
+    noted: Notes = Counter()
+    lineage = part.lineage.name.lineage if part.lineage else 0
+
+    def opened(data: bytes, *, tag: str, step: int, lineage: int) -> OpenBlock:
+        return open_block(data, tag=tag, step=step, lineage=lineage, rows=needs.of(step))
+
+    blocks = decode_all(messages, opened, part.tag, lineage, lost, each=each)
+    fitting = _of_width(blocks, channels, noted)
+    if part.lineage is None:
+        fitting = iter(_as_written(fitting))
+    records, left_out = join_blocks(restored(fitting), channels)
+    if part.lineage is not None:
+        _, first = np.unique(records.sequence, return_index=True)
+        records = choose(records, first[rising(records.steps[first])])
+    if (part.tb_run, part.tag) in withheld:
+        lost[notes.WITHHELD] += 1
+    damaged = lost.total()
+    if left_out:
+        lost[notes.SAMPLED] += left_out
+    walls, rates = _clock(part, messages, records)
+    return _Part(records, walls, rates, damaged, left_out, lost + noted)
+
+
+def _of_width(blocks: Iterable[OpenBlock], channels: int, noted: Notes) -> Iterator[OpenBlock]:
+    """The blocks of the latest network's width; others, and what isn't known, are noted."""
+    for block in blocks:
+        if block.unknown:
+            noted[notes.LATER_STATISTICS] += len(block.steps)
+        if block.channels == channels:
+            yield block
+        else:
+            noted[notes.RESHAPED] += len(block.steps)
+
+
+def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
+    """A user's own writer: a step that goes back replaces what was written from there on.
+
+    TensorBoard's fast loader does this itself, its slow one doesn't.
+    """
+    stand: list[OpenBlock] = []
+    for block in blocks:
+        while stand and stand[-1].steps[-1] >= block.steps[0]:
+            stand.pop()
+        stand.append(block)
+    return stand
+
+
+def _clock(
+    part: SeriesPart, messages: Sequence[StoredMessage], records: Block
+) -> tuple[Floats, Floats]:
+    """Wall times and learning rates of the records."""
+    walls = np.full(len(records.steps), np.nan)
+    rates = np.full(len(records.steps), np.nan)
+    if part.lineage is None:
+        times = {message.step: message.wall_time for message in messages}
+        walls[:] = [times.get(int(step), np.nan) for step in records.steps]
+        return walls, rates
+    line = part.lineage.timeline
+    if len(line.sequence):
+        row = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
+        timed = line.sequence[row] == records.sequence
+        walls[timed] = line.wall_times[row[timed]]
+        rates[timed] = line.learning_rates[row[timed]]
+    return walls, rates
+
+
+def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:
+    shown, superseded = int(keep.sum()), int((~keep).sum()) + part.notes[notes.RESHAPED]
+    read = shown + superseded + part.left_out
+    if lineage is None:
+        return settle(
+            offered=read + part.damaged,
+            shown=shown,
+            superseded=superseded,
+            thinned=part.left_out,
+            dropped=0,
+            damaged=part.damaged,
+        )
+    line = lineage.timeline
+    # A run that is being written: blocks may be newer than the timeline that was read before.
+    newer = int((part.records.sequence >= line.offered).sum())
+    offered = line.offered + newer
+    missing = max(offered - read - line.thinned - line.dropped - part.damaged, 0)
+    return settle(
+        offered=offered,
+        shown=shown,
+        superseded=superseded,
+        thinned=line.thinned + part.left_out + (missing if sampled else 0),
+        dropped=line.dropped,
+        damaged=part.damaged,
+    )
+
+
+def _join(
+    parts: Sequence[_Part], stand: Sequence[Flags], channels: int, account: Account
+) -> RecordSeries:
+    pairs = list(zip(parts, stand, strict=True))
+    records = concatenate([choose(part.records, keep) for part, keep in pairs], channels)
+    order = np.argsort(records.steps, kind="stable")
+    writers = [np.full(int(keep.sum()), number) for number, keep in enumerate(stand)]
+    in_order = bool((order == np.arange(len(order))).all())
+    return RecordSeries(
+        records.steps[order],
+        records.past_steps[order],
+        np.concatenate([part.wall_times[keep] for part, keep in pairs] or [np.zeros(0)])[order],
+        np.concatenate([part.learning_rates[keep] for part, keep in pairs] or [np.zeros(0)])[order],
+        np.concatenate([np.zeros(0, np.int64), *writers]).astype(np.int64)[order],
+        records.codes if in_order else records.codes[:, order],
+        account,
+        sum((part.notes for part in parts), Counter()),
+    )

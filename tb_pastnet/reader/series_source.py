@@ -1,0 +1,148 @@
+"""What is asked of whatever holds our series, such as a data provider of TensorBoard."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from tb_pastnet.format.tags import parse_run
+
+ALL = 1 << 30
+"""A number of events that no series reaches: read all of them."""
+
+
+class RequestContext(NamedTuple):
+    """On whose behalf data are read.
+
+    Attributes:
+        tensorboard: TensorBoard's own request context, None outside of a request.
+        experiment: TensorBoard's experiment id, mostly "".
+    """
+
+    tensorboard: Any
+    experiment: str
+
+
+LOCAL = RequestContext(None, "")
+"""Files know neither requests nor experiments."""
+
+
+class SeriesVersion(NamedTuple):
+    """What is known of a series without reading it. Two equal ones: nothing new was written.
+
+    Attributes:
+        max_step: the largest step.
+        max_wall_time: the latest time, as text so that NaN equals itself.
+        content: the plugin content of the first event.
+    """
+
+    max_step: int
+    max_wall_time: str
+    content: bytes
+
+
+class StoredMessage(NamedTuple):
+    """One stored event.
+
+    Attributes:
+        step: the event's step.
+        wall_time: seconds since 1970, not covered by any checksum.
+        data: the bytes; None where the event holds something else than bytes.
+    """
+
+    step: int
+    wall_time: float
+    data: bytes | None
+
+
+SeriesName = tuple[str, str]
+"""TensorBoard's run and tag."""
+
+Listing = dict[str, dict[str, SeriesVersion]]
+Readings = dict[SeriesName, list[StoredMessage]]
+Reading = tuple[Readings, list[SeriesName]]
+"""Events by series, oldest first, and the series that TensorBoard could not hand out."""
+
+
+class RunDeleted(Exception):
+    """A run that was listed, and of which TensorBoard has nothing any more.
+
+    Told as a run, all its records would be unreadable.
+    """
+
+
+class SeriesSource(ABC):
+    """Which series of ours there are, and their bytes.
+
+    Where something is at fault, the answers say so and hold the rest.
+    """
+
+    @abstractmethod
+    def runs(self, context: RequestContext) -> list[str]:
+        """All of TensorBoard's runs, ours or not."""
+
+    @abstractmethod
+    def listing(
+        self, context: RequestContext, only: Collection[str] | None = None
+    ) -> tuple[Listing, list[str]]:
+        """Our series by run and tag, of all runs or of some; and the runs that can't be listed."""
+
+    @abstractmethod
+    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
+        """Lists some tags of all runs: much quicker than all of them. None where that fails."""
+
+    @abstractmethod
+    def probe(
+        self, context: RequestContext, run: str, tags: Collection[str]
+    ) -> dict[str, SeriesVersion]:
+        """Lists those of the tags that can be listed one by one, in a run that `listing` can't."""
+
+    @abstractmethod
+    def read(
+        self,
+        context: RequestContext,
+        runs: Collection[str],
+        tags: Collection[str],
+        most: int = ALL,
+    ) -> Reading:
+        """Reads all events of every given tag in every given run.
+
+        Args:
+            context: on whose behalf.
+            runs: names of runs.
+            tags: names of tags.
+            most: events a series, if the source can't hand out more; the last is among them.
+
+        Returns:
+            The events and the series that could not be handed out. What doesn't exist is in
+            neither.
+        """
+
+    def deleted(
+        self, context: RequestContext, runs: Collection[str], reading: Reading
+    ) -> list[str]:
+        """Which runs were deleted while they were read; asks again only where one gave nothing."""
+        readings, failed = reading
+        answered = {run for run, _ in (*readings, *failed)}
+        silent = [run for run in runs if run not in answered]
+        present = set(self.runs(context)) if silent else set()
+        return [run for run in silent if run not in present]
+
+    def read_listed(
+        self,
+        context: RequestContext,
+        runs: Collection[str],
+        tags: Collection[str],
+        most: int = ALL,
+    ) -> Reading:
+        """Reads as `read` does runs in which one of the tags at least is listed.
+
+        Raises:
+            RunDeleted: one of the runs is there no more.
+        """
+        reading = self.read(context, runs, tags, most)
+        if deleted := self.deleted(context, runs, reading):
+            name = parse_run(deleted[0])
+            raise RunDeleted(name.run if name else deleted[0])
+        return reading

@@ -1,0 +1,229 @@
+"""State and relative delta of a variable's records: a fifth of the bytes, all of the picture.
+
+Beside them what the records alone say of held weights: channels that moved although held, and how
+many weights the kept mask holds at zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.quantize import ZERO, Codes, dequantize
+from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
+from tb_pastnet.format.description import Variable
+from tb_pastnet.format.layout import ROWS
+from tb_pastnet.reader.layer_events import Event
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.threads import Each, in_turn
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+_KERNEL = "kernel"
+_NOWHERE = np.zeros(0, np.int64)
+
+
+def _nowhere() -> Integers:
+    return _NOWHERE
+
+
+def _nothing() -> Floats:
+    return np.zeros(0)
+
+
+_SLAB = 1 << 18
+
+STATE_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
+"""The statistics that states are made from; only marks look at the largest change."""
+
+AUDITED_ROWS = tuple(row for row in STATE_ROWS if row != CHANGED)
+"""The same where the writer itself looked for held weights that moved: nothing is marked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """The channels that bear the mark `VIOLATED` at any record.
+
+    Attributes:
+        channels: int64 (marked,), increasing.
+        first_steps: int64 (marked,), of the first record that bears it.
+        last_steps: int64 (marked,), of the last one.
+        changed: float64 (marked,), the largest share of weights that changed in one such record.
+        largest: float64 (marked,), the largest change of a weight in one such record.
+    """
+
+    channels: Integers = field(default_factory=_nowhere)
+    first_steps: Integers = field(default_factory=_nowhere)
+    last_steps: Integers = field(default_factory=_nowhere)
+    changed: Floats = field(default_factory=_nothing)
+    largest: Floats = field(default_factory=_nothing)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return 5 * self.channels.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class StateSeries:
+    """What the pictures of a variable are drawn from, for every threshold.
+
+    Attributes:
+        steps: int64 (records,), increasing.
+        past_steps: int64 (records,), of the value that each is compared with.
+        wall_times: float64 (records,), NaN where unknown.
+        learning_rates: float64 (records,), NaN where unknown.
+        unsettled: uint8 (records, channels), states with none settled; see `states`.
+        delta: int16 (records, channels), codes of the relative delta.
+        marks: channels that moved although all of them was held.
+        pruned: float64 (records,), weights that the kept mask holds at zero, by the shares.
+        partial: float64 (records,), weights of channels of which it holds a part: where there are
+            none, `pruned` is exact.
+        account: what became of all records.
+        notes: what could not be read, and why.
+        events: masks changed, learning rate changed, training resumed; see `layer_events`. Left
+            out where nobody asks for them.
+    """
+
+    steps: Integers
+    past_steps: Integers
+    wall_times: Floats
+    learning_rates: Floats
+    unsettled: states.States
+    delta: Codes
+    marks: Marks
+    pruned: Floats
+    partial: Floats
+    account: Account
+    notes: Notes
+    events: tuple[Event, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        cells = self.unsettled.nbytes + self.delta.nbytes + self.marks.size
+        return cells + 6 * self.steps.nbytes
+
+    def states(self, threshold: float) -> states.States:
+        """The states, uint8 (records, channels), where quiet means under this relative delta."""
+        return states.settle(self.unsettled, self.delta, threshold=threshold)
+
+
+def make_state_series(
+    series: RecordSeries,
+    variable: Variable,
+    commanded: Integers | None = _NOWHERE,
+    *,
+    seen: Flags | None = None,
+    each: Each = in_turn,
+) -> StateSeries:
+    """Tells the state and the relative delta of each record and channel.
+
+    Args:
+        series: the records.
+        variable: whose. In kernels alone channels of zeros count as pruned without a mask.
+        commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
+            they are known. Weights that were held and are pruned then don't violate anything.
+            None: the writer itself looked for held weights that moved, so that none are marked.
+        seen: of a kernel, as from `states.seen` of all its channels; None: these are all.
+        each: how some channels after the other are dealt with.
+    """
+    calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
+    _, records, channels = series.codes.shape
+    state = np.empty((records, channels), np.uint8)
+    delta = np.empty((records, channels), np.int16)
+    measured = measured_in(series, variable) if seen is None else seen
+    # In slabs of channels: what is computed in between stays small.
+    width = max(_SLAB // max(records, 1), 1)
+
+    def slab(start: int) -> tuple[Floats, Floats]:
+        part = slice(start, start + width)
+        codes = series.codes[:, :, part]
+        delta[:, part] = states.relative_delta(codes)
+        state[:, part] = calm & states.unsettled_states(
+            codes, series.steps, series.past_steps, measured=measured, audited=commanded is None
+        )
+        return pruned_weights(codes, variable.elements)
+
+    counts = list(each(slab, range(0, channels, width)))
+    return StateSeries(
+        series.steps,
+        series.past_steps,
+        series.wall_times,
+        series.learning_rates,
+        state,
+        delta,
+        Marks() if commanded is None else find_marks(state, series),
+        sum((pruned for pruned, _ in counts), np.zeros(records)),
+        sum((partial for _, partial in counts), np.zeros(records)),
+        series.account,
+        series.notes,
+    )
+
+
+def measured_in(series: RecordSeries, variable: Variable) -> Flags | None:
+    """Where channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
+    return states.seen(series.codes) if variable.role == _KERNEL else None
+
+
+def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:
+    """The bits that stay, uint8 (records, 1): no `VIOLATED` where a change lies since the past."""
+    first, last = (
+        np.searchsorted(commanded, steps, side="right")
+        for steps in (series.past_steps, series.steps)
+    )
+    bits = np.where(last > first, 0xFF & ~states.VIOLATED, 0xFF)
+    return bits.astype(np.uint8)[:, None]
+
+
+def find_marks(state: states.States, series: RecordSeries) -> Marks:
+    """The channels that bear a mark in their states, uint8 (records, channels)."""
+    marked = (state & np.uint8(states.VIOLATED)) != 0
+    if not marked.any():
+        return Marks()
+    channels = np.flatnonzero(marked.any(axis=0))
+    marked = marked[:, channels]
+    last = len(marked) - 1 - marked[::-1].argmax(axis=0)
+    # ZERO is the smallest code, so that what isn't marked never is the largest.
+    changed, largest = (
+        np.where(marked, series.codes[row][:, channels], np.int16(ZERO)).max(axis=0)
+        for row in (CHANGED, DELTA_MAX)
+    )
+    first = marked.argmax(axis=0)
+    return Marks(
+        channels,
+        series.steps[first],
+        series.steps[last],
+        dequantize(changed),
+        dequantize(largest),
+    )
+
+
+def pruned_weights(codes: Codes, elements: int) -> tuple[Floats, Floats]:
+    """Estimates from the recorded shares how many weights the kept mask holds at zero.
+
+    Args:
+        codes: int16 (statistics, records, channels).
+        elements: of each channel.
+
+    Returns:
+        The number, float64 (records,), and how many weights lie in channels that are kept in part:
+        the shares of these are stored within 4.5 %, all others exactly.
+    """
+    kept = codes[KEPT]
+    records = len(kept)
+    if not (kept != 0).any():
+        return np.zeros(records), np.zeros(records)
+    partial = (kept != 0) & (kept != ZERO)
+    weights = np.rint(np.minimum(dequantize(kept), 1.0) * elements)
+    # A share that isn't 0 or 1 never means all or nothing.
+    weights = np.where(partial, np.clip(weights, min(1, elements), max(elements - 1, 0)), weights)
+    pruned: Floats = (elements - weights).sum(axis=1)
+    return pruned, elements * partial.sum(axis=1).astype(np.float64)

@@ -1,0 +1,371 @@
+"""What is read of runs, on somebody's behalf, and kept for later requests up to a ceiling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+from tensorboard.data import provider as tb_provider
+
+from tb_pastnet.core import states
+from tb_pastnet.format.tags import MASKS, TAG_FUNCTION
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.cache import Cache
+from tb_pastnet.reader.catalog import Catalog, CatalogReader
+from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
+from tb_pastnet.reader.join_blocks import MOST_CELLS
+from tb_pastnet.reader.layer_events import recorded_events
+from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
+from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import SUMMARY, CatalogRun
+from tb_pastnet.reader.series import EVERYTHING, Needs, RecordSeries, make_series
+from tb_pastnet.reader.series_source import ALL, RequestContext, RunDeleted, SeriesSource
+from tb_pastnet.reader.state_series import (
+    AUDITED_ROWS,
+    Marks,
+    StateSeries,
+    make_state_series,
+)
+from tb_pastnet.reader.tensorboard_source import TensorBoardSource
+from tb_pastnet.reader.threads import Each, Value, a_few_at_once, in_threads, in_turn
+from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
+
+Flags = npt.NDArray[np.bool_]
+
+CEILING = 320 << 20
+"""Bytes of decoded records and of answers that are kept for later requests."""
+
+CELLS_A_CALL = 4 << 20
+"""Records times channels that one provider call is asked for: 64 MiB if nothing compresses."""
+
+FRESH_FOR = 1.0
+"""Seconds for which what is listed counts as new. TensorBoard itself looks every 5 seconds."""
+
+MOST_ELEMENTS = 1 << 28
+"""Elements of a mask that is unpacked: 256 MiB. A hostile log claims any number in a few bytes."""
+
+_EVENT_RECORDS = 16
+_SMALL = 2 / 5
+_LARGE = 2 << 20
+_WIDE = 256
+
+
+class Store:
+    """Reads and keeps what a source has of us. Safe to use from many threads.
+
+    Args:
+        data: TensorBoard's data provider, of either loader, or another source.
+        ceiling: bytes to keep.
+        fresh_for: seconds for which one listing serves all requests.
+
+    Attributes:
+        source: where data come from.
+        large: what was made lately.
+        small: what is small, and made of much: nothing large displaces it.
+    """
+
+    def __init__(
+        self,
+        data: tb_provider.DataProvider | SeriesSource,
+        ceiling: int = CEILING,
+        fresh_for: float = FRESH_FOR,
+    ) -> None:
+        self.source = data if isinstance(data, SeriesSource) else TensorBoardSource(data)
+        small = int(ceiling * _SMALL)
+        self.large = Cache(ceiling - small)
+        self.small = Cache(small)
+        self._catalogs = CatalogReader(self.source, fresh_for)
+        self._latest: dict[str, Catalog] = {}
+
+    def catalog(self, context: RequestContext) -> Catalog:
+        """All runs as of now. Two quick provider calls at once where nothing is new.
+
+        What was kept of runs that are there no more is let go.
+        """
+        catalog = self._catalogs.catalog(context)
+        previous = self._latest.get(context.experiment, catalog)
+        self._latest[context.experiment] = catalog
+        if previous is not catalog and (gone := previous.names - catalog.names):
+            self.large.forget(gone)
+            self.small.forget(gone)
+        return catalog
+
+    def reader(self, context: RequestContext, run: CatalogRun) -> RunReader:
+        """Reads a run of the catalog."""
+        return RunReader(self, context, run)
+
+
+@dataclass(frozen=True, eq=False)
+class MasksInForce:
+    """The masks of one variable at one step.
+
+    Attributes:
+        kept: bool (elements,), row by row; True lets the weight through, False holds it at 0. None
+            where all are through, or where it isn't known.
+        trainable: likewise; False holds the weight at its value.
+        unknown: "kept" and "trainable", those of which it isn't known.
+    """
+
+    kept: Flags | None
+    trainable: Flags | None
+    unknown: tuple[str, ...] = ()
+
+
+class RunReader:
+    """Reads one run on somebody's behalf. What takes long is kept in the store."""
+
+    def __init__(self, store: Store, context: RequestContext, run: CatalogRun) -> None:
+        self.store = store
+        self.context = context
+        self.run = run
+
+    def kept(
+        self,
+        key: tuple[Hashable, ...],
+        make: Callable[[], tuple[Value, int | None]],
+        *,
+        version: Hashable = None,
+        large: bool = False,
+    ) -> Value:
+        """What is made of the run, made anew when the run has changed. See `Cache.get`.
+
+        Args:
+            key: what of the run it is.
+            make: gives it, and its size.
+            version: changes when the data behind it do; by default when any of the run's do.
+            large: whether it is large, and others may displace it.
+        """
+        cache = self.store.large if large else self.store.small
+        own = (key[0], self.context.experiment, self.run.name, *key[1:])
+        return cache.get(own, self.run.version if version is None else version, make)
+
+    @cached_property
+    def masks(self) -> MaskHistory:
+        """What the run tells of its masks and of held weights that moved."""
+        return read_mask_history(self.store.source, self.store.small, self.context, self.run)
+
+    @cached_property
+    def violations(self) -> tuple[Violation, ...]:
+        """All violations, by first step, then in the order of layers and channels."""
+        return tuple(self.list_violations(Notes(), most=None)[1])
+
+    def list_violations(self, lost: Notes, most: int | None = MOST) -> tuple[int, list[Violation]]:
+        """The violations of the run, found by the audit or else by the records."""
+        return join_violations(self.run, self.masks.violations, self._marks(lost), most)
+
+    def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
+        """The marks of all variables.
+
+        Where an audit looked at a variable, its records bear no marks and aren't read.
+        """
+        run, masks = self.run, self.masks
+        names = dict.fromkeys(name for layer in run.layers for name in layer.variables)
+        unaudited = [name for name in names if masks.commanded(name) is not None]
+        yield from ((name, Marks()) for name in names if masks.commanded(name) is None)
+
+        def marks(name: str, records: RecordSeries) -> tuple[Marks, Notes]:
+            series = make_state_series(records, run.variables[name], masks.commanded(name))
+            return series.marks, series.notes
+
+        for name, (marked, noted) in zip(unaudited, self.each(unaudited, marks), strict=True):
+            lost.update(noted)
+            yield name, marked
+
+    def masks_in_force(self, variable: str, step: int) -> MasksInForce:
+        """The masks of a variable as records of a step saw them. Not kept: masks are large."""
+        if self.run.source == SUMMARY:
+            return MasksInForce(None, None, MASKS)
+        flags: dict[str, Flags | None] = {}
+        unknown = []
+        for mask in MASKS:
+            is_known, flags[mask] = self._mask(variable, mask, step)
+            if not is_known:
+                unknown.append(mask)
+        return MasksInForce(flags["kept"], flags["trainable"], tuple(unknown))
+
+    def _mask(self, variable: str, mask: str, step: int) -> tuple[bool, Flags | None]:
+        """Whether a mask is known, and its elements where it has a hole."""
+        steps = np.array([step])
+        standing = int(self.masks.standing(steps)[0])
+        lineage, log = self.run.lineages[standing], self.masks.logs[standing]
+        if log is None:
+            return False, None
+        elements = math.prod(self.run.variables[variable].shape)
+        position = int(np.broadcast_to(log.positions(variable, mask, elements, steps), 1)[0])
+        if position in (ALL_THROUGH, LOST):
+            return position == ALL_THROUGH, None
+        stored = log.stored(lineage, variable, mask, elements, position)
+        readings, _ = self.store.source.read_listed(
+            self.context, [lineage.tb_run], [stored.series[1]]
+        )
+        bits = stored.decode(readings.get(stored.series, ()), MOST_ELEMENTS)
+        return bits is not None, None if bits is None else bits.flags
+
+    def function(self) -> FunctionSeries:
+        """How far the outputs moved on the probe; no provider call without a probe."""
+
+        def make() -> tuple[FunctionSeries, int | None]:
+            series = self._read_function()
+            return series, notes.kept_size(series.notes, series.size)
+
+        version = tuple(
+            (head.tb_run, head.begin, len(head.timeline.steps), head.versions.get(TAG_FUNCTION))
+            for head in self.run.lineages
+        )
+        return self.kept(("function series",), make, version=version, large=True)
+
+    def _read_function(self) -> FunctionSeries:
+        probed = [head.tb_run for head in self.run.lineages if TAG_FUNCTION in head.versions]
+        records = sum(len(head.timeline.steps) for head in self.run.lineages)
+        most = most_events(records, len(self.run.layers) + 1)
+        readings, _ = self.store.source.read_listed(
+            self.context, probed, [TAG_FUNCTION], most or ALL
+        )
+        return make_function(
+            self.run.lineages,
+            readings,
+            # What is listed and comes back empty was withheld, too.
+            withheld=[name for name in probed if not readings.get((name, TAG_FUNCTION))],
+            sampled=most is not None,
+        )
+
+    def series(self, variable: str) -> RecordSeries:
+        """The records of one variable."""
+
+        def make() -> tuple[RecordSeries, int | None]:
+            series = self._read_one(variable, EVERYTHING)
+            return series, notes.kept_size(series.notes, series.size)
+
+        return self.kept(("series", variable), make, large=True)
+
+    def state_series(self, variable: str) -> StateSeries:
+        """State and relative delta of one variable; a fifth of the size of its records."""
+
+        def make() -> tuple[StateSeries, int | None]:
+            commanded = self.masks.commanded(variable)
+            # Marks look at the largest change, too.
+            needs = Needs(AUDITED_ROWS) if commanded is None else EVERYTHING
+            records = self._read_one(variable, needs)
+            described = self.run.variables[variable]
+            series = make_state_series(records, described, commanded, each=in_threads)
+            series = replace(series, events=tuple(recorded_events(records)))
+            # Of a wide layer the answer is kept, which is packed: many of those have room.
+            small = series.size <= _LARGE
+            return series, notes.kept_size(series.notes, series.size) if small else None
+
+        return self.kept(("state series", variable), make, large=True)
+
+    def states(self, variable: str, threshold: float) -> states.States:
+        """The states of a variable with the marks of the audit, uint8 (records, channels)."""
+        series = self.state_series(variable)
+        violations = self.masks.violations.get(variable, ())
+        return mark(series.states(threshold), series.steps, violations)
+
+    def each(
+        self,
+        variables: Sequence[str],
+        make: Callable[[str, RecordSeries], Value],
+        needs: Needs = EVERYTHING,
+    ) -> Iterator[Value]:
+        """Makes something of the records of many variables, of which few are held at a time.
+
+        They are read in few calls, and a few calls at once.
+        """
+
+        def read(group: Sequence[str]) -> list[Value]:
+            return [make(variable, series) for variable, series in self._read(group, needs)]
+
+        for results in in_threads(read, self._calls(variables)):
+            yield from results
+
+    def kept_each(
+        self,
+        kind: str,
+        variables: Sequence[str],
+        make: Callable[[str, RecordSeries], Value],
+        size: Callable[[Value], int | None],
+        needs: Needs = EVERYTHING,
+    ) -> Mapping[str, Value]:
+        """The same, kept by variable: only those that aren't there are made, in few calls."""
+        missing = [
+            variable
+            for variable in variables
+            if not self.store.small.holds(
+                (kind, self.context.experiment, self.run.name, variable), self.run.version
+            )
+        ]
+        fresh = dict(zip(missing, self.each(missing, make, needs), strict=True))
+
+        def sized(variable: str) -> tuple[Value, int | None]:
+            # Not made above: it was held a moment ago and had to make room since.
+            value = fresh.get(variable) or next(self.each([variable], make, needs))
+            return value, size(value)
+
+        return {
+            variable: self.kept((kind, variable), partial(sized, variable))
+            for variable in variables
+        }
+
+    def _read_one(self, variable: str, needs: Needs) -> RecordSeries:
+        """The records of one variable; of a wide one by all threads."""
+        wide = self.run.variables[variable].channels >= _WIDE
+        return next(self._read([variable], needs, a_few_at_once if wide else in_turn))[1]
+
+    def _read(
+        self, variables: Sequence[str], needs: Needs, each: Each = in_turn
+    ) -> Iterator[tuple[str, RecordSeries]]:
+        run = self.run
+        parts = [part for variable in variables for part in run.parts[variable]]
+        most = max(map(self._most_events, variables), default=ALL)
+        reading = self.store.source.read(
+            self.context, run.tb_runs, [part.tag for part in parts], most
+        )
+        listed = {
+            part.tb_run
+            for part in parts
+            if part.lineage is None or part.tag in part.lineage.versions
+        }
+        if self.store.source.deleted(self.context, listed, reading):
+            raise RunDeleted(run.name)
+        for variable in variables:
+            series = make_series(
+                run.parts[variable],
+                reading[0],
+                run.variables[variable].channels,
+                withheld=reading[1],
+                sampled=most < ALL,
+                needs=needs,
+                each=each,
+            )
+            yield variable, series
+
+    def _cells(self, variable: str) -> int:
+        timed = sum(len(head.timeline.steps) for head in self.run.lineages)
+        records = timed or len(self.run.axis.steps)
+        return max(records, 1) * self.run.variables[variable].channels
+
+    def _calls(self, variables: Sequence[str]) -> Iterator[list[str]]:
+        """Variables whose records one call can carry."""
+        group: list[str] = []
+        cells = 0
+        for variable in variables:
+            more = self._cells(variable)
+            if group and cells + more > CELLS_A_CALL:
+                yield group
+                group, cells = [], 0
+            group.append(variable)
+            cells += more
+        if group:
+            yield group
+
+    def _most_events(self, variable: str) -> int:
+        """How many events of a very wide variable one call can carry."""
+        if self._cells(variable) <= 2 * MOST_CELLS:
+            return ALL
+        cells_an_event = _EVENT_RECORDS * self.run.variables[variable].channels
+        return max(2 * MOST_CELLS // cells_an_event, 1)

@@ -1,1 +1,0 @@
-"""From TensorBoard's data provider to arrays: read, checked, joined, kept up to a ceiling."""

@@ -1,0 +1,108 @@
+"""Runs that were recorded by summary calls into a user's own writer.
+
+There is no description and no timeline: what is known comes from the tags and from the plugin
+content of each. There is no account of what was offered either, only of what was found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tb_pastnet.core.account import Account
+from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format.description import Layer, Series, Variable, decode_series
+from tb_pastnet.reader.runs import SUMMARY, CatalogRun, SeriesPart, TimeAxis
+from tb_pastnet.reader.series import make_series
+from tb_pastnet.reader.series_source import Reading, SeriesVersion
+
+_TYPE = "tf.summary"
+_ROLES = {
+    "kernel": "kernel",
+    "embeddings": "kernel",
+    "bias": "bias",
+    "beta": "bias",
+    "gamma": "scale",
+    "moving_mean": "statistic",
+    "moving_variance": "statistic",
+}
+
+
+def foreign(versions: Mapping[str, SeriesVersion]) -> int:
+    """How many series under our name are not ours."""
+    return len(versions) - len(_series(versions))
+
+
+def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun | None:
+    """Makes a run of the tags of a user's own writer, without time axis and account.
+
+    None where none of the series is ours.
+    """
+    series = _series(versions)
+    if not series:
+        return None
+    variables = {tag: _variable(tag, described) for tag, described in series.items()}
+    groups: dict[str, list[str]] = {}
+    for tag, variable in variables.items():
+        groups.setdefault(variable.layer, []).append(tag)
+    return CatalogRun(
+        tb_run,
+        SUMMARY,
+        (tb_run,),
+        (),
+        tuple(_layer(id_, tags, variables) for id_, tags in groups.items()),
+        variables,
+        {tag: (SeriesPart(tb_run, tag, None),) for tag in series},
+        TimeAxis(),
+        Account(),
+        Counter(),
+        (tb_run, tuple(sorted(versions.items()))),
+    )
+
+
+def thinnest(run: CatalogRun) -> str:
+    """The variable with the fewest channels: the cheapest to date a run by."""
+    return min(run.variables, key=lambda tag: run.variables[tag].channels)
+
+
+def date(run: CatalogRun, reading: Reading) -> CatalogRun:
+    """Gives a run the time axis of its thinnest variable."""
+    variable = run.variables[thinnest(run)]
+    series = make_series(run.parts[variable.id], reading[0], variable.channels, withheld=reading[1])
+    axis = TimeAxis(series.steps, series.wall_times, series.learning_rates)
+    return replace(run, axis=axis, account=series.account, notes=series.notes)
+
+
+def _series(versions: Mapping[str, SeriesVersion]) -> dict[str, Series]:
+    described = {}
+    # Sorted: the two loaders list them in different orders.
+    for tag, version in sorted(versions.items()):
+        try:
+            described[tag] = decode_series(version.content)
+        except UnreadableRecord:
+            continue
+    return described
+
+
+def _variable(tag: str, series: Series) -> Variable:
+    parent, _, name = tag.rpartition("/")
+    return Variable(
+        id=tag,
+        layer=parent or tag,
+        name=name,
+        role=_ROLES.get(name, "kernel" if len(series.shape) > 1 else "other"),
+        shape=series.shape,
+        dtype="",
+        axis=series.axis,
+        verified=True,
+        channels=series.channels,
+        elements=math.prod(series.shape) // max(series.channels, 1),
+    )
+
+
+def _layer(id_: str, tags: Sequence[str], variables: Mapping[str, Variable]) -> Layer:
+    group, _, name = id_.rpartition("/")
+    kernels = [tag for tag in tags if variables[tag].role == "kernel"]
+    return Layer(id_, group, name, _TYPE, tuple(tags), (kernels or list(tags))[0])

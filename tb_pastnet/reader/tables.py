@@ -1,0 +1,185 @@
+"""Tables by column: what DataFrames, the CSV of the tab and exports are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_ROWS = 1 << 14
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Labels(NamedTuple):
+    """A column of texts of which many are equal.
+
+    Attributes:
+        names: those that there are, no two of them equal.
+        codes: integers (rows,), the position of each row's name.
+    """
+
+    names: tuple[str, ...]
+    codes: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.codes)
+
+
+Column = npt.NDArray[Any] | Labels
+
+Columns = Mapping[str, Column]
+"""By name, in their order, all of one length."""
+
+
+def labels(texts: Sequence[str]) -> Labels:
+    """Makes a column of texts.
+
+    Example:
+        >>> labels(["a", "b", "a"]).codes.tolist()
+        [0, 1, 0]
+    """
+    names = tuple(dict.fromkeys(texts))
+    codes = {name: number for number, name in enumerate(names)}
+    return Labels(names, np.array([codes[text] for text in texts], np.int32))
+
+
+def repeated(column: Labels, times: int) -> Labels:
+    """The same rows again and again."""
+    return Labels(column.names, np.tile(column.codes, times))
+
+
+def occurring(column: Labels) -> Labels:
+    """The same column with those names alone that stand in it, in the order of the alphabet.
+
+    Example:
+        >>> occurring(Labels(("no data", "moving", "frozen"), np.array([1, 2, 1])))
+        Labels(names=('frozen', 'moving'), codes=array([1, 0, 1], dtype=int32))
+    """
+    used = np.flatnonzero(np.bincount(column.codes, minlength=len(column.names)))
+    names = sorted(column.names[code] for code in used)
+    codes = np.zeros(len(column.names), np.int32)
+    codes[used] = [names.index(column.names[code]) for code in used]
+    return Labels(tuple(names), codes[column.codes])
+
+
+def to_dataframe(columns: Columns) -> DataFrame:
+    """Makes a DataFrame; texts are categorical: a byte or two a row."""
+    pandas = _pandas()
+    return pandas.DataFrame({name: _series(pandas, column) for name, column in columns.items()})
+
+
+def stacked(tables: Mapping[str, DataFrame], name: str) -> DataFrame:
+    """Puts tables of the same columns, at least one, below one another.
+
+    A first column of some name tells which one a row is of.
+    """
+    pandas = _pandas()
+    lengths = [len(frame) for frame in tables.values()]
+    joined = pandas.concat(list(tables.values()), ignore_index=True)
+    origin = Labels(tuple(tables), np.repeat(np.arange(len(tables)), lengths))
+    joined.insert(0, name, _series(pandas, origin))
+    return joined
+
+
+def _series(pandas: Any, column: Column) -> Any:
+    if isinstance(column, Labels):
+        return pandas.Categorical.from_codes(column.codes, categories=list(column.names))
+    return column
+
+
+def _pandas() -> Any:
+    try:
+        import pandas  # only here, and only when a DataFrame is asked for
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "Could not make a DataFrame: expected pandas to be installed, got none. "
+            'Run: pip install "tb-pastnet[pandas]"'
+        ) from error
+    return pandas
+
+
+def csv_pieces(
+    tables: Iterable[Columns], digits: str = "", formats: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    r"""Writes tables of the same columns, at least one, below one another as CSV after RFC 4180.
+
+    Not with Python's own module: that of 3.10 can't write a name that holds NUL. A name that a
+    spreadsheet would take for a formula begins with an apostrophe.
+
+    Args:
+        tables: their columns.
+        digits: the format of fractional numbers, such as ".4g"; by default they are read back as
+            they are. NaN is empty.
+        formats: of columns that have another one.
+
+    Yields:
+        Some lines at a time.
+
+    Example:
+        >>> table = {"name": labels(["a, b", "=c"]), "value": np.array([np.nan, 0.5])}
+        >>> "".join(csv_pieces([table])).splitlines()
+        ['name,value', '"a, b",', "'=c,0.5"]
+    """
+    formats = formats or {}
+    for number, columns in enumerate(tables):
+        if not number:
+            yield ",".join(columns) + "\r\n"
+        rows = max(map(len, columns.values()), default=0)
+        for start in range(0, rows, _ROWS):
+            part = slice(start, start + _ROWS)
+            cells = [
+                _cells(column, part, formats.get(name, digits)) for name, column in columns.items()
+            ]
+            yield "".join(f"{','.join(line)}\r\n" for line in zip(*cells, strict=True))
+
+
+def _cells(column: Column, rows: slice, digits: str) -> list[str]:
+    """Some rows of a column; of equal texts and numbers each is written once."""
+    if isinstance(column, Labels):
+        names = [_quoted(harmless(name)) for name in column.names]
+        return [names[code] for code in column.codes[rows].tolist()]
+    values = column[rows]
+    if values.dtype.kind == "b":
+        return ["1" if flag else "0" for flag in values.tolist()]
+    if values.dtype.kind != "f":
+        return list(map(str, values.tolist()))
+    different, codes = np.unique(values, return_inverse=True)
+    # Of single precision the fewest digits that tell the number.
+    single = different.dtype == np.float32
+    texts = [number(value, digits) for value in (different if single else different.tolist())]
+    return [texts[index] for index in codes.ravel().tolist()]
+
+
+def harmless(name: str) -> str:
+    """A name that no spreadsheet takes for a formula.
+
+    Example:
+        >>> harmless("=1+1"), harmless("conv1")
+        ("'=1+1", 'conv1')
+    """
+    return "'" + name if name.startswith(_FORMULA) else name
+
+
+def _quoted(text: str) -> str:
+    if any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def number(value: float, digits: str = "") -> str:
+    """A number for people and spreadsheets, of some format; empty where it isn't known.
+
+    Example:
+        >>> number(0.123456, ".4g"), number(3.0), number(math.inf), number(math.nan)
+        ('0.1235', '3', 'inf', '')
+    """
+    if math.isfinite(value):
+        return f"{value:{digits}}" if digits else str(value).removesuffix(".0")
+    return "" if math.isnan(value) else "inf"

@@ -1,0 +1,186 @@
+"""How many channels of a variable are in each state, record by record, at every threshold.
+
+The records of a run are much larger than a cache, a tally is a fraction of that: each moving
+channel of each record is reduced to the limit from which on it is settled (see `states.settling`)
+and to its relative delta. Which channel it was doesn't matter, so that these can be sorted, and
+then they pack well. All others are counted at once.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, INFINITE, NAN, ZERO, Codes, dequantize
+from tb_pastnet.format import planes, varint
+
+Integers = npt.NDArray[np.int64]
+
+_LEVEL = 1
+_WIDTH = len(states.NAMES) + 2
+_ELSEWHERE = ZERO
+"""The limit of a channel that is counted in the table: every threshold reaches it."""
+
+
+def _shares() -> npt.NDArray[np.float32]:
+    """The relative delta of each code, 1 at most, by the code's bits."""
+    codes = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
+    return np.minimum(dequantize(codes), 1.0).astype(np.float32)
+
+
+_SHARE_OF_CODE = _shares()
+
+DECADES = (-7, -1)
+"""Powers of ten that the distribution of relative deltas lies between; others count at its ends."""
+
+BINS = 24
+
+
+def _bins() -> Integers:
+    """The bin of the distribution of each code, by the code's bits; `BINS` for those in none."""
+    codes = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
+    low, high = DECADES
+    place = (codes * np.log10(2) / CODES_PER_OCTAVE - low) * BINS / (high - low)
+    bins: Integers = np.clip(np.floor(place), 0, BINS - 1).astype(np.int64)
+    bins[np.isin(codes, [ZERO, NAN, INFINITE])] = BINS
+    return bins
+
+
+_BIN_OF_CODE = _bins()
+
+
+@dataclass(frozen=True, eq=False)
+class StateCounts:
+    """How many channels of a layer are in each state, a number a record.
+
+    Attributes:
+        counts: uint32 (records, states), channels in each state.
+        violated: uint32 (records,), channels that moved though held.
+        nonfinite: uint32 (records,), channels with NaN or infinity.
+        mean_delta: float32 (records,), mean over moving channels of the relative delta, each
+            taken as 1 at most; NaN where none moves.
+    """
+
+    counts: npt.NDArray[np.uint32]
+    violated: npt.NDArray[np.uint32]
+    nonfinite: npt.NDArray[np.uint32]
+    mean_delta: npt.NDArray[np.float32]
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.counts.nbytes + 3 * self.violated.nbytes
+
+    def among(self, records: slice) -> StateCounts:
+        """The same at some of the records."""
+        return StateCounts(
+            self.counts[records],
+            self.violated[records],
+            self.nonfinite[records],
+            self.mean_delta[records],
+        )
+
+    def on(self, rows: Integers, channels: int) -> StateCounts:
+        """The same on another axis of steps.
+
+        Args:
+            rows: int64 (steps,), the record at each step, -1 where there is none.
+            channels: of the layer; without a record all are counted as "no data".
+
+        Returns:
+            Without a record nothing else is counted, and the mean is NaN.
+        """
+        counts = np.zeros((len(rows), len(states.NAMES)), np.uint32)
+        counts[:, states.NO_DATA] = channels
+        violated, nonfinite = np.zeros((2, len(rows)), np.uint32)
+        mean = np.full(len(rows), np.nan, np.float32)
+        filled = rows >= 0
+        counts[filled] = self.counts[rows[filled]]
+        violated[filled] = self.violated[rows[filled]]
+        nonfinite[filled] = self.nonfinite[rows[filled]]
+        mean[filled] = self.mean_delta[rows[filled]]
+        return StateCounts(counts, violated, nonfinite, mean)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The counts of one variable at every threshold; see `counts`.
+
+    Attributes:
+        channels: of the variable.
+        records: how many there are.
+        still: deflated uint32 (records, states + 2): channels whose state no threshold changes,
+            those that moved though held, those with NaN or infinity.
+        packed: the limit and the relative delta of all others, (channels, records) each, sorted by
+            record.
+        deltas: int64 (`BINS`,), how many of these relative deltas lie in each part of `DECADES`.
+    """
+
+    channels: int
+    records: int
+    still: bytes
+    packed: bytes
+    deltas: Integers
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        return len(self.still) + len(self.packed) + 1024
+
+    def counts(self, threshold: float) -> StateCounts:
+        """The counts where quiet means under this relative delta.
+
+        Args:
+            threshold: relative delta; 0 or less: no channel is ever quiet.
+        """
+        table = np.frombuffer(zlib.decompress(self.still), np.uint32).reshape(-1, _WIDTH)
+        counts, violated, nonfinite = table[:, :-2].copy(), table[:, -2], table[:, -1]
+        mean = np.full(self.records, np.nan, np.float32)
+        if self.records and self.channels:
+            limits, deltas = self._unpacked()
+            moving = limits > states.quiet_limit(threshold)
+            trained = self.channels - counts.sum(axis=1)
+            counts[:, states.MOVING] = np.count_nonzero(moving, axis=0)
+            counts[:, states.SETTLED] = trained - counts[:, states.MOVING]
+            shares = _SHARE_OF_CODE[deltas.view(np.uint16)]
+            moving &= ~np.isnan(shares)
+            number = np.count_nonzero(moving, axis=0)
+            total = np.where(moving, shares, 0).sum(axis=0, dtype=np.float64)
+            np.divide(total, number, out=mean, where=number > 0, casting="same_kind")
+        return StateCounts(counts, violated, nonfinite, mean)
+
+    def _unpacked(self) -> tuple[Codes, Codes]:
+        reader = varint.Reader(self.packed)
+        limits = planes.unpack(reader, self.channels, self.records)
+        return limits, limits + planes.unpack(reader, self.channels, self.records)
+
+
+def make_tally(unsettled: states.States, delta: Codes) -> Tally:
+    """Counts the channels in each state, record by record."""
+    records, channels = unsettled.shape
+    table = np.zeros((records, _WIDTH), np.uint32)
+    plain = unsettled & np.uint8(states.STATE)
+    moving = plain == states.MOVING
+    for state in np.unique(plain[~moving]):
+        table[:, state] = np.count_nonzero(plain == state, axis=1)
+    if (unsettled != plain).any():
+        table[:, -2] = np.count_nonzero(unsettled & np.uint8(states.VIOLATED), axis=1)
+        table[:, -1] = np.count_nonzero(unsettled & np.uint8(states.NONFINITE), axis=1)
+    limits = np.where(moving, states.settling(delta, unsettled), np.int16(_ELSEWHERE))
+    still = zlib.compress(table.tobytes(), _LEVEL)
+    packed = _packed(limits, delta) if records and channels else b""
+    bins = np.bincount(_BIN_OF_CODE[delta[moving].view(np.uint16)], minlength=BINS + 1)
+    return Tally(channels, records, still, packed, bins[:BINS])
+
+
+def _packed(limits: Codes, delta: Codes) -> bytes:
+    """Limits and relative deltas, (records, channels) each."""
+    # One number a channel, so that one sort orders both.
+    keys = limits.astype(np.int32) << 16 | delta.view(np.uint16)
+    keys.sort(axis=1)
+    limits = (keys.T >> 16).astype(np.int16)
+    return planes.pack(limits) + planes.pack(keys.T.astype(np.int16) - limits)

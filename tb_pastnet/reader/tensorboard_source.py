@@ -1,0 +1,220 @@
+"""TensorBoard's data provider, reduced to what we ask of it.
+
+Both loaders answer through the same two calls, `list_tensors` and `read_tensors`. One call reads
+many series, so one series that TensorBoard can't convert would fail them all: a call that fails is
+split until the series at fault stands alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from tensorboard import errors
+from tensorboard.data import provider as tb_provider
+
+from tb_pastnet.format.tags import PLUGIN
+from tb_pastnet.reader.series_source import (
+    ALL,
+    Listing,
+    Reading,
+    Readings,
+    RequestContext,
+    SeriesName,
+    SeriesSource,
+    SeriesVersion,
+    StoredMessage,
+)
+
+_DT_UINT8 = 4
+
+logger = logging.getLogger(__name__)
+
+
+class TensorBoardSource(SeriesSource):
+    """Reads our series from TensorBoard's data provider, of either loader."""
+
+    def __init__(self, provider: tb_provider.DataProvider) -> None:
+        self._provider = provider
+
+    def runs(self, context: RequestContext) -> list[str]:
+        """All runs that TensorBoard knows, ours or not."""
+        runs = self._provider.list_runs(context.tensorboard, experiment_id=context.experiment)
+        return [run.run_name for run in runs]
+
+    def listing(
+        self, context: RequestContext, only: Collection[str] | None = None
+    ) -> tuple[Listing, list[str]]:
+        """Lists our series. See `SeriesSource.listing`.
+
+        One series with metadata and without any value makes TensorBoard's slow loader fail for a
+        whole run.
+        """
+        try:
+            return self._list(context, only, None), []
+        except errors.PublicError:
+            raise
+        except Exception:  # of TensorBoard, see above
+            logger.debug("list_tensors failed; asking run by run", exc_info=True)
+        listing: Listing = {}
+        failed: list[str] = []
+        for run in self.runs(context) if only is None else only:
+            try:
+                listing.update(self._list(context, [run], None))
+            except Exception:
+                failed.append(run)
+        return listing, failed
+
+    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
+        """Lists some tags of all runs. See `SeriesSource.glance`."""
+        try:
+            return self._list(context, None, tags)
+        except errors.PublicError:
+            raise
+        except Exception:  # of TensorBoard, as above
+            logger.debug("list_tensors failed; listing everything", exc_info=True)
+            return None
+
+    def probe(
+        self, context: RequestContext, run: str, tags: Collection[str]
+    ) -> dict[str, SeriesVersion]:
+        """Lists what TensorBoard can list. See `SeriesSource.probe`."""
+        versions: dict[str, SeriesVersion] = {}
+        for tag in tags:
+            try:
+                versions.update(self._list(context, [run], [tag]).get(run, {}))
+            except Exception:
+                logger.debug("list_tensors failed for one series", exc_info=True)
+        return versions
+
+    def _list(
+        self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
+    ) -> Listing:
+        by_run = self._provider.list_tensors(
+            context.tensorboard,
+            experiment_id=context.experiment,
+            plugin_name=PLUGIN,
+            run_tag_filter=tb_provider.RunTagFilter(runs, tags),
+        )
+        return {
+            run: {
+                tag: SeriesVersion(
+                    series.max_step or 0, repr(series.max_wall_time), series.plugin_content
+                )
+                for tag, series in by_tag.items()
+            }
+            for run, by_tag in by_run.items()
+        }
+
+    def read(
+        self,
+        context: RequestContext,
+        runs: Collection[str],
+        tags: Collection[str],
+        most: int = ALL,
+    ) -> Reading:
+        """Reads events as TensorBoard orders them. See `SeriesSource.read`.
+
+        Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
+        """
+        readings: Readings = {}
+        failed: list[SeriesName] = []
+        for call in self._calls(context, sorted(set(runs)), sorted(set(tags)), most):
+            if isinstance(call, tuple):
+                messages = raw_read(self._provider, context.experiment, call, most)
+                if messages is None:
+                    failed.append(call)
+                else:
+                    readings[call] = messages
+                continue
+            for run, by_tag in call.items():
+                for tag, events in by_tag.items():
+                    readings[run, tag] = [_message(event) for event in events]
+        return readings, failed
+
+    def _calls(
+        self, context: RequestContext, runs: list[str], tags: list[str], most: int
+    ) -> Iterator[Mapping[str, Mapping[str, list[Any]]] | SeriesName]:
+        """What calls give, and the series alone that no call gives."""
+        if not runs or not tags:
+            return
+        try:
+            yield self._provider.read_tensors(
+                context.tensorboard,
+                experiment_id=context.experiment,
+                plugin_name=PLUGIN,
+                downsample=most,
+                run_tag_filter=tb_provider.RunTagFilter(runs, tags),
+            )
+            return
+        except errors.PublicError:
+            raise
+        except Exception:  # of TensorBoard: a tensor that it can't convert, or a call too large
+            logger.debug("read_tensors failed; splitting the call", exc_info=True)
+        if len(tags) > 1:
+            half = len(tags) // 2
+            yield from self._calls(context, runs, tags[:half], most)
+            yield from self._calls(context, runs, tags[half:], most)
+        elif len(runs) > 1:
+            half = len(runs) // 2
+            yield from self._calls(context, runs[:half], tags, most)
+            yield from self._calls(context, runs[half:], tags, most)
+        else:
+            yield runs[0], tags[0]
+
+
+def _message(event: tb_provider.TensorDatum) -> StoredMessage:
+    array = event.numpy
+    is_bytes = isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1
+    return StoredMessage(
+        int(event.step), float(event.wall_time), array.tobytes() if is_bytes else None
+    )
+
+
+def raw_read(
+    provider: tb_provider.DataProvider, experiment: str, series: SeriesName, most: int
+) -> list[StoredMessage] | None:
+    """Reads one series around the tensors that TensorBoard can't convert; None where it can't be.
+
+    A flipped bit in a tensor's shape or dtype, unseen by the fast loader, or a foreign tensor
+    under our name makes `read_tensors` fail for the whole series. The series is then taken from
+    behind the data provider, tensor by tensor. That relies on attributes that TensorBoard doesn't
+    promise: where they are gone, such a series counts as unreadable, and nothing else changes.
+    """
+    try:
+        if hasattr(provider, "_stub"):
+            events = _from_server(provider, experiment, series, most)
+        else:
+            stored = provider._multiplexer.Tensors(*series)[-most:]
+            events = ((event.step, event.wall_time, event.tensor_proto) for event in stored)
+        return [
+            StoredMessage(int(step), float(wall), _content(proto)) for step, wall, proto in events
+        ]
+    except Exception:  # of TensorBoard: its insides may change at any time
+        logger.debug("A series could not be read raw", exc_info=True)
+        return None
+
+
+def _from_server(
+    provider: Any, experiment: str, series: SeriesName, most: int
+) -> Iterable[tuple[int, float, Any]]:
+    """As TensorBoard's GrpcDataProvider asks, but for the conversion."""
+    from tensorboard.data.proto import data_provider_pb2
+
+    request = data_provider_pb2.ReadTensorsRequest(experiment_id=experiment)
+    request.plugin_filter.plugin_name = PLUGIN
+    request.run_tag_filter.runs.names.append(series[0])
+    request.run_tag_filter.tags.names.append(series[1])
+    request.downsample.num_points = most
+    for by_run in provider._stub.ReadTensors(request).runs:
+        for by_tag in by_run.tags:
+            data = by_tag.data
+            yield from zip(data.step, data.wall_time, data.value, strict=True)
+
+
+def _content(proto: Any) -> bytes | None:
+    content: bytes = proto.tensor_content
+    shape = [dimension.size for dimension in proto.tensor_shape.dim]
+    return content if proto.dtype == _DT_UINT8 and shape == [len(content)] else None

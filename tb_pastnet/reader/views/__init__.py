@@ -1,1 +1,0 @@
-"""From arrays to what each route answers: pure functions."""

@@ -1,0 +1,163 @@
+"""Held weights that moved: in the list, and as marks on the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import states
+from tb_pastnet.core import violation as core
+from tb_pastnet.core.violation import CAUSES
+from tb_pastnet.format.description import Variable
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.state_series import Marks
+
+MOST = 4096
+"""Violations that a route lists; all are counted."""
+
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Held weights of one channel that weren't what they were when they were held.
+
+    Attributes:
+        layer: the id of the layer.
+        variable: the id of the variable.
+        channel: which of its channels.
+        first_step: the step of the first record that shows it.
+        last_step: the step of the last one.
+        elements: how many of the held weights differ at the last one.
+        held: how many weights of the channel were held.
+        largest: the largest |w - held value|; infinite where that isn't finite.
+        cause: what moved them, such as "weight_decay", "momentum" or "unknown".
+        text: all of it in one sentence.
+    """
+
+    layer: str
+    variable: str
+    channel: int
+    first_step: int
+    last_step: int
+    elements: int
+    held: int
+    largest: float
+    cause: str
+    text: str
+
+
+def mark(
+    state: states.States,
+    steps: npt.NDArray[np.int64],
+    violations: Iterable[core.Violation],
+) -> states.States:
+    """Adds the mark `VIOLATED` where the audit found that a channel moved in part.
+
+    Args:
+        state: uint8 (records, channels), changed in place.
+        steps: int64 (records,), increasing.
+        violations: of the variable. A violation stands from its first to its last step.
+    """
+    spans: dict[tuple[int, int], list[int]] = {}
+    for violation in violations:
+        span = violation.first_step, violation.last_step
+        spans.setdefault(span, []).append(violation.channel)
+    for (first, last), channels in spans.items():
+        start, stop = np.searchsorted(steps, [first, last + 1])
+        state[start:stop, channels] |= np.uint8(states.VIOLATED)
+    return state
+
+
+def violations_of(
+    variable: Variable,
+    layer: str,
+    audited: Sequence[core.Violation],
+    marks: Marks,
+    first_channel: int = 0,
+    most: int | None = MOST,
+) -> tuple[int, list[Violation]]:
+    """The violations of one variable.
+
+    Args:
+        variable: the variable.
+        layer: the id of its layer.
+        audited: what the audit found of it.
+        marks: of its records. Marked channels of which the audit says nothing are listed.
+        first_channel: the number of the first channel of these records.
+        most: of either kind at most; None: all.
+
+    Returns:
+        The number of all, and the first of them, by first step and channel.
+    """
+    ordered = sorted(audited, key=lambda violation: (violation.first_step, violation.channel))
+    channels = marks.channels + first_channel
+    fresh = np.flatnonzero(~np.isin(channels, [violation.channel for violation in audited]))
+    fresh = fresh[np.lexsort((channels[fresh], marks.first_steps[fresh]))]
+    violations = [
+        Violation(layer=layer, **vars(violation), text=violation.text)
+        for violation in ordered[:most]
+    ]
+    violations += [
+        _from_mark(variable, layer, marks, row, int(channels[row])) for row in fresh[:most].tolist()
+    ]
+    return len(audited) + len(fresh), violations
+
+
+def _from_mark(variable: Variable, layer: str, marks: Marks, row: int, channel: int) -> Violation:
+    start, end = int(marks.first_steps[row]), int(marks.last_steps[row])
+    weights, largest = variable.elements, float(f"{marks.largest[row]:.4g}")
+    when = f"at step {start:,}" if start == end else f"from step {start:,} to {end:,}"
+    # All of its weights were held: that is what the mark means.
+    return Violation(
+        layer,
+        variable.id,
+        channel,
+        start,
+        end,
+        max(round(marks.changed[row] * weights), min(1, weights)),
+        weights,
+        largest,
+        _UNKNOWN,
+        f"{variable.id}, channel {channel:,}: held weights moved {when}, by at most "
+        f"{largest:.3g} in one record. Cause: {CAUSES[_UNKNOWN]}.",
+    )
+
+
+def join_violations(
+    run: CatalogRun,
+    audited: Mapping[str, Sequence[core.Violation]],
+    marks: Iterable[tuple[str, Marks]],
+    most: int | None = MOST,
+) -> tuple[int, list[Violation]]:
+    """The violations of a run.
+
+    Args:
+        run: the run.
+        audited: what the audit found, by variable.
+        marks: of each variable's records.
+        most: how many are wanted at most; None: all.
+
+    Returns:
+        The number of all, and the first of them: by first step, then in the order of layers, of
+        their variables and of channels.
+    """
+    layers = {name: layer.id for layer in run.layers for name in layer.variables}
+    ranks = {name: rank for rank, name in enumerate(layers)}
+
+    def order(violation: Violation) -> tuple[int, int, int]:
+        return violation.first_step, ranks[violation.variable], violation.channel
+
+    total = 0
+    violations: list[Violation] = []
+    for name, marked in marks:
+        own = audited.get(name, ())
+        count, listed = violations_of(run.variables[name], layers[name], own, marked, most=most)
+        total += count
+        violations += listed
+        if most is not None and len(violations) > 4 * most:
+            violations = sorted(violations, key=order)[:most]
+    return total, sorted(violations, key=order)[:most]

@@ -1,0 +1,1 @@
+"""The freeze audit: does what should stand still stand still?"""

@@ -1,0 +1,179 @@
+"""The likely cause of a violation, from facts alone: a row of a table for each.
+
+What can be computed goes first: a moving average or weight decay that explains the movement by its
+numbers. Then what was seen to happen: weights set, a compile that was or wasn't made. The names are
+those of `core.violation.CAUSES`; what nothing explains is "unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+ENFORCED, DECLARED, FLAG = "enforced", "declared", "flag"
+"""What holds weights: masks on the optimizer, masks that only watch, or `trainable=False`."""
+
+MOST_UPDATES = 10_000
+"""Updates that weight decay is computed over; longer intervals between two checks stay unknown."""
+
+_UNEXPLAINED = 0.05
+"""The share of a movement that weight decay may leave over, beside rounding."""
+
+_TINY = 1e-30
+"""Slots below it have lost their digits."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of some held elements of one variable that moved.
+
+    Attributes:
+        was: what they should be, of the variable's dtype, shape (n,).
+        current: what they are.
+        held_by: ENFORCED, DECLARED or FLAG.
+        assigned: the variable was set outside of a compiled step since the last check.
+        replaced: the optimizer is another one than when they were held, or has no hook.
+        bypassed: the optimizer made updates of which its hook doesn't know these masks.
+        still_trained: the optimizer trains the variable, and the step wasn't compiled anew since it
+            was set not to be trainable.
+        unmasked: the graph has an update of the variable that the masks don't go around.
+        average: the optimizer's moving average of them, where it overwrites weights by it.
+        decay: the optimizer's weight decay of this variable.
+        rates: learning rates of each update in which they may have moved; several where it isn't
+            known how many these were.
+        slots: what the optimizer keeps of some held elements, when they were held and now.
+        betas: the optimizer's factors, by which slots decay.
+        updates: how many updates lie between the two.
+    """
+
+    was: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    current: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    held_by: str = DECLARED
+    assigned: bool = False
+    replaced: bool = False
+    bypassed: bool = False
+    still_trained: bool = False
+    unmasked: bool = False
+    average: Array | None = None
+    decay: float = 0.0
+    rates: Sequence[Array] = ()
+    slots: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    betas: Sequence[float] = ()
+    updates: int = 0
+
+
+class Cause(NamedTuple):
+    """A row of the table: its name is a key of `core.violation.CAUSES`.
+
+    `held_by` says what has to hold weights that it can move, `applies` whether facts speak for it.
+    """
+
+    name: str
+    held_by: tuple[str, ...]
+    applies: Callable[[Facts], bool]
+
+
+def cause_of(facts: Facts) -> str:
+    """Names the likely cause: that of the first row of the table which applies.
+
+    Example:
+        >>> was = np.array([1, -2, 3], np.float32)
+        >>> cause_of(Facts(was, was * np.float32(0.999), decay=0.01, rates=[np.array([0.1])]))
+        'weight_decay'
+        >>> cause_of(Facts(was, was + 1, decay=0.01, rates=[np.array([0.1])]))
+        'unknown'
+    """
+    rows = (row for row in TABLE if facts.held_by in row.held_by)
+    return next((row.name for row in rows if row.applies(facts)), "unknown")
+
+
+def _overwritten(facts: Facts) -> bool:
+    """The average follows what it overwrote, so that it may be off by some roundings."""
+    if facts.average is None or not facts.current.size:
+        return False
+    off = abs(_wide(facts.current) - _wide(facts.average))
+    return bool((off <= 4 * _spacing(facts.current)).all())
+
+
+def _decays(facts: Facts) -> bool:
+    for rates in facts.rates:
+        decayed = _decayed(facts, rates)
+        if decayed is None:
+            continue
+        moved = abs(_wide(facts.current) - _wide(facts.was)).sum()
+        off = abs(_wide(facts.current) - _wide(decayed))
+        # A compiled step may round otherwise, once an update.
+        rounding = np.minimum(len(rates), 4) * _spacing(facts.was).sum()
+        if 0 < moved < np.inf and off.sum() <= _UNEXPLAINED * moved + min(rounding, moved / 2):
+            return True
+    return False
+
+
+def _decayed(facts: Facts, rates: Array) -> Array | None:
+    """What only weight decay would have made, by the arithmetic of Keras."""
+    if not facts.decay or not 0 < len(rates) <= MOST_UPDATES:
+        return None
+    kind = facts.was.dtype.type
+    value, decay = facts.was, kind(facts.decay)
+    for rate in rates:
+        value = value - value * decay * kind(rate)
+    return value
+
+
+def _fades(facts: Facts) -> bool:
+    """No gradient arrives: slots only decay, all by one factor."""
+    return any(_faded(begin, end, facts) for begin, end in facts.slots.values())
+
+
+def _faded(begin: Array, end: Array, facts: Facts) -> bool:
+    rounding = facts.updates * _spacing(end)
+    begin, end = _wide(begin), _wide(end)
+    large = (abs(begin) > _TINY) & (abs(end) > _TINY)
+    begin, end, rounding = begin[large], end[large], rounding[large]
+    if not len(begin) or facts.updates < 1 or not np.isfinite([begin, end]).all():
+        return False
+    factor = float((end / begin).mean())
+    if not 0 < factor < 1 or (abs(end - factor * begin) > 1e-3 * abs(end) + rounding).any():
+        return False
+    is_beta = any(abs(beta**facts.updates - factor) <= 0.01 * factor for beta in facts.betas)
+    return is_beta or len(begin) >= 4
+
+
+def _decays_more(facts: Facts) -> bool:
+    """Weight decay and momentum moved them, and weight decay did more of it."""
+    decayed = (_decayed(facts, rates) for rates in facts.rates)
+    by_decay = next((value for value in decayed if value is not None), None)
+    if by_decay is None or not _fades(facts):
+        return False
+    moved = abs(_wide(by_decay) - _wide(facts.was)).sum()
+    rest = abs(_wide(facts.current) - _wide(by_decay)).sum()
+    return bool(moved > rest)
+
+
+def _wide(values: Array) -> npt.NDArray[np.float64]:
+    return np.asarray(values, np.float64)
+
+
+def _spacing(values: Array) -> npt.NDArray[np.float64]:
+    """The distance from each value to the next of its dtype, which may be bfloat16."""
+    return _wide(np.spacing(abs(values)))
+
+
+# Around a step that goes through the hook nothing of the optimizer can move what masks enforce.
+TABLE = (
+    Cause("ema", (DECLARED, FLAG), _overwritten),
+    Cause("weight_decay", (DECLARED, FLAG), _decays),
+    Cause("unmasked_update", (ENFORCED,), lambda facts: facts.unmasked),
+    Cause("loaded", (ENFORCED, DECLARED, FLAG), lambda facts: facts.assigned),
+    Cause("optimizer_replaced", (ENFORCED, DECLARED), lambda facts: facts.replaced),
+    Cause("bypassed", (ENFORCED,), lambda facts: facts.bypassed),
+    Cause("not_recompiled", (FLAG,), lambda facts: facts.still_trained),
+    Cause("weight_decay", (DECLARED,), _decays_more),
+    Cause("momentum", (DECLARED,), _fades),
+)

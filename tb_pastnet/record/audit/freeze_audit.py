@@ -1,0 +1,212 @@
+"""Compares held weights with what they were when they were held."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.record.audit.causes import Array, Facts, cause_of
+from tb_pastnet.record.audit.open_violations import Channels, Ints, OpenViolations
+from tb_pastnet.record.masks.mask_table import MaskTable, version_of
+
+
+class Held(Protocol):
+    """A weight of which something is held, compared where it lies."""
+
+    name: str
+    axis: ChannelAxis
+
+    @property
+    def flagged(self) -> bool:
+        """Whether it is held whole, as the framework says that it isn't trainable."""
+
+    def follow(self, masks: Any, *, flagged: bool) -> bool:
+        """Takes over what holds it now; whether other elements are held than before."""
+
+    def flags(self) -> npt.NDArray[np.bool_]:
+        """Which elements are held."""
+
+    def channels(self) -> Channels:
+        """Compares it channel by channel."""
+
+    def worst(self, channels: Ints, count: int) -> Ints:
+        """Positions of elements that moved farthest, a share of each channel."""
+
+    def values_at(self, positions: Ints) -> tuple[Array, Array]:
+        """Some of its elements: what they should be, and what they are."""
+
+
+H = TypeVar("H", bound=Held)
+
+
+class CauseFinder(ABC, Generic[H]):
+    """Names the likely causes of violations, from facts that a framework's room gathers."""
+
+    def begin(self, held: H, masks: MaskTable | None) -> None:
+        """Where more of a weight is held from now on."""
+
+    def remember(self, held: Iterable[H], masks: MaskTable | None) -> None:
+        """After a check, of what it has looked at."""
+
+    def bypassed(self, masks: MaskTable | None) -> set[str]:
+        """Ids of weights that updates were made of without their masks."""
+        return set()
+
+    @abstractmethod
+    def facts(self, held: H, channels: Ints, masks: MaskTable | None) -> Facts:
+        """What is known of a weight that moved in some channels."""
+
+    def cause(self, held: H, channels: Ints, masks: MaskTable | None) -> str:
+        """A key of `core.violation.CAUSES`; "unknown" also where something can't be read."""
+        try:
+            return cause_of(self.facts(held, channels, masks))
+        except Exception:
+            return "unknown"
+
+
+class AuditSource(ABC, Generic[H]):
+    """What an audit asks of a framework's room: `weights` that may be held, and causes."""
+
+    weights: Sequence[Any]
+    causes: CauseFinder[H]
+
+    @abstractmethod
+    def held(self, weight: Any) -> H:
+        """Compares a weight from now on."""
+
+    @abstractmethod
+    def moved(self, held: Sequence[H]) -> Sequence[bool]:
+        """Which of some weights have a held element that moved."""
+
+    def quick_key(self) -> Hashable:
+        """Another one where `trainable` of a layer has changed: asked at each step."""
+        return ()
+
+    def trainable(self) -> Sequence[bool]:
+        """Of each weight, whether the framework's own flags let updates change it."""
+        return [True] * len(self.weights)
+
+
+class Audit:
+    """Compares held weights bitwise with what they were when they were held.
+
+    Held are the elements that masks don't let through, enforcing or only declared, at zero where
+    they are pruned and at their reference where frozen; and whole weights that the framework says
+    aren't trainable, at the value that they had when that was first seen. Statistics, such as those
+    of BatchNormalization, are never held. Layers that own their masks hold by the way they compute;
+    here they are watched for `trainable=False` alone.
+
+    Other bits are other values: −0 isn't 0, while a NaN that stays the same hasn't moved.
+    """
+
+    def __init__(self, source: AuditSource[Any], masks: Callable[[], MaskTable | None]) -> None:
+        self._source = source
+        self._masks = masks
+        own = (weight.masks() for weight in source.weights)
+        self._own_masks = [masks for masks in own if masks is not None]
+        self._seen: Hashable = None
+        self._trainable: Sequence[bool] = ()
+        self._observed: MaskTable | None = None
+        self._held: dict[str, Held] = {}
+        self._violations = OpenViolations()
+        self._notes: dict[str, None] = {}
+        self.observe()
+
+    @property
+    def violations(self) -> list[Violation]:
+        """All so far by their first step, each as of its last movement.
+
+        Of those that have ended the newest 65,536 are remembered.
+        """
+        return self._violations.all()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was found out about the training besides violations, each once."""
+        return list(self._notes)
+
+    def observe(self, *, quick: bool = False) -> None:
+        """Sees what is held and what not, so that references are the current values.
+
+        `quick`, for each step: `trainable` of a variable itself isn't asked, where that of no layer
+        has changed and no mask.
+        """
+        masks = self._masks()
+        seen = self._source.quick_key(), version_of(masks, self._own_masks)
+        if quick and seen == self._seen:
+            return
+        trainable = self._source.trainable()
+        if seen != self._seen or trainable != self._trainable:
+            self._follow(masks, trainable)
+            self._seen, self._trainable = seen, trainable
+
+    def check(self, step: int) -> list[Violation]:
+        """Compares after an update: violations that are new, or moved again since the last check.
+
+        Those of one channel with one `first_step` are the same one.
+        """
+        self.observe()
+        if not self._held:
+            return []
+        violations = []
+        held = list(self._held.values())
+        for weight, moved in zip(held, self._source.moved(held), strict=True):
+            if moved:
+                violations += self._judge(weight, step)
+            else:
+                self._violations.close(weight.name)
+        self._note_bypass()
+        self._source.causes.remember(held, self._masks())
+        return violations
+
+    def restart(self) -> None:
+        """Forgets what is violated now, so that it is found anew: for a new lineage."""
+        self._violations.close_all()
+
+    def _masks_changed(self) -> None:
+        """Sees a change of masks before the next step. It isn't the command that may fail here."""
+        with suppress(Exception):
+            self.observe()
+
+    def _follow(self, masks: MaskTable | None, trainable: Sequence[bool]) -> None:
+        if masks is not None:
+            masks.settle()
+            if self._observed is not masks:
+                masks.observed_by(self._masks_changed)
+                self._observed = masks
+        first = not self._held
+        for weight, free in zip(self._source.weights, trainable, strict=True):
+            own = None if masks is None else masks.storage_of(weight.variable)
+            if own is None and free:
+                self._held.pop(weight.name, None)
+                self._violations.close(weight.name)
+                continue
+            if weight.name not in self._held:
+                self._held[weight.name] = self._source.held(weight)
+            held = self._held[weight.name]
+            if held.follow(own, flagged=not free):
+                self._source.causes.begin(held, masks)
+        if first:
+            # As of now: where nothing was held, no check has looked.
+            self._source.causes.remember(self._held.values(), masks)
+
+    def _judge(self, held: Held, step: int) -> list[Violation]:
+        compared, masks = held.channels(), self._masks()
+        new = self._violations.new(held.name, compared)
+        cause = self._source.causes.cause(held, new, masks) if new.size else ""
+        return self._violations.enter(held.name, compared, step, cause)
+
+    def _note_bypass(self) -> None:
+        for name in self._source.causes.bypassed(self._masks()):
+            self._notes.setdefault(
+                f"Could not hold {name!r} in a training step: expected one that was traced after "
+                f"its first mask, got one traced before, which goes around it. Make the "
+                f"tf.function of the step anew."
+            )

@@ -1,0 +1,236 @@
+"""Finds causes by what is read of an optimizer: when weights began to be held, at checks, and now.
+
+Some is only known when a weight begins to be held, some at the check before. What can't be read is
+left out.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.record.audit.causes import (
+    DECLARED,
+    ENFORCED,
+    FLAG,
+    MOST_UPDATES,
+    Array,
+    Facts,
+)
+from tb_pastnet.record.audit.freeze_audit import CauseFinder, H, Held
+from tb_pastnet.record.audit.open_violations import Ints
+from tb_pastnet.record.audit.training_facts import Applied, Average, OptimizerFacts, TrainingFacts
+from tb_pastnet.record.masks.mask_table import MaskTable
+
+SAMPLE = 256
+"""Elements of a variable that are looked at for a cause."""
+
+_LOOKED_AT = 1 << 16
+_POINTS = 64
+_FORGOTTEN = 1e-4
+
+
+class _Beginning(NamedTuple):
+    """How it stood when some elements of a variable began to be held.
+
+    Optimizer and step are weak references: what was replaced may be large.
+    """
+
+    optimizer: Any
+    step: Any
+    updates: int
+    applied: Applied
+    positions: Ints
+    slots: Mapping[str, Array]
+
+
+def _nothing() -> None:
+    """A weak reference to nothing."""
+
+
+class _Check(NamedTuple):
+    """How it stood at the check before; how often each held variable was set by hand, by id."""
+
+    optimizer: Any = _nothing
+    updates: int = 0
+    rate: float = float("nan")
+    assigned: Mapping[str, int] = MappingProxyType({})
+
+
+class OptimizerCauses(CauseFinder[H]):
+    """Finds causes by what it reads now, and remembers from before."""
+
+    def __init__(self, training: TrainingFacts[H]) -> None:
+        self._training = training
+        self._begun: dict[str, _Beginning] = {}
+        self._checked = _Check()
+
+    def begin(self, held: H, masks: MaskTable | None) -> None:
+        """Remembers how it stands where more of a variable is held from now on."""
+        self._training.assigned(held)
+        facts = self._training.optimizer(masks)
+        positions, slots = np.zeros(0, np.int64), {}
+        # Slots matter where the optimizer goes on with weights that are only said to be held.
+        if facts is not None and _held_by(held, masks) == DECLARED:
+            positions = sampled(held.flags())
+            slots = facts.slots(held, positions)
+        self._begun[held.name] = _Beginning(
+            _reference(None if facts is None else facts.optimizer),
+            _reference(self._training.step()),
+            0 if facts is None else facts.updates,
+            Applied() if facts is None else facts.applied or Applied(),
+            positions,
+            slots,
+        )
+
+    def remember(self, held: Iterable[H], masks: MaskTable | None) -> None:
+        """Remembers how it stands after a check."""
+        facts = self._training.optimizer(masks)
+        assigned = {variable.name: self._training.assigned(variable) for variable in held}
+        if facts is None:
+            self._checked = _Check(assigned=assigned)
+        else:
+            optimizer = _reference(facts.optimizer)
+            self._checked = _Check(optimizer, facts.updates, facts.rate, assigned)
+
+    def bypassed(self, masks: MaskTable | None) -> set[str]:
+        """Variables whose masks enforce, but that updates were made without since these came."""
+        facts = self._training.optimizer(masks)
+        if masks is None or facts is None or not masks.enforces:
+            return set()
+        applied, names = facts.applied or Applied(), set()
+        # Each variable's first masks make a generation.
+        for generation, name in enumerate(masks.masked, start=1):
+            begun = self._begun.get(name)
+            if begun is None or begun.optimizer() is not facts.optimizer:
+                continue
+            stale = applied.hooked > begun.applied.hooked and applied.generation < generation
+            beside = applied.updates - applied.hooked > begun.applied.updates - begun.applied.hooked
+            # A counter that was loaded says nothing.
+            if stale or (beside and applied.loaded == begun.applied.loaded):
+                names.add(name)
+        return names
+
+    def facts(self, held: H, channels: Ints, masks: MaskTable | None) -> Facts:
+        """What is known of a variable that moved."""
+        positions = held.worst(channels, SAMPLE)
+        was, current = held.values_at(positions)
+        assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
+        facts = Facts(was, current, _held_by(held, masks), assigned)
+        optimizer = self._training.optimizer(masks)
+        if optimizer is None:
+            return facts
+        if facts.held_by == ENFORCED:
+            bypassed = held.name in self.bypassed(masks)
+            return replace(facts, replaced=optimizer.applied is None, bypassed=bypassed)
+        begun = self._begun[held.name]
+        same = begun.optimizer() is optimizer.optimizer
+        step = begun.step() is self._training.step()
+        average = self._overwriting(optimizer, held)
+        return replace(
+            facts,
+            replaced=not same and begun.optimizer is not _nothing,
+            still_trained=same and step and optimizer.trains(held),
+            average=None if average is None else average.values_at(positions),
+            decay=optimizer.decay(held),
+            rates=self._rates(optimizer, begun),
+            slots=_faded(optimizer, held, begun, channels) if same else {},
+            betas=optimizer.betas,
+            updates=optimizer.updates - begun.updates,
+        )
+
+    def _overwriting(self, optimizer: OptimizerFacts[Any], held: Held) -> Average | None:
+        """The moving average, where it has overwritten the weights since the last check."""
+        average = optimizer.average(held)
+        if average is None:
+            return None
+        checked, updates, every = self._checked.updates, optimizer.updates, average.overwrites_every
+        if every:
+            return average if updates // every > checked // every else None
+        # Without a frequency weights are overwritten when `fit` ends. Long after any other movement
+        # the average has come to equal the weights by itself.
+        return average if average.momentum ** (updates - checked) > _FORGOTTEN else None
+
+    def _rates(self, optimizer: OptimizerFacts[Any], begun: _Beginning) -> list[Array]:
+        """Learning rates of the updates since the last check, and since they are held."""
+        rates: list[Array] = []
+        for reference, begin in (
+            (self._checked.optimizer, self._checked.updates),
+            (begun.optimizer, begun.updates),
+        ):
+            since = begin if reference() is optimizer.optimizer else 0
+            if 0 < optimizer.updates - since <= MOST_UPDATES:
+                rates += _rates_of(optimizer, since, self._checked.rate)
+        return rates
+
+
+def _rates_of(optimizer: OptimizerFacts[Any], since: int, earlier: float) -> list[Array]:
+    """The learning rates of the updates since one; several where it was changed in between."""
+    count, schedule = optimizer.updates - since, optimizer.schedule
+    if schedule is not None:
+        updates = np.arange(since, optimizer.updates)
+        points = np.unique(np.linspace(updates[0], updates[-1], _POINTS).astype(np.int64))
+        return [np.interp(updates, points, [float(schedule(point)) for point in points.tolist()])]
+    rate = optimizer.rate
+    if earlier == rate or not np.isfinite(earlier):
+        return [np.full(count, rate)]
+    # A callback changed it, at one of these updates.
+    changes = range(count + 1) if count <= _POINTS else (0, count)
+    return [np.repeat([earlier, rate], [change, count - change]) for change in changes]
+
+
+def _held_by(held: H, masks: MaskTable | None) -> str:
+    if held.flagged:
+        return FLAG
+    return ENFORCED if masks is not None and masks.enforces else DECLARED
+
+
+def _reference(thing: Any) -> Any:
+    """A weak reference where that can be: what was replaced may be large."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return _nothing
+
+
+def _faded(
+    optimizer: OptimizerFacts[Any], held: H, begun: _Beginning, channels: Ints
+) -> dict[str, tuple[Array, Array]]:
+    """Slots of the sampled elements in some channels, when they began to be held and now."""
+    current = optimizer.slots(held, begun.positions)
+    inside = np.isin(_channels_at(held.axis, begun.positions), channels)
+    # None of a small channel among many may be in the sample: the others are like it.
+    chosen = inside if inside.any() else np.ones_like(inside)
+    return {
+        name: (slot[chosen], current[name][chosen])
+        for name, slot in begun.slots.items()
+        if name in current
+    }
+
+
+def _channels_at(axis: ChannelAxis, positions: Ints) -> Ints:
+    """The channels of elements at some positions in the flattened variable."""
+    if not axis.axes:
+        return np.zeros(len(positions), np.int64)
+    indices = np.unravel_index(positions, axis.view)
+    shape = [axis.view[number] for number in axis.axes]
+    return np.ravel_multi_index([indices[number] for number in axis.axes], shape).astype(np.int64)
+
+
+def sampled(held: npt.NDArray[np.bool_]) -> Ints:
+    """Positions of some held elements, from all over the flattened variable."""
+    flat = held.reshape(-1)
+    # An odd stride doesn't stay in one column of a table of even width.
+    stride = max(1, len(flat) // _LOOKED_AT) | 1
+    positions = np.flatnonzero(flat[::stride]) * stride
+    if not len(positions):
+        positions = np.flatnonzero(flat)
+    chosen = np.linspace(0, len(positions) - 1, min(SAMPLE, len(positions)))
+    return np.asarray(positions[chosen.astype(np.int64)], np.int64)

@@ -1,0 +1,156 @@
+"""Masks as bits: in a saved model, and as text in a layer's config, which `clone_model` copies."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.selection import Mask
+from tb_pastnet.errors import InvalidArgument
+
+Bits = npt.NDArray[np.uint8]
+Sums = npt.NDArray[np.uint32]
+
+_HEAD = "head"
+
+
+class SavedMasks(NamedTuple):
+    """The masks of one variable in a saved model, with check sums of what each channel holds."""
+
+    kept: Mask
+    through: Mask
+    sums: Sums
+
+
+def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
+    """Packs the masks of a model, one bit an element and mask, before compression.
+
+    Example:
+        >>> ones = np.ones(3, bool)
+        >>> saved = save("9c1e", {"w": SavedMasks(ones, ones, np.zeros(1, np.uint32))})
+        >>> origin, masks = load(saved, lambda name, shape: None)
+        >>> origin, masks["w"].kept.tolist()
+        ('9c1e', [True, True, True])
+    """
+    shapes = {name: saved.kept.shape for name, saved in masks.items()}
+    head = json.dumps({"origin": origin, "variables": shapes})
+    arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
+    for number, saved in enumerate(masks.values()):
+        arrays[f"kept_{number}"] = np.packbits(saved.kept)
+        arrays[f"through_{number}"] = np.packbits(saved.through)
+        arrays[f"held_{number}"] = saved.sums
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def load(
+    data: bytes, check: Callable[[str, tuple[int, ...]], None]
+) -> tuple[str, dict[str, SavedMasks]]:
+    """Unpacks what `save` packed: origin, and masks by variable.
+
+    `check` raises where a name and shape aren't those of a variable, before any mask is unpacked.
+    """
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        arrays = dict(stored)
+    head = json.loads(arrays[_HEAD].tobytes())
+    shapes = {name: tuple(shape) for name, shape in head["variables"].items()}
+    for name, shape in shapes.items():
+        check(name, shape)
+    masks = {
+        name: SavedMasks(
+            _unpacked(arrays[f"kept_{number}"], shape),
+            _unpacked(arrays[f"through_{number}"], shape),
+            arrays[f"held_{number}"],
+        )
+        for number, (name, shape) in enumerate(shapes.items())
+    }
+    return head["origin"], masks
+
+
+class StoredMasks(NamedTuple):
+    """What a layer keeps of a weight: `held` is taken where `through` is 0."""
+
+    kept: Mask
+    through: Mask
+    held: npt.NDArray[Any]
+
+
+def pack(stored: StoredMasks) -> dict[str, str] | None:
+    """Packs masks as bits, and the frozen values alone; None where all goes through."""
+    if stored.through.all():
+        return None
+    frozen = stored.held[stored.kept & ~stored.through]
+    return {
+        "kept": _text(np.packbits(stored.kept).tobytes()),
+        "through": _text(np.packbits(stored.through).tobytes()),
+        "frozen": _text(frozen.tobytes()),
+    }
+
+
+def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> StoredMasks:
+    """Unpacks what `pack` packed: held values are zero except where frozen.
+
+    Raises:
+        InvalidArgument: it was packed for another shape or dtype, or is damaged.
+
+    Example:
+        >>> kept, through = np.array([True, False]), np.array([False, False])
+        >>> packed = pack(StoredMasks(kept, through, np.array([1.5, 0.0], "f")))
+        >>> unpack(packed, (2,), np.float32, "w").held.tolist()
+        [1.5, 0.0]
+    """
+    kept, through = (_bits(packed.get(word), shape, name) for word in ("kept", "through"))
+    frozen = kept & ~through
+    count = int(np.count_nonzero(frozen))
+    held = np.zeros(tuple(shape), dtype)
+    data = _bytes(packed.get("frozen"), count * held.dtype.itemsize, name)
+    held[frozen] = np.frombuffer(data, held.dtype)
+    return StoredMasks(kept, through & kept, held)
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+def _bits(text: Any, shape: Sequence[int], name: str) -> Mask:
+    data = _bytes(text, -(-math.prod(shape) // 8), name)
+    return _unpacked(np.frombuffer(data, np.uint8), shape)
+
+
+def _unpacked(bits: Bits, shape: Sequence[int]) -> Mask:
+    return np.unpackbits(bits, count=math.prod(shape)).astype(bool).reshape(tuple(shape))
+
+
+def _bytes(text: Any, size: int, name: str) -> bytes:
+    data, got = _inflate(text, size)
+    if got is not None:
+        raise InvalidArgument(
+            f"Could not read the masks of {name!r} from its config: expected {size} bytes, got "
+            f"{got}. Build the layer with the shape and dtype that the masks were made for, or "
+            f"pass masks=None."
+        )
+    return data
+
+
+def _inflate(text: Any, size: int) -> tuple[bytes, str | None]:
+    """The bytes, and what is wrong with them: a file is untrusted."""
+    decoder = zlib.decompressobj()
+    try:
+        # No more than what is expected is ever inflated.
+        data = decoder.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (TypeError, ValueError, zlib.error) as error:
+        return b"", f"damaged text ({type(error).__name__})"
+    if len(data) > size:
+        return b"", "more"
+    if len(data) < size or not decoder.eof:
+        return b"", f"{len(data)}" + ("" if decoder.eof else " of damaged text")
+    return data, None

@@ -1,0 +1,140 @@
+"""The masks of one weight, and the commands that change them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import rules
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.selection import Mask, as_mask
+from tb_pastnet.errors import InvalidArgument
+
+
+class WeightMasks(ABC):
+    """Kept (0 = pruned) and trainable (0 = frozen) of each element, and the commands on them.
+
+    A framework's room says how masks and values are read, and how what is held is held.
+
+    Attributes:
+        label: what errors call the weight.
+        role: "kernel", of which something has to stay, or another one.
+        axis: how it splits into channels.
+    """
+
+    label: str
+    role: str
+    axis: ChannelAxis
+
+    @abstractmethod
+    def read(self) -> tuple[Mask, Mask]:
+        """Kept and trainable, copies. Pruned elements count as trainable: they aren't frozen."""
+
+    @abstractmethod
+    def values(self) -> rules.Values:
+        """What the network computes with now."""
+
+    @abstractmethod
+    def write(self, kept: Mask, trainable: Mask) -> None:
+        """Sets both masks and puts them in force; raises where they could not hold."""
+
+    @abstractmethod
+    def renew(self, elements: Mask) -> None:
+        """Gives what an optimizer keeps of some elements the values of new ones."""
+
+    @property
+    def kept(self) -> Mask:
+        """The kept mask, 0 = pruned: bool array, a copy."""
+        return self.read()[0]
+
+    @property
+    def trainable(self) -> Mask:
+        """The trainable mask, 0 = frozen: bool array, a copy. Pruned weights aren't frozen."""
+        return self.read()[1]
+
+    def prune(self, kept: npt.ArrayLike) -> None:
+        """Prunes where `kept` is 0; what is pruned already stays so.
+
+        Raises:
+            InvalidArgument: another shape, other values than 0 and 1, or nothing of a kernel would
+                stay.
+        """
+        mask = self._mask(kept, "kept")
+        old, trainable = self.read()
+        self.write_kept(old & mask, trainable)
+
+    def prune_below(self, threshold: float) -> None:
+        """Prunes weights of a magnitude below a threshold; large negative ones stay.
+
+        Raises:
+            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
+        """
+        self.prune_by(rules.below, threshold)
+
+    def prune_by(self, rule: rules.Rule, *arguments: Any, **options: Any) -> None:
+        """Prunes what a rule of `core.rules` chooses, given its own arguments."""
+        old, trainable = self.read()
+        (kept,) = rule([self.prunable(old)], *arguments, **options)
+        self.write_kept(kept, trainable)
+
+    def regrow(self, kept: npt.ArrayLike | None = None) -> None:
+        """Lets pruned weights train again, from zero, where `kept` is 1; None: all.
+
+        Raises:
+            InvalidArgument: another shape, or other values than 0 and 1.
+        """
+        mask = self._mask(kept, "kept")
+        old, trainable = self.read()
+        self.renew(mask & ~old)
+        self.write(old | mask, trainable)
+
+    def freeze(self, trainable: npt.ArrayLike | None = None) -> None:
+        """Holds the current values where `trainable` is 0; None: all.
+
+        What is frozen already stays so, what is pruned stays pruned.
+
+        Raises:
+            InvalidArgument: another shape, other values than 0 and 1, or all that would be frozen
+                is pruned.
+        """
+        none = np.zeros(self.axis.shape) if trainable is None else trainable
+        mask = self._mask(none, "trainable")
+        kept, old = self.read()
+        if not mask.all() and not (~mask & kept).any():
+            raise InvalidArgument(
+                f"Could not freeze {self.label!r}: expected weights that are kept, got "
+                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
+            )
+        self.write(kept, old & (mask | ~kept))
+
+    def thaw(self, trainable: npt.ArrayLike | None = None) -> None:
+        """Lets frozen weights train again, from their held values, where `trainable` is 1.
+
+        Raises:
+            InvalidArgument: another shape, or other values than 0 and 1.
+        """
+        mask = self._mask(trainable, "trainable")
+        kept, old = self.read()
+        self.write(kept, old | mask)
+
+    def prunable(self, kept: Mask) -> rules.Prunable:
+        """The weight as a rule sees it."""
+        return rules.Prunable(self.label, self.values(), kept, self.axis)
+
+    def write_kept(self, kept: Mask, trainable: Mask) -> None:
+        """Writes masks of which `kept` has new holes; raises where a kernel would be empty."""
+        if self.role == "kernel" and not kept.any():
+            raise InvalidArgument(
+                f"Could not prune {self.label!r}: expected that some of its {kept.size} "
+                f"weights stay, got none, which cuts the network there. Take the layer out, or "
+                f"leave at least one weight."
+            )
+        self.write(kept, trainable | ~kept)
+
+    def _mask(self, mask: npt.ArrayLike | None, word: str) -> Mask:
+        if mask is None:
+            return np.ones(self.axis.shape, bool)
+        return as_mask(mask, self.axis.shape, self.label, word)

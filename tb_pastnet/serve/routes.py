@@ -1,0 +1,363 @@
+"""Which routes there are. They are documented in `http_api.md`, with a sample answer of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+
+from tb_pastnet.format.description import Variable
+from tb_pastnet.format.tags import MASKS
+from tb_pastnet.reader.comparison import MaskComparison
+from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
+from tb_pastnet.reader.function_outputs import Function
+from tb_pastnet.reader.function_series import function_view
+from tb_pastnet.reader.index import index_of
+from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
+from tb_pastnet.reader.notes import Notes, kept_size, listed
+from tb_pastnet.reader.overlap_sets import UNITS
+from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
+from tb_pastnet.reader.overview import overview_csv
+from tb_pastnet.reader.overview_columns import overview_columns
+from tb_pastnet.reader.run_findings import as_json, findings_of
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.state_series import make_state_series
+from tb_pastnet.reader.store import RunReader, Store
+from tb_pastnet.reader.tables import Columns, csv_pieces
+from tb_pastnet.reader.violation_list import mark
+from tb_pastnet.serve.http import parameters
+from tb_pastnet.serve.http.answers import (
+    BINARY,
+    CSV,
+    JSON,
+    Answer,
+    NotModified,
+    binary_answer,
+    csv_answer,
+    json_answer,
+)
+from tb_pastnet.serve.http.failures import bad_request, not_found, shown
+from tb_pastnet.serve.http.parameters import Arguments
+
+MOST_LINES = 1 << 20
+"""Lines of a CSV export; a larger one is refused."""
+
+_LINES = 1 << 14
+_NAME_BYTES = 512
+
+
+class Route(NamedTuple):
+    """What is served below a path.
+
+    Attributes:
+        answer: gives the answer to a request.
+        kind: the media type of its answers.
+        parameters: names of what may be asked of it.
+    """
+
+    answer: Callable[[Store, RequestContext, Arguments], Answer | NotModified]
+    kind: str
+    parameters: tuple[str, ...] = ()
+
+    def __call__(
+        self, store: Store, context: RequestContext, arguments: Arguments
+    ) -> Answer | NotModified:
+        """Answers a request."""
+        return self.answer(store, context, arguments)
+
+
+def kept(
+    store: Store,
+    key: tuple[Hashable, ...],
+    version: Hashable,
+    make: Callable[[], tuple[Answer, Notes]],
+    *,
+    large: bool = False,
+) -> Answer | NotModified:
+    """An answer from the cache. One that TensorBoard withheld a part of is made anew each time.
+
+    Of an answer that was given before its name is kept for longer, so that a client that still has
+    it is told so at no cost.
+
+    Args:
+        store: the records.
+        key: which answer.
+        version: changes when the data behind it change.
+        make: gives the answer, and what could not be read.
+        large: whether it is large, and others may displace it.
+    """
+    cache = store.large if large else store.small
+
+    def sized() -> tuple[Answer, int | None]:
+        answer, lost = make()
+        size = kept_size(lost, len(answer.body))
+        if size is not None:
+            store.small.get(name, version, lambda: (answer.tag, _NAME_BYTES))
+        return answer, size
+
+    def fresh() -> Answer:
+        return cache.get(key, version, sized)
+
+    name = ("name", *key)
+    if store.small.holds(name, version):
+        return NotModified(
+            store.small.get(name, version, lambda: (fresh().tag, _NAME_BYTES)), fresh
+        )
+    return fresh()
+
+
+def _kept_of(
+    route: str,
+    readers: Sequence[RunReader],
+    make: Callable[[], tuple[Answer, Notes]],
+    *asked: Hashable,
+    large: bool = False,
+) -> Answer | NotModified:
+    """The answer of a route about runs, given what else was asked."""
+    store, experiment = readers[0].store, readers[0].context.experiment
+    key = (route, experiment, tuple(reader.run.name for reader in readers), *asked)
+    return kept(store, key, tuple(reader.run.version for reader in readers), make, large=large)
+
+
+def _run(store: Store, context: RequestContext, arguments: Arguments) -> RunReader:
+    return store.reader(context, parameters.run(arguments, store.catalog(context)))
+
+
+def _variable(
+    store: Store, context: RequestContext, arguments: Arguments
+) -> tuple[RunReader, Variable, str]:
+    """The run, the variable and the id of the layer that are asked for."""
+    reader = _run(store, context, arguments)
+    layer = parameters.layer(arguments, reader.run)
+    return reader, parameters.variable(arguments, reader.run, layer), layer.id
+
+
+def index(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """All runs and their networks."""
+    del arguments
+    catalog = store.catalog(context)
+    runs = tuple((name, run.version) for name, run in catalog.runs.items())
+
+    def make() -> tuple[Answer, Notes]:
+        lost = sum((run.notes for run in catalog.runs.values()), Notes())
+        return json_answer(index_of(catalog)), lost
+
+    version = (catalog.other_runs, catalog.warnings, runs)
+    return kept(store, ("index", context.experiment), version, make)
+
+
+def overview(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """Every layer of a run in at most `cols` columns, from one step to another: to be drawn."""
+    reader = _run(store, context, arguments)
+    threshold = parameters.threshold(arguments)
+    most = parameters.columns(arguments)
+    span = StepSpan(*parameters.span(arguments))
+
+    def make() -> tuple[Answer, Notes]:
+        figures = figures_of(reader, threshold)
+        return binary_answer(*overview_columns(figures, most, span)), figures.summary.notes
+
+    return _kept_of("overview", [reader], make, threshold, most, span)
+
+
+def records(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """Exact figures of every layer at the record in force at a step, and at those around it."""
+    reader = _run(store, context, arguments)
+    threshold = parameters.threshold(arguments)
+    step = parameters.step(arguments, "at")
+    count = parameters.integer(arguments, "count", least=1, most=BLOCK) or BLOCK
+
+    def make() -> tuple[Answer, Notes]:
+        figures = figures_of(reader, threshold)
+        last = int(figures.steps[-1]) if len(figures.steps) else 0
+        block = figures.block(last if step is None else step, count)
+        return binary_answer(*block), figures.summary.notes
+
+    return _kept_of("records", [reader], make, threshold, step, count)
+
+
+def layer(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """State and relative delta of each record and channel of one variable."""
+    reader, variable, layer_id = _variable(store, context, arguments)
+    threshold = parameters.threshold(arguments)
+    since = parameters.step(arguments, "since")
+
+    def make() -> tuple[Answer, Notes]:
+        sections, lost = layer_view(reader, layer_id, variable, threshold, since)
+        return binary_answer(*sections), lost
+
+    return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
+
+
+def channel(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """Everything recorded of one channel."""
+    reader, variable, layer_id = _variable(store, context, arguments)
+    number = parameters.channel(arguments, variable)
+    threshold = parameters.threshold(arguments)
+    return json_answer(channel_view(reader, layer_id, variable, number, threshold))
+
+
+def violations(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """Held weights of a run that moved."""
+    reader = _run(store, context, arguments)
+
+    def make() -> tuple[Answer, Notes]:
+        lost = reader.run.notes + reader.masks.notes
+        total, first = reader.list_violations(lost)
+        body = {
+            "run": reader.run.name,
+            "total": total,
+            "violations": [asdict(violation) for violation in first],
+            "notes": listed(lost),
+        }
+        return json_answer(body), lost
+
+    return _kept_of("violations", [reader], make)
+
+
+def findings(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """What there is to know of some runs before anybody asks."""
+    catalog = store.catalog(context)
+    runs = parameters.runs(arguments, catalog, 1, parameters.MOST_LISTED)
+    threshold = parameters.threshold(arguments)
+    readers = [store.reader(context, run) for run in runs]
+
+    def make() -> tuple[Answer, Notes]:
+        body = {
+            "threshold": threshold,
+            "findings": [as_json(finding) for finding in findings_of(readers, threshold)],
+        }
+        summaries = (figures_of(reader, threshold).summary for reader in readers)
+        return json_answer(body), sum((summary.notes for summary in summaries), Notes())
+
+    return _kept_of("findings", readers, make, threshold)
+
+
+def function(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """How far the outputs of a run moved on its probe."""
+    reader = _run(store, context, arguments)
+
+    def make() -> tuple[Answer, Notes]:
+        series, run = reader.function(), reader.run
+        lost = run.notes + series.notes
+        return binary_answer(*function_view(run.name, run.past, series, lost)), lost
+
+    return _kept_of("function", [reader], make, large=True)
+
+
+def overlap(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """How far the masks of each two of some runs overlap at a step, over all layers or in one."""
+    runs = parameters.runs(arguments, store.catalog(context))
+    step = parameters.step(arguments, "step")
+    layer_id = arguments.get("layer")
+    if layer_id is not None and not any(
+        layer_.id == layer_id for run in runs for layer_ in run.layers
+    ):
+        raise not_found(
+            f"Could not find the layer: expected one of the {len(runs)} runs to have it, got "
+            f"{shown(layer_id)}. The index lists them."
+        )
+    comparison = _comparison(store, context, arguments, runs, layer_id)
+
+    def make() -> tuple[Answer, Notes]:
+        body, lost = overlap_view(comparison, step)
+        return json_answer(body), lost
+
+    asked = (step, layer_id, comparison.unit, comparison.mask)
+    return _kept_of("overlap", comparison.readers, make, *asked, large=True)
+
+
+def overlap_layers(
+    store: Store, context: RequestContext, arguments: Arguments
+) -> Answer | NotModified:
+    """Two runs, layer by layer in at most `cols` columns, or exactly at a step."""
+    catalog = store.catalog(context)
+    pair = parameters.run(arguments, catalog), parameters.run(arguments, catalog, "other")
+    most = parameters.columns(arguments)
+    step = parameters.step(arguments, "at")
+    comparison = _comparison(store, context, arguments, pair)
+
+    def make() -> tuple[Answer, Notes]:
+        sections, lost = overlap_layers_view(comparison, most, step)
+        return binary_answer(*sections), lost
+
+    asked = (comparison.unit, comparison.mask, most, step)
+    return _kept_of("overlap layers", comparison.readers, make, *asked, large=True)
+
+
+def _comparison(
+    store: Store,
+    context: RequestContext,
+    arguments: Arguments,
+    runs: Sequence[CatalogRun],
+    layer_id: str | None = None,
+) -> MaskComparison:
+    unit = parameters.choice(arguments, "unit", UNITS)
+    mask = parameters.choice(arguments, "mask", MASKS)
+    return MaskComparison([store.reader(context, run) for run in runs], unit, mask, layer_id)
+
+
+def export(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+    """What the pictures show, as CSV: of all layers, of each channel of one, or of the probe."""
+    if parameters.integer(arguments, "function", least=0, most=1):
+        series = _run(store, context, arguments).function()
+        _check_lines(len(series.steps) * len(series.places))
+        # All that single precision holds: a cosine is mostly nearly 1.
+        return csv_answer(csv_pieces([Function(series).columns()], ".7g"))
+    if "layer" in arguments:
+        return csv_answer(csv_pieces(_layer_tables(store, context, arguments), ".4g"))
+    reader = _run(store, context, arguments)
+    _check_lines(len(reader.run.axis.steps) * len(reader.run.layers))
+    return csv_answer(overview_csv(figures_of(reader, parameters.threshold(arguments))))
+
+
+def _layer_tables(store: Store, context: RequestContext, arguments: Arguments) -> Iterator[Columns]:
+    """The records of one variable, some at a time."""
+    reader, variable, _ = _variable(store, context, arguments)
+    threshold = parameters.threshold(arguments)
+    since = parameters.step(arguments, "since")
+    series = reader.series(variable.id)
+    first, stop = first_after(series.steps, since), len(series.steps)
+    channels = slice(0, variable.channels)
+    if "channel" in arguments:
+        number = parameters.channel(arguments, variable)
+        channels = slice(number, number + 1)
+    width = channels.stop - channels.start
+    _check_lines((stop - first) * width)
+    commanded = reader.masks.commanded(variable.id)
+    state = make_state_series(series, variable, commanded).states(threshold)
+    mark(state, series.steps, reader.masks.violations.get(variable.id, ()))
+    count = max(1, _LINES // max(width, 1))
+    for start in range(first, max(stop, first + 1), count):
+        part = slice(start, min(start + count, stop))
+        cut = series.part(part, channels)
+        yield record_columns(cut, state[part, channels], channels.start, exact=True)
+
+
+def _check_lines(count: int) -> None:
+    if count > MOST_LINES:
+        raise bad_request(
+            f"Could not export: expected at most {MOST_LINES} lines, got {count}. "
+            "Ask for one layer, for one of its channels, or for the steps since one."
+        )
+
+
+ROUTES: dict[str, Route] = {
+    "/index": Route(index, JSON),
+    "/overview": Route(overview, BINARY, ("run", "cols", "th", "first", "last")),
+    "/records": Route(records, BINARY, ("run", "at", "count", "th")),
+    "/layer": Route(layer, BINARY, ("run", "layer", "variable", "th", "since")),
+    "/channel": Route(channel, JSON, ("run", "layer", "variable", "channel", "th")),
+    "/violations": Route(violations, JSON, ("run",)),
+    "/findings": Route(findings, JSON, ("run", "th")),
+    "/function": Route(function, BINARY, ("run",)),
+    "/overlap": Route(overlap, JSON, ("run", "step", "layer", "unit", "mask")),
+    "/overlap_layers": Route(
+        overlap_layers, BINARY, ("run", "other", "unit", "mask", "cols", "at")
+    ),
+    "/export.csv": Route(
+        export, CSV, ("run", "th", "layer", "variable", "channel", "since", "function")
+    ),
+}
+"""What is served below `data/plugin/pastnet/`."""

@@ -1,0 +1,114 @@
+"""Branches and loops of control flow v1: what their gradients need beside their operations.
+
+Operations of v2 hold theirs in functions. Those of v1 are marked by contexts, which the graph lists
+in two collections, the outermost of them with those inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.keras.graphs.nodes import node_of
+
+if TYPE_CHECKING:
+    from tensorflow.core.protobuf.control_flow_pb2 import CondContextDef, WhileContextDef
+
+    Definition: TypeAlias = CondContextDef | WhileContextDef
+
+_KEYS = (tf.GraphKeys.COND_CONTEXT, tf.GraphKeys.WHILE_CONTEXT)
+
+_SINGLE = (
+    "pred_name",
+    "pivot_name",
+    "pivot_for_pred_name",
+    "pivot_for_body_name",
+    "maximum_iterations_name",
+)
+"""Fields with the name of one tensor."""
+
+_MANY = ("loop_exit_names", "loop_enter_names")
+"""Fields with the names of several."""
+
+Rename = Callable[[str], str | None]
+"""The name of a tensor in the copy, or None of one that isn't copied."""
+
+
+class Context(NamedTuple):
+    """A branch or loop: its operations, and the tensors that stand for it in a gradient."""
+
+    inside: frozenset[str]
+    anchors: tuple[str, ...]
+
+
+def contexts(graph: tf.Graph) -> tuple[Context, ...]:
+    """The branches and loops of a graph, also those within others."""
+    return tuple(
+        Context(frozenset(map(node_of, _inside(definition))), tuple(_named(definition)))
+        for _, context in _roots(graph)
+        for definition in _nested(context.to_proto())
+    )
+
+
+def copy_contexts(graph: tf.Graph, rename: Rename, scope: str) -> None:
+    """Marks the operations copied into a scope as those of branches and loops of their own."""
+    for key, context in _roots(graph):
+        definition = context.to_proto()
+        pivot = definition.pivot_name
+        if rename(pivot) not in (None, pivot):
+            _rename(definition, rename, scope)
+            graph.add_to_collection(key, type(context).from_proto(definition))
+
+
+def _roots(graph: tf.Graph) -> list[tuple[str, Any]]:
+    return [(key, context) for key in _KEYS for context in graph.get_collection(key)]
+
+
+def _nested(definition: Definition) -> Iterator[Definition]:
+    yield definition
+    for nested in definition.nested_contexts:
+        yield from _nested(getattr(nested, nested.WhichOneof("ctxt")))
+
+
+def _inside(definition: Definition) -> set[str]:
+    values = definition.values_def
+    return set(values.values) - set(values.external_values)
+
+
+def _named(definition: Definition) -> list[str]:
+    single = [getattr(definition, key, "") for key in _SINGLE]
+    return [name for name in single if name] + [
+        name for key in _MANY for name in getattr(definition, key, ())
+    ]
+
+
+def _rename(definition: Definition, rename: Rename, scope: str) -> None:
+    """Renames all tensors in the definition of a context; those that aren't copied are left out."""
+    definition.context_name = f"{scope}/{definition.context_name}"
+    for key in _SINGLE:
+        if getattr(definition, key, ""):
+            setattr(definition, key, rename(getattr(definition, key)))
+    for key in _MANY:
+        if hasattr(definition, key):
+            names = getattr(definition, key)
+            names[:] = _copied(names, rename)
+    values = definition.values_def
+    inside = _copied(sorted(_inside(definition)), rename)
+    outside = {rename(key): rename(value) for key, value in values.external_values.items()}
+    values.external_values.clear()
+    values.external_values.update({a: b for a, b in outside.items() if a and b})
+    values.values[:] = [*inside, *values.external_values]
+    kept = []
+    for wrapper in definition.nested_contexts:
+        nested = getattr(wrapper, wrapper.WhichOneof("ctxt"))
+        if rename(nested.pivot_name) is not None:
+            _rename(nested, rename, scope)
+            kept.append(wrapper)
+    del definition.nested_contexts[:]
+    definition.nested_contexts.extend(kept)
+
+
+def _copied(names: Iterable[str], rename: Rename) -> list[str]:
+    return [name for name in map(rename, names) if name is not None]

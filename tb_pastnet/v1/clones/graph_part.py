@@ -1,0 +1,207 @@
+"""The part of a graph between some tensors and others, and what of it can be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import PYTHON, called_functions, operation_of, reach
+from tb_pastnet.v1.clones.control_flow import Context, contexts
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework.function_pb2 import FunctionDef
+
+VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
+"""Types of the operations that hold variables."""
+
+_FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
+"""The collections of what belongs to a network beside its outputs."""
+
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+
+
+@dataclass
+class GraphPart:
+    """A part of a graph, found backwards from where it ends.
+
+    Attributes:
+        graph: the tf.Graph.
+        starts: names of the tensors and operations at which it starts: neither they nor what lies
+            before them is part of it.
+        operations: those of the part by name, without those that hold variables.
+        variables: the operations that hold the variables that it uses, by name.
+        reached: those of the starts that it needs.
+        lacking: operations that it needs and that can't be copied, by name.
+        functions: the definitions of functions that its operations call, by name.
+        contexts: the branches and loops of the graph; None: as they are now.
+    """
+
+    graph: tf.Graph
+    starts: frozenset[str]
+    operations: dict[str, tf.Operation] = field(default_factory=dict)
+    variables: dict[str, tf.Operation] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)
+    lacking: dict[str, tf.Operation] = field(default_factory=dict)
+    functions: dict[str, FunctionDef] = field(default_factory=dict)
+    contexts: tuple[Context, ...] | None = None
+
+    def take(self, elements: Iterable[tf.Tensor | tf.Operation]) -> None:
+        """Takes in what tensors and operations need to be computed.
+
+        Of branches and loops that includes what their gradients need.
+        """
+        if self.contexts is None:
+            self.contexts = contexts(self.graph)
+        size = -1
+        while size != len(self.operations):
+            size = len(self.operations)
+            reach(self._inside(elements), self._needs, key=lambda operation: operation.name)
+            elements = [
+                self.graph.as_graph_element(name)
+                for context in self.contexts
+                if any(name in self.operations for name in context.inside)
+                for name in context.anchors
+            ]
+
+    def beyond(self, elements: Iterable[tf.Tensor | tf.Operation]) -> GraphPart:
+        """The part from here to other tensors and operations."""
+        starts = self.starts | {*self.operations, *self.variables}
+        more = GraphPart(self.graph, starts, contexts=self.contexts)
+        more.take(elements)
+        return more
+
+    def add(self, more: GraphPart) -> None:
+        """Takes in what lies beyond."""
+        self.operations |= more.operations
+        self.variables |= more.variables
+        self.reached |= more.reached & self.starts
+
+    def outside(self) -> list[tf.Tensor]:
+        """The tensors that its operations take from outside, or wait for."""
+        return [
+            tensor
+            for operation in self.operations.values()
+            for each in (operation.inputs, *(first.outputs for first in operation.control_inputs))
+            for tensor in each
+            if tensor.op.name not in self.operations or tensor.name in self.starts
+        ]
+
+    def check(self, doing: str) -> None:
+        """Looks at all that is to be copied, for such as "clone a network".
+
+        Raises:
+            InvalidArgument: a placeholder is needed that isn't among the starts, state other than
+                variables, or Python code.
+        """
+        for operation in self.lacking.values():
+            raise _refusal(operation.node_def, doing)
+        self.functions = called_functions(self.graph, self.operations.values())
+        _check_functions(self.functions, doing)
+
+    def _needs(self, operation: tf.Operation) -> list[tf.Operation]:
+        """Sorts an operation, and gives those that it needs of a part that goes on."""
+        name = operation.name
+        if name in self.operations or name in self.variables or name in self.lacking:
+            return []
+        if operation.type in VARIABLES:
+            self.variables[name] = operation
+        elif not can_be_copied(operation.node_def):
+            self.lacking[name] = operation
+        else:
+            self.operations[name] = operation
+            return self._inside((*operation.inputs, *operation.control_inputs))
+        return []
+
+    def _inside(self, elements: Iterable[tf.Tensor | tf.Operation]) -> list[tf.Operation]:
+        return [operation_of(element) for element in elements if not self._starts_at(element)]
+
+    def _starts_at(self, element: tf.Tensor | tf.Operation) -> bool:
+        # What waits for an operation can wait for any of its outputs.
+        tensors = element.outputs if isinstance(element, tf.Operation) else [element]
+        for name in (operation_of(element).name, *(tensor.name for tensor in tensors)):
+            if name in self.starts:
+                self.reached.add(name)
+                return True
+        return False
+
+
+def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
+    """Takes into a part of a graph the updates and losses that are made of it.
+
+    An update may write variables that the outputs don't use, as that of a batch normalization does
+    while training. It is left out if it is made of other inputs as well, or of weights that aren't
+    part of the network: it is that of another network then. Returned are collections' keys, and
+    what they list.
+    """
+    weights = {each.op.name for each in part.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
+    followers = []
+    for key in _FOLLOWERS:
+        for listed in part.graph.get_collection(key):
+            element = _element(listed, part.graph)
+            more = part.beyond([element])
+            outside = more.variables if key != tf.GraphKeys.UPDATE_OPS else weights
+            foreign = more.variables.keys() & outside
+            if _is_part_of(part, more.reached) and not more.lacking and not foreign:
+                part.add(more)
+                followers.append((key, element))
+    return followers
+
+
+def can_be_copied(node: tf.NodeDef) -> bool:
+    """Whether the copy of an operation does the same as its original, beside it."""
+    return not (node.op in _PLACEHOLDERS or node.op in PYTHON or _keeps_state(node))
+
+
+def _keeps_state(node: tf.NodeDef) -> bool:
+    # What lives longer than a run has a name by which others can share it, or is anonymous.
+    return "shared_name" in node.attr or node.op.startswith("Anonymous")
+
+
+def _refusal(node: tf.NodeDef, doing: str) -> InvalidArgument:
+    if node.op in _PLACEHOLDERS:
+        return InvalidArgument(
+            f"Could not {doing}: expected inputs that its outputs can be computed from, got none "
+            f"for placeholder {node.name!r}. Add it to inputs, or to share for one that feeds both."
+        )
+    if node.op in PYTHON:
+        return InvalidArgument(
+            f"Could not {doing}: expected TensorFlow operations, got Python code in {node.name!r} "
+            f"({node.op}), of which nobody can tell what state it uses. Write it with operations "
+            f"of TensorFlow, or add it to share for both to use what it gives."
+        )
+    return InvalidArgument(
+        f"Could not {doing}: expected variables as its state, got {node.name!r} ({node.op}), which "
+        f"can't be copied. Add it to share for both to use it."
+    )
+
+
+def _check_functions(functions: Mapping[str, FunctionDef], doing: str) -> None:
+    for name, definition in functions.items():
+        for node in definition.node_def:
+            if node.op in PYTHON or _keeps_state(node):
+                raise InvalidArgument(
+                    f"Could not {doing}: expected functions without Python code or state of their "
+                    f"own, got {node.name!r} ({node.op}) in function {name!r}. Build it outside of "
+                    f"the loop, branch or tf.function."
+                )
+
+
+def _element(listed: object, graph: tf.Graph) -> Any:
+    """The tensor or operation behind what a collection lists."""
+    if isinstance(listed, tf.Operation):
+        return listed
+    if isinstance(listed, Variable):  # so the assignment of a resource variable looks
+        return listed.op
+    with graph.as_default():
+        return tf.convert_to_tensor(listed)
+
+
+def _is_part_of(part: GraphPart, names: set[str]) -> bool:
+    operations = (part.operations[name] for name in names if name in part.operations)
+    # A constant may be anyone's.
+    return bool(names & part.variables.keys()) or any(each.type != "Const" for each in operations)

@@ -1,0 +1,124 @@
+"""Makes variables like those of a part of a graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
+
+from tb_pastnet.v1.clones.draw import Draw
+from tb_pastnet.v1.clones.graph_copy import Pair
+from tb_pastnet.v1.clones.graph_part import GraphPart
+from tb_pastnet.v1.graph.graph_variables import graph_variables, slice_in
+
+_ASSIGNS = ("Assign", "AssignVariableOp")
+
+
+def twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
+    """Makes a copy of each variable of a network, in the collections of its original.
+
+    One that no collection has, as in a graph that was imported without its collections, is taken
+    for a global variable, and for a trainable one if it is floating. `fresh` initial values are
+    drawn by copies of the originals' initializers; else those of the originals are drawn for both.
+
+    Returns:
+        Pairs of the operation that holds an original and the tf.Variable that is its copy, in the
+        order of the graph.
+
+    Raises:
+        InvalidArgument: an initial value is to be drawn that can't be.
+    """
+    graph = part.graph
+    originals = {
+        each.op.name: each for variable in graph_variables(graph) for each in variable.parts
+    }
+    listed = _collections(graph)
+    held = [each for each in graph.get_operations() if each.name in part.variables]
+    values = {each.name: _initial_value(each, originals.get(each.name)) for each in held}
+    draw = Draw(part, scope)
+    for operation in held if fresh else ():
+        draw.check(operation, values[operation.name])
+    pairs: list[Pair] = []
+    with graph.as_default(), graph.control_dependencies(None), tf.name_scope(None):
+        for operation in held:
+            original, value = originals.get(operation.name), values[operation.name]
+            if fresh:
+                value = draw(value, pairs)
+            elif value is None:
+                value = _read(operation)
+            keys = listed[operation.name] if original is not None else _usual(operation)
+            with tf.device(operation.device or None):
+                pairs.append((operation, _twin(operation, original, value, keys, scope)))
+    return pairs
+
+
+def sync_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
+    """Builds the operation that gives twins the values of their originals."""
+    with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/sync/"):
+        return tf.group(*(twin.assign(_read(held), read_value=False) for held, twin in pairs))
+
+
+def initialize_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
+    """Builds the operation that gives twins their own initial values."""
+    with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/init/"):
+        return tf.group(*(twin.initializer for _, twin in pairs))
+
+
+def _read(operation: tf.Operation) -> tf.Tensor:
+    """Builds a read of the variable that an operation holds."""
+    held = operation.outputs[0]
+    if held.dtype != tf.resource:
+        return tf.identity(held)
+    return tf.raw_ops.ReadVariableOp(resource=held, dtype=operation.get_attr("dtype"))
+
+
+def _collections(graph: tf.Graph) -> dict[str, list[Any]]:
+    """By the name of a variable's operation the keys of the collections that list it."""
+    keys: dict[str, list[Any]] = defaultdict(list)
+    for key in graph.collections:
+        for each in graph.get_collection(key):
+            if isinstance(each, Variable) and key not in keys[each.op.name]:
+                keys[each.op.name].append(key)
+    return keys
+
+
+def _usual(operation: tf.Operation) -> list[Any]:
+    trained = operation.get_attr("dtype").is_floating
+    more = [tf.GraphKeys.TRAINABLE_VARIABLES] if trained else []
+    return [tf.GraphKeys.GLOBAL_VARIABLES, *more]
+
+
+def _initial_value(operation: tf.Operation, original: tf.Variable | None) -> Any:
+    """The tensor that a variable is initialized with, or None."""
+    initializer = getattr(original, "initializer", None)
+    if initializer is None:  # TensorFlow's own name for it
+        try:
+            initializer = operation.graph.get_operation_by_name(f"{operation.name}/Assign")
+        except KeyError:
+            return None
+    return initializer.inputs[1] if initializer.type in _ASSIGNS else None
+
+
+def _twin(
+    operation: tf.Operation,
+    original: tf.Variable | None,
+    value: tf.Tensor,
+    keys: list[Any],
+    scope: str,
+) -> tf.Variable:
+    shape = tf.TensorShape(operation.get_attr("shape"))
+    twin = tf.Variable(
+        value if value.shape.is_subtype_of(shape) else tf.ensure_shape(value, shape),
+        trainable=tf.GraphKeys.TRAINABLE_VARIABLES in keys,
+        collections=keys,
+        validate_shape=shape.is_fully_defined(),
+        name=f"{scope}/{operation.name}",
+        use_resource=operation.type == "VarHandleOp",
+        constraint=getattr(original, "constraint", None),
+    )
+    if original is not None:  # without it a Saver would take a part for a whole
+        twin._set_save_slice_info(slice_in(scope, original))
+    return twin

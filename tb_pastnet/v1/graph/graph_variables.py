@@ -1,0 +1,234 @@
+"""The variables of a graph: reference, resource, and partitioned ones, which count as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
+
+from tb_pastnet.core import names
+from tb_pastnet.errors import InvalidArgument
+
+MASK_VARIABLES = "pastnet_mask_variables"
+"""The collection of the variables that masks are kept in."""
+
+PAST_VARIABLES = "pastnet_past_variables"
+"""The collection that shadow variables are in, beside LOCAL_VARIABLES."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphVariable:
+    """A variable of a graph, whichever way TensorFlow keeps it.
+
+    Attributes:
+        name: its full name without ":0". Of a partitioned one the name of the whole, which is also
+            its key in a Saver's checkpoint.
+        parts: the tf.Variables that hold it, one, or those of a partitioned one in their order.
+        trainable: whether an optimizer's `minimize` trains it.
+    """
+
+    name: str
+    parts: tuple[tf.Variable, ...]
+    trainable: bool
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph that it is in."""
+        return self.parts[0].graph
+
+    @property
+    def dtype(self) -> tf.DType:
+        """That of its values, never that of a reference to them."""
+        return self.parts[0].dtype.base_dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the whole.
+
+        Raises:
+            InvalidArgument: TensorFlow doesn't know it.
+        """
+        piece = _slice(self.parts[0])
+        if piece is not None:
+            return tuple(piece.full_shape)
+        shape = self.parts[0].shape
+        if not shape.is_fully_defined():
+            raise InvalidArgument(
+                f"Could not use variable {self.name!r}: expected a fixed shape, got {shape}. Make "
+                f"it without validate_shape=False."
+            )
+        return tuple(shape.as_list())
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives it its initial value."""
+        if len(self.parts) == 1:
+            return self.parts[0].initializer
+        return tf.group(*(part.initializer for part in self.parts))
+
+    def tensor(self) -> tf.Tensor:
+        """Builds a read of the whole. It may alias the storage of a reference variable."""
+        return self.join([part.read_value() for part in self.parts])
+
+    def assign(self, value: tf.Tensor) -> tf.Operation:
+        """Builds the operation that writes a value of the whole shape."""
+        pairs = zip(self.parts, self.split(value), strict=True)
+        done = [part.assign(piece, read_value=False) for part, piece in pairs]
+        return done[0] if len(done) == 1 else tf.group(*done)
+
+    def join(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Builds a tensor of the whole shape from one a part."""
+        return values[0] if len(values) == 1 else tf.concat(values, self._axis)
+
+    def split(self, value: tf.Tensor) -> list[tf.Tensor]:
+        """Builds one tensor a part from one of the whole shape."""
+        if len(self.parts) == 1:
+            return [value]
+        sizes = [_slice(part).var_shape[self._axis] for part in self.parts]
+        return list(tf.split(value, sizes, self._axis))
+
+    @property
+    def _axis(self) -> int:
+        # TensorFlow partitions along one axis only.
+        part = _slice(self.parts[0])
+        return next(i for i, n in enumerate(part.full_shape) if part.var_shape[i] != n)
+
+
+def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> list[GraphVariable]:
+    """Lists the variables of a graph, or of the default graph, those of any of its collections.
+
+    A scope is taken exactly, by whole parts of the path and from the root: "net" has "net/w" and
+    "net/block/w", but not "net_2/w" and not "other/net/w". A slash at the end changes nothing.
+
+    Returns:
+        Each once, in the order in which they were made, first those of GLOBAL_VARIABLES, then those
+        of LOCAL_VARIABLES.
+
+    Example:
+        >>> with tf.Graph().as_default():
+        ...     for name in ("net/w", "net_2/w", "net/block/w"):
+        ...         _ = tf.get_variable(name, shape=())
+        ...     [variable.name for variable in graph_variables(scope="net")]
+        ['net/w', 'net/block/w']
+    """
+    graph = tf.get_default_graph() if graph is None else graph
+    return [variable for variable in _all(graph) if within(variable.name, scope)]
+
+
+def graph_variable(variable: object) -> GraphVariable:
+    """The variable of a graph behind a tf.Variable or a partitioned one, listed or not.
+
+    A part of what `tf.get_variable` makes with a partitioner stands for the whole.
+
+    Raises:
+        InvalidArgument: it is something else, or an eager variable.
+    """
+    if isinstance(variable, GraphVariable):
+        return variable
+    parts = _parts(variable)
+    if not all(isinstance(part, Variable) and hasattr(part, "graph") for part in parts):
+        raise InvalidArgument(
+            f"Could not use {getattr(variable, 'name', variable)!r:.80}: expected a tf.Variable of "
+            f"a graph, got {type(variable).__name__}. Make it inside of the graph."
+        )
+    name = _name(parts[0])
+    listed = (each for each in _all(parts[0].graph) if each.name == name)
+    return next(listed, GraphVariable(name, parts, any(part.trainable for part in parts)))
+
+
+def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[GraphVariable]:
+    """Chooses some of the variables of a graph, in their order.
+
+    They are wanted by names, ends of names, scopes, patterns such as `"*/kernel"`, or variables as
+    `graph_variable` takes them; or by a single name, scope or pattern.
+
+    Raises:
+        InvalidArgument: a variable is none of these.
+        UnknownName: a name fits none, or several.
+    """
+    named = {variable.name: variable for variable in among}
+
+    def name_of(variable: object) -> str:
+        name = graph_variable(variable).name
+        if name not in named:
+            raise InvalidArgument(
+                f"Could not choose {name!r}: expected a variable that the network uses, got "
+                f"another one. Correct variables=."
+            )
+        return name
+
+    def below(want: object) -> list[Any]:
+        return [each for each in among if isinstance(want, str) and within(each.name, want)]
+
+    wants = (wanted,) if isinstance(wanted, str) else wanted
+    expanded = [each for want in wants for each in below(want) or [want]]
+    chosen = names.choose(expanded, {name: name for name in named}, name_of)
+    return [variable for name, variable in named.items() if name in chosen]
+
+
+def within(name: str, scope: str | None) -> bool:
+    """Whether a name lies in a scope, by whole parts of the path.
+
+    Example:
+        >>> within("net/block/w", "net"), within("net_2/w", "net"), within("net", "net")
+        (True, False, False)
+    """
+    scope = (scope or "").rstrip("/")
+    return not scope or name.startswith(scope + "/")
+
+
+def slice_in(scope: str, part: tf.Variable) -> Any:
+    """What a Saver takes the copy of a part in a scope for: a part of a whole; else None."""
+    piece = _slice(part)
+    if piece is None:
+        return None
+    name = f"{scope}/{piece.full_name}"
+    return Variable.SaveSliceInfo(name, piece.full_shape, piece.var_offset, piece.var_shape)
+
+
+def _all(graph: tf.Graph) -> list[GraphVariable]:
+    # Which collection a graph has first differs from process to process.
+    first = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
+    keys = [*first, *sorted({*graph.collections} - {*first}, key=str)]
+    # Each collection of an imported graph has objects of its own for the same variables.
+    parts = {part.op.name: part for key in keys for part in _listed(graph, key)}
+    trained = {part.op.name for part in _listed(graph, tf.GraphKeys.TRAINABLE_VARIABLES)}
+    wholes: dict[str, list[tf.Variable]] = {}
+    for part in parts.values():
+        wholes.setdefault(_name(part), []).append(part)
+    return [
+        GraphVariable(
+            name,
+            tuple(sorted(members, key=_offset)),
+            any(part.trainable or part.op.name in trained for part in members),
+        )
+        for name, members in wholes.items()
+    ]
+
+
+def _listed(graph: tf.Graph, key: Any) -> Iterable[tf.Variable]:
+    return (each for each in graph.get_collection(key) if isinstance(each, Variable))
+
+
+def _parts(variable: Any) -> tuple[Any, ...]:
+    # TensorFlow has no public name for the class of partitioned variables.
+    single = isinstance(variable, Variable | tf.Tensor | str) or not isinstance(variable, Iterable)
+    return (variable,) if single else tuple(variable)
+
+
+def _name(part: tf.Variable) -> str:
+    piece = _slice(part)
+    return str(part.op.name if piece is None else piece.full_name)
+
+
+def _offset(part: tf.Variable) -> tuple[int, ...]:
+    piece = _slice(part)
+    return () if piece is None else tuple(piece.var_offset)
+
+
+def _slice(part: tf.Variable) -> Any:
+    # Its public form, `to_proto()`, fails where eager execution is on.
+    return part._get_save_slice_info()

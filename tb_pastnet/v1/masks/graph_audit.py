@@ -1,0 +1,155 @@
+"""The freeze audit of a graph: ops that compare what masks hold, built once, and likely causes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.keras.audit.held_weight import HeldWeight, compared, which_moved
+from tb_pastnet.keras.graphs.nodes import called_functions
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.record.audit.causes import ENFORCED, Facts
+from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
+from tb_pastnet.record.audit.open_violations import Channels, Ints
+from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.v1.graph.session import GraphSession
+from tb_pastnet.v1.graph.writes import written
+from tb_pastnet.v1.masks.holding import Holding
+from tb_pastnet.v1.masks.session_masks import GraphVariableMasks, SessionMasks
+
+_SETS = frozenset({"Assign", "AssignVariableOp"})
+
+
+class GraphAudit(AuditSource[HeldWeight]):
+    """Compares the variables of a graph that have masks."""
+
+    def __init__(
+        self,
+        weights: Sequence[TFWeight],
+        table: SessionMasks,
+        site: GraphSession,
+        causes: GraphCauses,
+    ) -> None:
+        self.causes = causes
+        self.weights = []
+        reductions: dict[Any, _Reduction] = {}
+        self._held = {}
+        for weight in weights:
+            masks = table.made_of(weight.variable)
+            if masks is None:
+                continue
+            kind = (weight.variable.dtype, weight.axis)
+            if kind not in reductions:
+                reductions[kind] = _Reduction(site, *kind)
+            self.weights.append(weight)
+            self._held[weight.name] = _GraphHeldWeight(weight, masks, site, reductions[kind])
+        held = list(self._held.values())
+        self._moved = site.fetch(lambda: which_moved(held)) if held else list
+
+    def held(self, weight: TFWeight) -> HeldWeight:
+        """See `AuditSource`."""
+        return self._held[weight.name]
+
+    def moved(self, held: Sequence[HeldWeight]) -> Sequence[bool]:
+        """See `AuditSource`."""
+        moved = dict(zip(self._held, self._moved(), strict=True)) if held else {}
+        return [moved[weight.name] for weight in held]
+
+
+class _GraphHeldWeight(HeldWeight):
+    """A variable with masks, compared by ops of its graph."""
+
+    def __init__(
+        self, weight: TFWeight, masks: GraphVariableMasks, site: GraphSession, reduction: _Reduction
+    ) -> None:
+        super().__init__(weight)
+        self._reduction = reduction
+        self.masks = masks
+        with site.building():
+            self._tensors = super().value(), super().expected(), super().held()
+        self.masks = None
+
+    def value(self) -> Any:
+        """See `HeldWeight`."""
+        return self._tensors[0]
+
+    def expected(self) -> Any:
+        """See `HeldWeight`."""
+        return self._tensors[1]
+
+    def held(self) -> Any:
+        """See `HeldWeight`."""
+        return self._tensors[2]
+
+    def channels(self) -> Channels:
+        """See `HeldWeight`."""
+        return self._reduction.channels(self._tensors)
+
+
+class _Reduction:
+    """Compares values of one shape channel by channel; few ops, as few variables are violated."""
+
+    def __init__(self, site: GraphSession, dtype: Any, axis: ChannelAxis) -> None:
+        self._site = site
+        with site.building():
+            value, expected, held = (
+                tf.placeholder(kind, axis.shape) for kind in (dtype, dtype, tf.bool)
+            )
+            self._fed = value, expected, held
+            self._results = compared(value, expected, held, axis)
+
+    def channels(self, tensors: Sequence[Any]) -> Channels:
+        """Compares a value, what held elements should be, and which are held."""
+        values = self._site.run(list(tensors))
+        return Channels(*self._site.run(self._results, dict(zip(self._fed, values, strict=True))))
+
+
+class GraphCauses(CauseFinder[HeldWeight]):
+    """Tells updates that the masks don't go around from values that were loaded.
+
+    Which operations ran a session doesn't tell. But a graph says which there are: where all that
+    updates a variable is held, it can only have been set, as by an initializer or a Saver.
+    """
+
+    def __init__(self, graph: tf.Graph, holding: Holding) -> None:
+        self._graph = graph
+        self._holding = holding
+        self._size = -1
+        self._updated: set[str] = set()
+
+    def facts(self, held: HeldWeight, channels: Ints, masks: MaskTable | None) -> Facts:
+        """See `CauseFinder`."""
+        names = {part.op.name for part in held.variable.variable.parts}
+        unmasked = bool(names & self._unmasked())
+        return Facts(held_by=ENFORCED, unmasked=unmasked, assigned=not unmasked)
+
+    def _unmasked(self) -> set[str]:
+        """The names of variables that something updates which isn't held."""
+        operations = self._graph.get_operations()
+        if len(operations) != self._size:
+            functions = called_functions(self._graph, operations)
+            self._updated = {
+                name
+                for operation in operations
+                if operation.name not in self._holding.built
+                for name in written(operation, functions)
+                if not _sets(operation, name)
+            }
+            self._size = len(operations)
+        return self._updated
+
+
+def _sets(operation: tf.Operation, variable: str) -> bool:
+    """Whether it sets a variable to a value that isn't made of its own, as no update does."""
+    if operation.type not in _SETS:
+        return False
+    pending, seen = [operation.inputs[1].op], set()
+    while pending:
+        source = pending.pop()
+        if source.name not in seen:
+            seen.add(source.name)
+            pending += [tensor.op for tensor in source.inputs]
+    return variable not in seen

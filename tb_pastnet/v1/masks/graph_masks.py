@@ -1,0 +1,176 @@
+"""Masks on the single weights of a TF1-style graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.model.weights import AxisOverrides
+from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.masks.commands import MaskCommands
+from tb_pastnet.record.masks.editor import MaskEditor
+from tb_pastnet.record.masks.mask_table import MaskView
+from tb_pastnet.v1.graph.found import Chosen, network_in
+from tb_pastnet.v1.graph.graph_checks import open_graph
+from tb_pastnet.v1.graph.session import GraphSession
+from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses
+from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
+from tb_pastnet.v1.masks.optimizer_slots import OptimizerSlots
+from tb_pastnet.v1.masks.session_masks import SessionMasks
+
+
+class Masks(MaskCommands):
+    """Prunes and freezes single weights, or whole channels, of the variables of a graph.
+
+    Its commands are those of `pastnet.Masks`. They take effect at once, without a new op: make the
+    masks before the graph is finalized, and build updates through `wrap` or `hold`. What is held is
+    copied before an update and put back after it, bit by bit, whatever the optimizer does.
+
+    The masks are variables in the collection `pastnet.v1.MASK_VARIABLES`, not among the global
+    ones, so that checkpoints from before restore. A MonitoredTrainingSession gives them their first
+    values, else run `initializer`. To save them make a `tf.train.Saver` of
+    `tf.global_variables() + masks.variables`: what it restores is left as it is.
+
+    Make them when the network is built. TensorFlow draws the seed of a random op from the number of
+    ops before it.
+
+    Args:
+        variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
+            names to variables. None: all that are trained. Each costs a copy of its values, and two
+            bytes a weight.
+        channel_axis: corrections of channel axes by name.
+        graph: a tf.Graph; None: the default graph.
+
+    Attributes:
+        kept: the kept mask of each variable by name, bool arrays; read at each access.
+        trainable: the trainable mask likewise. Pruned elements count as trainable.
+        variables: tf.Variables that the masks are kept in.
+        initializer: an operation that gives the masks values, all weights go through; those that
+            have values keep them.
+        session: what commands run in. None: the default session.
+        state: what a Recorder reads.
+        witness: names the causes of what moves, for a Recorder.
+
+    Raises:
+        InvalidArgument: the graph is finalized, or there is nothing to mask.
+        UnknownName: a name fits no variable, or several.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     kernel = tf.get_variable("dense/kernel", initializer=tf.ones((1, 2)))
+        ...     masks = Masks()
+        ...     optimizer = masks.wrap(tf.train.MomentumOptimizer(0.25, 0.9))
+        ...     train = optimizer.minimize(tf.reduce_sum(kernel))
+        ...     _ = session.run([tf.global_variables_initializer(), masks.initializer])
+        ...     masks.prune("dense/kernel", channels=[1])
+        ...     _ = session.run(train)
+        ...     session.run(kernel).tolist()
+        [[0.75, 0.0]]
+    """
+
+    def __init__(
+        self,
+        variables: Chosen = None,
+        channel_axis: AxisOverrides | None = None,
+        graph: Any = None,
+    ) -> None:
+        self.site = GraphSession(graph)
+        weights = network_in(self.site, variables, channel_axis, writable=True).weights
+        self.state = SessionMasks(weights, self.site)
+        slots = OptimizerSlots(self.site)
+        super().__init__(MaskEditor(self.state, slots, at_once=self.site.at_once))
+        self._holding = Holding(self.state.made.values(), slots)
+        self.witness = GraphCauses(self.site.graph, self._holding)
+        self.variables = [own for masks in self.state.made.values() for own in masks.variables]
+        self.initializer = self.site.initialized(self.variables)
+        self.kept = MaskView(self.state, 0)
+        self.trainable = MaskView(self.state, 1)
+        self._audited = GraphAudit(weights, self.state, self.site, self.witness)
+
+    @property
+    def session(self) -> Any:
+        """See the class."""
+        return self.site.session
+
+    @session.setter
+    def session(self, session: Any) -> None:
+        self.site.session = session
+
+    def wrap(self, optimizer: tf.train.Optimizer) -> Any:
+        """An optimizer that trains with the masks.
+
+        Its `compute_gradients` gives zeros for what is held, before you clip. Its `apply_gradients`
+        and `minimize` leave what is held as it is.
+
+        Args:
+            optimizer: a tf.train.Optimizer. Wrap it before others that add to its updates, or let
+                `hold` take all of the update.
+
+        Returns:
+            A tf.train.Optimizer. Slots are those of the given one.
+
+        Raises:
+            InvalidArgument: it is something else.
+        """
+        if not isinstance(optimizer, tf.train.Optimizer):
+            raise InvalidArgument(
+                f"Could not hold masks on {optimizer!r:.60}: expected a "
+                f"tf.compat.v1.train.Optimizer, got {type(optimizer).__name__}. Build its update "
+                f"through hold(), or use pastnet.Masks for Keras."
+            )
+        return HeldOptimizer(optimizer, self._holding)
+
+    def hold(self, update: Callable[[], Any], variables: Iterable[str] | None = None) -> Any:
+        """Builds any update, with what is held put back after it.
+
+        Args:
+            update: builds it, and returns its operation, or tensors.
+            variables: names of those that it writes. None: all with masks. Where two updates run in
+                one `session.run`, say which writes what.
+
+        Returns:
+            The operation to run instead.
+
+        Raises:
+            InvalidArgument: the update returns nothing to wait for.
+            UnknownName: a name fits no variable, or several.
+        """
+        open_graph(self.site.graph, "hold weights in an update")
+        return self._holding.around(update, self.state.chosen(variables))
+
+    def refresh(self) -> None:
+        """Looks at the masks in the session, after a Saver has restored others in its midst.
+
+        Raises:
+            InvalidArgument: they have no values, or there is no session.
+        """
+        self.state.refresh()
+
+    def audit(self, step: int = 0) -> list[Violation]:
+        """Compares what is held bitwise with what it was when it was held, and tells what moved.
+
+        A Recorder does so at each record; this is for training without one.
+
+        Args:
+            step: of the training, for the report.
+
+        Returns:
+            All violations so far, by their first step: variable, channel, how many elements, how
+            far, and the likely cause.
+
+        Raises:
+            InvalidArgument: the masks have no values, or there is no session.
+        """
+        self.state.look()
+        with self.site.at_once():
+            self._audit.check(step)
+        return self._audit.violations
+
+    @cached_property
+    def _audit(self) -> Audit:
+        return Audit(self._audited, lambda: self.state)

@@ -1,0 +1,125 @@
+"""The masks of a graph, as they are in its session."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.core.names import resolve
+from tb_pastnet.core.selection import Mask
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES
+from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
+
+
+class GraphVariableMasks(VariableMasks):
+    """Masks and reference as variables of the graph, made at once: later it may be finalized."""
+
+    def __init__(self, variable: GraphWeight, site: GraphSession) -> None:
+        self.variable = variable
+        shape = variable.shape.as_list()
+        self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
+
+        def own(word: str, dtype: Any, initial: Any) -> Any:
+            group = "masks" if dtype == tf.bool else "weights"
+            name = f"{variable.name}/{word}"
+            return site.own(initial(shape, dtype), name, MASK_VARIABLES, group)
+
+        with site.building():
+            self.kept = own("kept", tf.bool, tf.ones)
+            self.through = own("through", tf.bool, tf.ones)
+            self.reference = own("reference", variable.dtype, tf.zeros)
+
+    @property
+    def variables(self) -> list[Any]:
+        """What has to be saved of it, tf.Variables."""
+        own = self.kept, self.through, self.reference
+        return [each.variable.parts[0] for each in own]
+
+    def closed(self) -> Any:
+        """Builds whether it holds anything."""
+        return ~tf.reduce_all(self.through.read_value())
+
+    def put_back(self, through: tf.Tensor, held: tf.Tensor) -> Any:
+        """Builds what sets held elements to what they were; see `VariableMasks.restore`."""
+        value = tf.where_v2(through, self.variable.read_value(), held)
+        return self.variable.variable.assign(value)
+
+    def zero(self) -> None:
+        """See `VariableMasks`. By arrays, as no op may be built any more."""
+        value = self.variable.numpy()
+        self.variable.assign(np.where(self.kept.numpy(), value, np.zeros((), value.dtype)))
+
+    def _refer(self, already: Mask) -> None:
+        self.reference.assign(np.where(already, self.reference.numpy(), self.variable.numpy()))
+
+    def mask_parts(self, gradients: Sequence[Any]) -> list[Any]:
+        """Builds the gradients of the variable's parts with zeros at what is held."""
+        pieces = self.variable.variable.split(self.through.read_value())
+        return [
+            gradient if gradient is None else self.mask_gradient(gradient, through)
+            for gradient, through in zip(gradients, pieces, strict=True)
+        ]
+
+
+class SessionMasks(MaskTable):
+    """Masks that are made at once; those of a variable count as soon as they hold something.
+
+    What a Saver has restored is seen when a session is first asked, and by `refresh`.
+
+    Attributes:
+        made: the masks by name, of all variables that an optimizer trains.
+    """
+
+    def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
+        trained = [weight for weight in weights if not weight.statistic]
+        self.made = {weight.name: GraphVariableMasks(weight.variable, site) for weight in trained}
+        self._by_variable = {id(masks.variable): masks for masks in self.made.values()}
+        super().__init__(weights, lambda weight: self.made[weight.name])
+        self._site = site
+        self._seen: Any = lambda: None
+        self._closed = site.function(lambda: [masks.closed() for masks in self.made.values()])
+
+    @property
+    def masked(self) -> Mapping[str, GraphVariableMasks]:
+        """The masks of variables of which something is held, or was."""
+        self.look()
+        return super().masked
+
+    def look(self) -> None:
+        """Looks at all masks where the session is another one than the last time."""
+        session = self._site.current
+        if session is not None and session is not self._seen():
+            self.refresh()
+
+    def made_of(self, variable: GraphWeight) -> GraphVariableMasks | None:
+        """The masks of a variable, also where they hold nothing; None of statistics and others."""
+        return self._by_variable.get(id(variable))
+
+    def chosen(self, names: Iterable[str] | None) -> list[GraphVariableMasks]:
+        """The masks of named variables; None: all."""
+        ids = self.made if names is None else [resolve(name, self.made) for name in names]
+        return [self.made[name] for name in ids]
+
+    def read(self, name: str) -> tuple[Mask, Mask]:
+        """See `MaskTable`."""
+        return self.made[name].read() if name in self.made else super().read(name)
+
+    def refresh(self) -> None:
+        """Looks at all masks in the session.
+
+        Raises:
+            InvalidArgument: they have no values there, or there is no session.
+        """
+        closed = self._closed()
+        self._seen = weakref.ref(self._site.current)
+        for name, held in zip(self.made, closed, strict=True):
+            if held:
+                self.storage_for(name)
+        self.version += 1

@@ -1,0 +1,241 @@
+"""The past of a network in a graph, given by its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import Nest
+from tb_pastnet.keras.past.shadows import difference
+from tb_pastnet.v1.clones.clone_arguments import (
+    flat,
+    free_scope,
+    graph_of,
+    refuse_unneeded,
+    shared_names,
+)
+from tb_pastnet.v1.clones.graph_copy import copy_part, storage
+from tb_pastnet.v1.clones.graph_part import GraphPart
+from tb_pastnet.v1.graph.graph_checks import innermost, open_graph
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, choose, graph_variables
+from tb_pastnet.v1.graph.writes import written
+from tb_pastnet.v1.past.graph_shadows import graph_shadow
+from tb_pastnet.v1.past.sync import Pair, build_sync
+
+_DOING = "make a past network"
+
+
+class PastGraph:
+    """A network of a graph as it was at the last sync, made by `past_network`.
+
+    Attributes:
+        outputs: what the network would give with its past values, in the structure of its own
+            outputs. No gradient flows through them.
+        variables: the shadow variables, tf.Variables. They aren't trainable, and in the collections
+            `pastnet.v1.PAST_VARIABLES` and LOCAL_VARIABLES.
+        mapping: by the name of a current variable that of its past.
+        initializer: the operation that initializes the shadow variables, with the current values.
+        sync_op: the operation that copies the current values. It waits for nothing.
+    """
+
+    def __init__(self, outputs: Nest, pairs: Sequence[Pair], scope: str) -> None:
+        self.outputs = outputs
+        self.variables = [part for _, past in pairs for part in past.parts]
+        self.mapping = {current.name: past.name for current, past in pairs}
+        self._pairs, self._scope = tuple(pairs), scope
+        with tf.name_scope(scope + "/"):
+            self.initializer = tf.group(*(past.initializer for _, past in pairs), name="init")
+        self.sync_op = self.sync()
+
+    def sync(self, tau: float | Any = 1.0, after: Nest = (), before: Nest = ()) -> Any:
+        """Builds an operation that moves the past values towards the current ones.
+
+        Args:
+            tau: as of `sync_op`.
+            after: as of `sync_op`.
+            before: as of `sync_op`.
+
+        Returns:
+            A tf.Operation, which is done when all are written.
+
+        Raises:
+            InvalidArgument: as of `sync_op`.
+        """
+        graph = open_graph(innermost(self.graph), "sync a past network")
+        with graph.as_default(), tf.name_scope(self._scope + "/"):
+            return build_sync(self._pairs, tau, after, before, graph=graph, name="sync")
+
+    @contextmanager
+    def step(self, tau: float | Any = 1.0) -> Iterator[Any]:
+        """Around what builds an update: in each run the past is used, then synced, then it trains.
+
+        In the run of the update the past's outputs are those of before the sync. The sync waits for
+        them, and what is built in the block waits for the sync. So do the operations of UPDATE_OPS
+        that are there already and write to the same variables, such as moving statistics. Whoever
+        runs the update feeds what the past's outputs need.
+
+        Args:
+            tau: as of `sync`.
+
+        Yields:
+            The operation that syncs.
+
+        Raises:
+            InvalidArgument: as of `sync`.
+
+        Example:
+            >>> with tf.Graph().as_default(), tf.Session() as session:
+            ...     x = tf.placeholder(tf.float32, ())
+            ...     weight = tf.get_variable("weight", initializer=1.0)
+            ...     past = past_network(x, weight * x)
+            ...     with past.step():
+            ...         train = weight.assign_add(1.0)
+            ...     session.run(tf.global_variables_initializer())
+            ...     session.run(past.initializer)
+            ...     [list(map(float, session.run([past.outputs, train], {x: 1.0}))) for _ in "abc"]
+            [[1.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
+        """
+        updates = self.graph.get_collection(tf.GraphKeys.UPDATE_OPS)
+        sync = self.sync(tau, after=self.outputs, before=updates)
+        with self.graph.control_dependencies([sync]):
+            yield sync
+
+    def delta(self) -> dict[str, Any]:
+        """Builds current minus past, by the name of the current variable.
+
+        Of a bool variable it is True where the two differ.
+        """
+        graph = open_graph(innermost(self.graph), "build the delta of a past network")
+        with graph.as_default(), tf.name_scope(self._scope + "/"), tf.name_scope("delta"):
+            return {
+                current.name: difference(current.tensor(), past.tensor(), current.name)
+                for current, past in self._pairs
+            }
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The tf.Graph that it is in."""
+        return self.variables[0].graph
+
+    def __repr__(self) -> str:
+        return f"<PastGraph {self._scope!r} of {len(self.mapping)} variables>"
+
+
+def past_network(
+    inputs: Nest,
+    outputs: Nest,
+    variables: str | Iterable[Any] | None = None,
+    scope: str = "past",
+    share: Nest = (),
+) -> PastGraph:
+    """Builds the past of a network: itself on the same input, with past values of its variables.
+
+    What leads from the inputs to the outputs is copied, with shadow variables in the place of the
+    network's. What lies before the inputs is shared, and so are all placeholders. What draws random
+    numbers, such as dropout, draws its own, or with seeds the same ones.
+
+    The shadow variables aren't in GLOBAL_VARIABLES, so that checkpoints of before still restore.
+    They are initialized by `local_variables_initializer` and `PastGraph.initializer` with the
+    current values, so once these are initialized or restored: a MonitoredTrainingSession does so.
+
+    Args:
+        inputs: the tensors that the network begins at, one or a nest of them.
+        outputs: those that it gives, one or a nest of them.
+        variables: those to keep the past of, as a scope, names, patterns such as "*/kernel" or
+            tf.Variables; the others are the current ones. None: all that the outputs need.
+        scope: the full name scope of the past: that of "net/w" is named "past/net/w".
+        share: tensors, operations and lookup tables that both networks use, or their names.
+
+    Raises:
+        InvalidArgument: an input isn't needed by the outputs; there are no outputs; they need no
+            variables, one that no collection has, or Python code or other state that isn't shared;
+            they write to a variable; the scope is taken; a tensor is of another graph, or of none;
+            the graph is finalized.
+        UnknownName: a name fits no variable, or several; the graph has nothing of a name in
+            `share`.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     x = tf.placeholder(tf.float32, ())
+        ...     weight = tf.get_variable("weight", initializer=2.0)
+        ...     past = past_network(x, weight * x)
+        ...     session.run([tf.global_variables_initializer(), past.initializer])
+        ...     _ = session.run(weight.assign(5.0))
+        ...     before = session.run(past.outputs, {x: 10.0})
+        ...     session.run(past.sync_op)
+        ...     float(before), float(session.run(past.outputs, {x: 10.0}))
+        [None, None]
+        (20.0, 50.0)
+    """
+    graph = graph_of(inputs, outputs, _DOING)
+    scope = free_scope(scope, graph, _DOING)
+    part = _part(graph, inputs, outputs, shared_names(share, graph, _DOING))
+    chosen = _chosen(part, variables)
+    with graph.as_default(), graph.control_dependencies(None):
+        pairs = [(current, graph_shadow(current, scope)) for current in chosen]
+        replaced = [storages for pair in pairs for storages in _storages(*pair)]
+        copied = copy_part(part, replaced, scope)
+        with tf.name_scope(scope + "/"):
+            stopped = [_stopped(copied(tensor), part) for tensor in flat(outputs)]
+        packed = tf.nest.pack_sequence_as(outputs, stopped, expand_composites=True)
+        return PastGraph(packed, pairs, scope)
+
+
+def _storages(current: GraphVariable, past: GraphVariable) -> list[tuple[Any, Any]]:
+    parts = zip(current.parts, past.parts, strict=True)
+    return [(storage(own), storage(shadow)) for own, shadow in parts]
+
+
+def _stopped(output: tf.Tensor, part: GraphPart) -> tf.Tensor:
+    # An output may be the storage of a reference variable, which a sync overwrites.
+    if any(holder.type != "VarHandleOp" for holder in part.variables.values()):
+        output = tf.raw_ops.DeepCopy(x=output)
+    return tf.stop_gradient(output)
+
+
+def _part(graph: tf.Graph, inputs: Nest, outputs: Nest, shared: Iterable[str]) -> GraphPart:
+    """What leads to the outputs, checked."""
+    starts, operations = [tensor.name for tensor in flat(inputs)], graph.get_operations()
+    fed = [each.outputs[0].name for each in operations if each.type.startswith("Placeholder")]
+    part = GraphPart(graph, frozenset({*starts, *fed, *shared}))
+    part.take(flat(outputs))
+    part.check(_DOING)
+    refuse_unneeded(starts, part, _DOING)
+    writers = [
+        name
+        for name, operation in part.operations.items()
+        if written(operation, part.functions).keys() & part.variables.keys()
+    ]
+    if writers:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected outputs that write no variable, got {writers[0]!r}, "
+            f"which they need. Take the outputs of before, without that control dependency."
+        )
+    return part
+
+
+def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
+    listed = graph_variables(part.graph)
+    usable = [each for each in listed if _holders(each) & part.variables.keys()]
+    chosen = usable if variables is None else choose(variables, usable)
+    unlisted = part.variables.keys() - {name for each in listed for name in _holders(each)}
+    if variables is None and unlisted:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected variables that the graph lists, got {min(unlisted)!r}, "
+            f"which is in none of its collections. Choose others with variables=."
+        )
+    if not chosen:
+        raise InvalidArgument(
+            f"Could not {_DOING}: expected variables between its inputs and outputs, got none. "
+            f"Give inputs from before the first layer."
+        )
+    return chosen
+
+
+def _holders(variable: GraphVariable) -> set[str]:
+    """The names of the operations that hold a variable."""
+    return {part.op.name for part in variable.parts}

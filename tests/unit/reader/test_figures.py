@@ -1,0 +1,202 @@
+"""Exact figures of all layers, against plain loops over the records that were written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from tb_pastnet.core import states
+from tb_pastnet.core import statistics as s
+from tb_pastnet.core.quantize import ZERO
+from tb_pastnet.format.tags import channels_tag
+from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
+from tb_pastnet.reader.overview import overview_csv
+from tb_pastnet.reader.store import Store
+from tests import event_files as files
+from tests.providers import CALLER, MemoryProvider, memory_run
+from tests.slow_states import slow_states
+
+LAYERS = {"narrow": 4, "block/wide": 6, "late": 3}
+STEPS = [*range(2, 40, 2), *range(40, 60, 5)]
+RECORDS = len(STEPS)
+
+
+def known(codes: np.ndarray, steps: list[int], threshold: float) -> list[dict[str, object]]:
+    """What there is to tell of each record of a kernel."""
+    at = np.array(steps)
+    told = slow_states(codes, at, at - 1, kernel=True, threshold=threshold)
+    found = []
+    for t in range(len(steps)):
+        moving = [c for c in range(codes.shape[2]) if told[t, c] & states.STATE == states.MOVING]
+        deltas = [
+            2.0 ** (min(int(codes[s.DELTA_NORM, t, c]) - int(codes[s.PAST_NORM, t, c]), 0) / 16)
+            for c in moving
+        ]
+        counts = [0] * len(states.NAMES)
+        for one in told[t]:
+            counts[one & states.STATE] += 1
+        found.append(
+            {
+                "counts": counts,
+                "violated": sum(bool(one & states.VIOLATED) for one in told[t]),
+                "nonfinite": sum(bool(one & states.NONFINITE) for one in told[t]),
+                "mean_delta": float(np.mean(deltas)) if deltas else np.nan,
+            }
+        )
+    return found
+
+
+@dataclass
+class Written:
+    """A run whose layers have records at different steps."""
+
+    provider: MemoryProvider = field(default_factory=MemoryProvider)
+    codes: dict[str, np.ndarray] = field(default_factory=dict)
+    steps: dict[str, list[int]] = field(default_factory=dict)
+
+    def figures(self, threshold: float = 1e-4) -> Figures:
+        store = Store(self.provider)
+        return figures_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]), threshold)
+
+    def at(self, layer: str, step: int, threshold: float) -> tuple[dict[str, object], int]:
+        """What is known of a layer at its newest record at or before a step, and its age."""
+        past = [one for one in self.steps[layer] if one <= step]
+        if not past:
+            counts = [LAYERS[layer], 0, 0, 0, 0, 0]
+            none = {"counts": counts, "violated": 0, "nonfinite": 0, "mean_delta": np.nan}
+            return none, 0
+        record = len(past) - 1
+        return known(self.codes[layer], self.steps[layer], threshold)[record], step - past[-1]
+
+
+@pytest.fixture(params=[0, 1, 2])
+def written(request: pytest.FixtureRequest) -> Written:
+    """Every layer lacks some records; the last one begins late."""
+    rng = np.random.default_rng(request.param)
+    made = Written()
+    writer = memory_run(made.provider, "a", range(0), layers=LAYERS, block=1)
+    kernels = {layer: files.codes(STEPS, width) for layer, width in LAYERS.items()}
+    files.freeze(kernels["narrow"], slice(6, 12), slice(0, 2))
+    kernels["narrow"][s.CHANGED, 9, 1] = 0
+    files.prune(kernels["block/wide"], slice(9, None), slice(1, 4))
+    files.poison(kernels["block/wide"], slice(3, 6), slice(5, 6))
+    kernels["late"][s.DELTA_NORM, 5:15, 0] = ZERO
+    writer.records(STEPS, {f"{layer}/kernel": codes for layer, codes in kernels.items()})
+    for layer, lost in (("narrow", []), ("block/wide", [0, 1]), ("late", list(range(7)))):
+        missing = set(lost) | set(rng.choice(np.arange(2, RECORDS), 5, replace=False).tolist())
+        keep = [at for at in range(RECORDS) if at not in missing]
+        if layer == "narrow":
+            keep = [at for at in range(RECORDS) if at != 4]
+        events = made.provider.tree[writer.tb_run][channels_tag(f"{layer}/kernel")]
+        events[:] = [events[at] for at in keep]
+        made.codes[layer] = kernels[layer][:, keep]
+        made.steps[layer] = [STEPS[at] for at in keep]
+    return made
+
+
+@pytest.mark.parametrize("threshold", [1e-4, 0.03, 0.0])
+def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
+    written: Written, threshold: float
+) -> None:
+    figures = written.figures(threshold)
+    header, arrays = figures.block(STEPS[-1], 64)
+    assert header["layers"] == list(LAYERS)
+    assert header["channels"] == list(LAYERS.values())
+    assert (header["run"], header["threshold"], header["past"]) == ("a", threshold, "previous")
+    assert arrays["steps"].tolist() == STEPS
+    assert arrays["age"].any()
+    for row, layer in enumerate(LAYERS):
+        for at, step in enumerate(STEPS):
+            right, age = written.at(layer, step, threshold)
+            where = f"{layer} at {step}"
+            assert arrays["age"][row, at] == age, where
+            assert arrays["counts"][row, at].tolist() == right["counts"], where
+            assert arrays["violated"][row, at] == right["violated"], where
+            assert arrays["nonfinite"][row, at] == right["nonfinite"], where
+            np.testing.assert_allclose(
+                arrays["mean_delta"][row, at], right["mean_delta"], rtol=1e-6, err_msg=where
+            )
+
+
+def test_its_own_rows_have_no_data_where_a_layer_lacks_the_record(written: Written) -> None:
+    for row, (layer, width) in zip(written.figures().rows, LAYERS.items(), strict=True):
+        own = np.isin(STEPS, written.steps[layer])
+        assert (row.counts[:, states.NO_DATA] == np.where(own, 0, width)).all()
+        assert (row.counts.sum(axis=1) == width).all()
+        assert np.isnan(row.mean_delta[~own]).all()
+
+
+def test_a_block_holds_the_record_in_force_and_blocks_are_those_of_the_whole(
+    written: Written,
+) -> None:
+    figures = written.figures()
+    _, whole = figures.block(0, 64)
+    for count in (1, 3, 8, 64):
+        for step in (-5, 0, 2, 3, 17, 18, 39, 44, 55, 10**15):
+            _, arrays = figures.block(step, count)
+            record = max(sum(one <= step for one in STEPS) - 1, 0)
+            first = record - record % count
+            assert arrays["steps"].tolist() == STEPS[first : first + count]
+            for name in ("age", "counts", "violated", "nonfinite", "mean_delta", "pruned"):
+                part = whole[name][:, first : first + count]
+                np.testing.assert_array_equal(arrays[name], part, f"{name} at {step}")
+
+
+def test_wall_times_and_learning_rates_are_nan_where_the_timeline_is_lost() -> None:
+    provider = MemoryProvider()
+    writer = memory_run(provider, "a", range(1, 33))
+    provider.tree[writer.tb_run]["timeline"].pop()
+    _, arrays = Written(provider).figures().block(32, 64)
+    assert arrays["steps"].tolist() == list(range(1, 33))
+    times, rates = arrays["wall_times"], arrays["learning_rates"]
+    assert times[:16].tolist() == [files.CREATED + step for step in range(1, 17)]
+    np.testing.assert_allclose(rates[:16], 0.1, rtol=1e-6)
+    assert np.isnan(times[16:]).all()
+    assert np.isnan(rates[16:]).all()
+
+
+def test_an_age_may_be_as_large_as_steps_are() -> None:
+    provider = MemoryProvider()
+    writer = memory_run(provider, "a", range(0), block=1)
+    writer.records([1, 10**12])
+    provider.tree[writer.tb_run][channels_tag("block/conv2/kernel")].pop()
+    _, arrays = Written(provider).figures().block(10**12, 64)
+    assert arrays["age"].tolist() == [[0, 0], [0, 10**12 - 1]]
+
+
+def test_counts_come_in_the_smallest_type_that_holds_them() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 5), layers={"narrow": 3, "wide": 300})
+    _, arrays = Written(provider).figures().block(4, 64)
+    names = ("age", "counts", "violated", "nonfinite", "pruned")
+    assert [arrays[name].dtype.str for name in names] == ["|u1", "<u2", "|u1", "|u1", "|u1"]
+    assert arrays["counts"][:, 0, states.MOVING].tolist() == [3, 300]
+
+
+def test_a_run_without_layers_and_one_without_records() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 5), layers={})
+    figures = Written(provider).figures()
+    _, arrays = figures.block(2, 64)
+    assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 6), (0, 4))
+    assert "".join(overview_csv(figures)).count("\n") == 1
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(0))
+    _, arrays = Written(provider).figures().block(2, 64)
+    assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 6), (0,))
+
+
+def test_a_part_is_of_the_steps_from_one_to_another() -> None:
+    steps = np.array([0, 2, 4, 6])
+    for part, right in (
+        (StepSpan(), [0, 2, 4, 6]),
+        (StepSpan(first=1), [2, 4, 6]),
+        (StepSpan(last=4), [0, 2, 4]),
+        (StepSpan(2, 4), [2, 4]),
+        (StepSpan(3, 3), []),
+        (StepSpan(first=-9, last=99), [0, 2, 4, 6]),
+        (StepSpan(first=7), []),
+    ):
+        assert steps[part.of(steps)].tolist() == right

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_pastnet.core.quantize import ZERO
+from tb_pastnet.core.statistics import KEPT, STATISTICS
+from tb_pastnet.format.block import Block
+from tb_pastnet.reader.join_blocks import choose, concatenate, join_blocks
+
+
+def blocks(
+    count: int, size: int = 4, channels: int = 2, changes: tuple[int, ...] = ()
+) -> list[Block]:
+    """Records 0 … count - 1 in blocks; the kept mask changes at some of them."""
+    sequence = np.arange(count)
+    codes = np.zeros((len(STATISTICS), count, channels), np.int16)
+    for at in changes:
+        codes[KEPT, at:, 0] = np.where(codes[KEPT, at:, 0] == ZERO, 0, ZERO)
+    return [
+        Block(part, part + 100, part + 99, codes[:, part])
+        for part in (sequence[at : at + size] for at in range(0, count, size))
+    ]
+
+
+def test_what_fits_stays_whole() -> None:
+    records, left_out = join_blocks(blocks(10), 2, most_cells=20)
+    assert records.sequence.tolist() == list(range(10))
+    assert left_out == 0
+
+
+def test_no_blocks_make_no_records() -> None:
+    records, left_out = join_blocks([], 3)
+    assert records.codes.shape == (len(STATISTICS), 0, 3)
+    assert left_out == 0
+
+
+def test_too_many_records_are_thinned_evenly() -> None:
+    records, left_out = join_blocks(blocks(100), 2, most_cells=20)
+    assert records.sequence.tolist() == list(range(0, 100, 16))
+    assert left_out == 93
+
+
+def test_a_change_of_a_mask_is_never_left_out() -> None:
+    records, left_out = join_blocks(blocks(100, changes=(33, 34, 71)), 2, most_cells=40)
+    assert {33, 34, 71} <= set(records.sequence.tolist())
+    assert len(records.sequence) + left_out == 100
+
+
+def test_masks_that_change_all_the_time_dont_burst_the_bound() -> None:
+    records, left_out = join_blocks(blocks(200, changes=tuple(range(200))), 2, most_cells=40)
+    assert len(records.sequence) <= 20
+    assert len(records.sequence) + left_out == 200
+
+
+@given(st.integers(0, 120), st.integers(1, 9), st.integers(1, 60))
+def test_the_bound_and_the_count_hold(count: int, size: int, most_cells: int) -> None:
+    records, left_out = join_blocks(blocks(count, size), 2, most_cells=most_cells)
+    assert len(records.sequence) + left_out == count
+    assert len(records.sequence) <= max(most_cells // 2, 1) or count == 0
+    assert (np.diff(records.sequence) > 0).all()
+
+
+def test_choosing_all_copies_nothing() -> None:
+    (block,) = blocks(4)
+    assert choose(block, np.ones(4, bool)) is block
+    assert choose(block, np.arange(4)) is block
+    assert concatenate([block], 2) is block
+
+
+@pytest.mark.parametrize("which", [np.array([True, False, False, True]), np.array([0, 3])])
+def test_some_records_are_chosen_by_flag_or_by_place(which: np.ndarray) -> None:
+    chosen = choose(blocks(4)[0], which)
+    assert chosen.steps.tolist() == [100, 103]
+    assert chosen.codes.shape == (len(STATISTICS), 2, 2)

@@ -1,0 +1,151 @@
+"""Which facts makes which cause; real trainings are in tests/contract/test_planted_leaks.py."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tb_pastnet.core.violation import CAUSES
+from tb_pastnet.record.audit.causes import (
+    DECLARED,
+    ENFORCED,
+    FLAG,
+    MOST_UPDATES,
+    TABLE,
+    Facts,
+    cause_of,
+)
+
+RNG = np.random.default_rng(5)
+WAS = RNG.normal(size=64).astype("f")
+RATES = [np.full(10, 0.01)]
+SLOT = RNG.normal(size=64).astype("f")
+
+
+def decayed(was, rate=0.01, decay=0.1, updates=10):
+    kind = was.dtype.type
+    for _ in range(updates):
+        was = was - was * kind(decay) * kind(rate)
+    return was
+
+
+def test_every_cause_has_a_row_and_a_word():
+    assert {row.name for row in TABLE} == set(CAUSES) - {"unknown"}
+
+
+@pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4", "f8"])
+@pytest.mark.parametrize("updates", [1, 10])
+def test_weight_decay(dtype, updates):
+    was = WAS.astype(dtype)
+    now = decayed(was, rate=0.2, updates=updates)
+    assert cause_of(Facts(was, now, decay=0.1, rates=[np.full(updates, 0.2)])) == "weight_decay"
+
+
+@pytest.mark.parametrize("off", [{"rate": 0.012}, {"decay": 0.09}, {"updates": 8}])
+def test_weight_decay_of_another_size_is_none(off):
+    assert cause_of(Facts(WAS, decayed(WAS, **off), decay=0.1, rates=RATES)) == "unknown"
+
+
+def test_weight_decay_of_one_of_several_intervals():
+    rates = [np.full(25, 0.01), np.full(10, 0.01)]
+    assert cause_of(Facts(WAS, decayed(WAS), decay=0.1, rates=rates)) == "weight_decay"
+
+
+def test_weight_decay_goes_before_weights_that_were_set():
+    facts = Facts(WAS, decayed(WAS), decay=0.1, rates=RATES, assigned=True)
+    assert cause_of(facts) == "weight_decay"
+
+
+def test_too_long_an_interval_is_not_computed():
+    facts = Facts(WAS, WAS * 0, decay=0.1, rates=[np.full(MOST_UPDATES + 1, 0.1)])
+    assert cause_of(facts) == "unknown"
+
+
+def test_the_average_but_for_its_rounding():
+    average = WAS + np.float32(0.5)
+    now = np.nextafter(average, np.float32(9))
+    assert cause_of(Facts(WAS, now, average=average)) == "ema"
+    assert cause_of(Facts(WAS, now, average=average, held_by=FLAG)) == "ema"
+    assert cause_of(Facts(WAS, average * np.float32(1.00001), average=average)) == "unknown"
+
+
+def momentum(factor=0.9, updates=10, **settings):
+    slots = {"_momentums": (SLOT, (SLOT * factor**updates).astype("f"))}
+    settings = {"slots": slots, "betas": [0.9], "updates": updates, **settings}
+    return Facts(WAS, WAS + SLOT, **settings)
+
+
+def test_slots_that_fade():
+    assert cause_of(momentum()) == "momentum"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"updates": 0},
+        {"slots": {}},
+        {"slots": {"_accumulators": (SLOT, SLOT)}},
+        {"slots": {"_momentums": (SLOT, SLOT * -0.5)}},
+        {"slots": {"_momentums": (SLOT, SLOT * 0.35 + np.float32(0.01))}},
+        {"slots": {"_momentums": (SLOT * 0, SLOT * 0)}},
+        {"slots": {"_momentums": (SLOT, SLOT * np.nan)}},
+        {"slots": {"_momentums": (SLOT[:0], SLOT[:0])}},
+    ],
+    ids=["at-once", "none", "constant", "sign", "gradients", "zero", "nan", "empty"],
+)
+def test_slots_that_do_not_fade(settings):
+    assert cause_of(momentum(**settings)) == "unknown"
+
+
+def test_a_single_slot_has_to_fade_by_a_known_factor():
+    one = {"_momentums": (SLOT[:1], SLOT[:1] * np.float32(0.9**10))}
+    assert cause_of(momentum(slots=one)) == "momentum"
+    assert cause_of(momentum(slots=one, betas=[0.99])) == "unknown"
+
+
+@pytest.mark.parametrize(("share", "cause"), [(0.5, "momentum"), (5, "weight_decay")])
+def test_the_larger_of_two(share, cause):
+    by_decay = decayed(WAS) - WAS
+    by_momentum = -by_decay * np.float32(1 / share)
+    facts = momentum(decay=0.1, rates=RATES)
+    moved = WAS + by_decay + by_momentum
+    facts = Facts(**{**vars(facts), "current": moved})
+    assert cause_of(facts) == cause
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        ({}, "unknown"),
+        ({"assigned": True}, "loaded"),
+        ({"assigned": True, "replaced": True}, "loaded"),
+        ({"replaced": True}, "optimizer_replaced"),
+        ({"bypassed": True}, "unknown"),
+        ({"still_trained": True}, "unknown"),
+        ({"held_by": FLAG, "still_trained": True}, "not_recompiled"),
+        ({"held_by": FLAG, "assigned": True, "still_trained": True}, "loaded"),
+        ({"held_by": FLAG, "replaced": True}, "unknown"),
+        ({"held_by": ENFORCED, "bypassed": True}, "bypassed"),
+        ({"held_by": ENFORCED, "bypassed": True, "replaced": True}, "optimizer_replaced"),
+        ({"held_by": ENFORCED, "assigned": True, "bypassed": True}, "loaded"),
+        ({"held_by": ENFORCED, "average": WAS + 1}, "unknown"),
+        ({"held_by": ENFORCED, "unmasked": True}, "unmasked_update"),
+        ({"held_by": DECLARED, "unmasked": True}, "unknown"),
+    ],
+)
+def test_what_was_seen_to_happen(settings, cause):
+    assert cause_of(Facts(WAS, WAS + 1, **settings)) == cause
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_no_proof(bad):
+    now = np.where(np.arange(64) == 3, np.float32(bad), decayed(WAS))
+    assert cause_of(Facts(WAS, now, decay=0.1, rates=RATES, average=WAS)) == "unknown"
+    assert cause_of(Facts(WAS, now, decay=0.1, rates=RATES, assigned=True)) == "loaded"
+
+
+def test_no_element_is_no_proof():
+    none = WAS[:0]
+    assert cause_of(Facts(none, none, average=none)) == "unknown"
+    assert cause_of(Facts(none, none, decay=0.1, rates=RATES)) == "unknown"
