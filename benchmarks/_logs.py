@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from benchmarks._layers import ELEMENTS, INPUTS, Masks, codes_of, hold, masks_of
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
 from tb_pastnet.format.envelope import Kind, seal, unseal
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
@@ -95,7 +95,7 @@ def widths(size: Size) -> list[int]:
     return [*others[: size.layers // 2], wide, *others[size.layers // 2 :]]
 
 
-def network(channels: Sequence[int]) -> tuple[tuple[Layer, ...], tuple[Variable, ...]]:
+def network(channels: Sequence[int]) -> tuple[tuple[LayerEntry, ...], tuple[VariableEntry, ...]]:
     """Convolutions in stages and blocks, a kernel each."""
     layers, variables = [], []
     for at, width in enumerate(channels):
@@ -104,9 +104,11 @@ def network(channels: Sequence[int]) -> tuple[tuple[Layer, ...], tuple[Variable,
         kernel = f"{id_}/kernel"
         shape = (3, 3, INPUTS, width)
         variables.append(
-            Variable(kernel, id_, "kernel", "kernel", shape, "float32", "-1", True, width, ELEMENTS)
+            VariableEntry(
+                kernel, id_, "kernel", "kernel", shape, "float32", "-1", True, width, ELEMENTS
+            )
         )
-        layers.append(Layer(id_, group, f"conv{at % 4 + 1}", "Conv2D", (kernel,), kernel))
+        layers.append(LayerEntry(id_, group, f"conv{at % 4 + 1}", "Conv2D", (kernel,), kernel))
     return tuple(layers), tuple(variables)
 
 
@@ -172,7 +174,7 @@ class _Changes:
         self._number = 0
 
     def messages(
-        self, variables: Sequence[Variable], made: Sequence[Made], some: slice
+        self, variables: Sequence[VariableEntry], made: Sequence[Made], some: slice
     ) -> Iterator[Message]:
         """What changed in a block of records: each mask, then the log."""
         log: list[MaskChange] = []
@@ -205,7 +207,7 @@ def _timeline(some: slice, steps: int, lineage: int) -> Message:
     return Message(TAG_TIMELINE, some.stop, sealed)
 
 
-def _leak(variable: Variable, steps: int, lineage: int) -> bytes:
+def _leak(variable: VariableEntry, steps: int, lineage: int) -> bytes:
     """A frozen channel that moved."""
     first = max(int(0.6 * steps), 1)
     found = Violation(variable.id, 0, first, steps, ELEMENTS // 3, ELEMENTS, 1e-3, "weight_decay")

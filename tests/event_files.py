@@ -16,7 +16,7 @@ from tb_pastnet.core.quantize import ZERO, Codes, keep_one, quantize
 from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, STATISTICS, TRAINABLE
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.overhead import Overhead, encode_overhead
@@ -138,13 +138,13 @@ def poison(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
     return array
 
 
-def variable(id_: str, channels: int, role: str = "kernel") -> Variable:
+def variable(id_: str, channels: int, role: str = "kernel") -> VariableEntry:
     layer, _, name = id_.rpartition("/")
     shape, elements = ((3, 3, 1, channels), 9) if role == "kernel" else ((channels,), 1)
-    return Variable(id_, layer, name, role, shape, "float32", "-1", True, channels, elements)
+    return VariableEntry(id_, layer, name, role, shape, "float32", "-1", True, channels, elements)
 
 
-def network(layers: Mapping[str, int]) -> tuple[tuple[Layer, ...], tuple[Variable, ...]]:
+def network(layers: Mapping[str, int]) -> tuple[tuple[LayerEntry, ...], tuple[VariableEntry, ...]]:
     """Conv2D layers of a kernel and a bias each, by id and number of channels."""
     made, variables = [], []
     for id_, channels in layers.items():
@@ -154,7 +154,7 @@ def network(layers: Mapping[str, int]) -> tuple[tuple[Layer, ...], tuple[Variabl
             variable(f"{id_}/bias", channels, "bias"),
         )
         variables += [kernel, bias]
-        made.append(Layer(id_, group, name, "Conv2D", (kernel.id, bias.id), kernel.id))
+        made.append(LayerEntry(id_, group, name, "Conv2D", (kernel.id, bias.id), kernel.id))
     return tuple(made), tuple(variables)
 
 

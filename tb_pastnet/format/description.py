@@ -18,7 +18,7 @@ from tb_pastnet.format.json_payload import natural, text
 
 
 @dataclass(frozen=True)
-class Variable:
+class VariableEntry:
     """A recorded variable.
 
     Attributes:
@@ -47,7 +47,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerEntry:
     """A layer with at least one recorded variable.
 
     Attributes:
@@ -95,8 +95,8 @@ class Description:
     first_step: int
     created: float
     versions: Mapping[str, str] = field(default_factory=dict)
-    layers: tuple[Layer, ...] = ()
-    variables: tuple[Variable, ...] = ()
+    layers: tuple[LayerEntry, ...] = ()
+    variables: tuple[VariableEntry, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     audited: bool = False
 
@@ -172,17 +172,17 @@ def decode_series(content: bytes) -> Series:
         raise varint.damaged("shape, axis and channels", repr(error)[:200]) from None
 
 
-def _layer(data: Mapping[str, Any]) -> Layer:
+def _layer(data: Mapping[str, Any]) -> LayerEntry:
     names = {key: text(data[key]) for key in ("id", "group", "name", "type", "main")}
-    return Layer(**names, variables=tuple(text(v) for v in data["variables"]))
+    return LayerEntry(**names, variables=tuple(text(v) for v in data["variables"]))
 
 
-def _variable(data: Mapping[str, Any]) -> Variable:
+def _variable(data: Mapping[str, Any]) -> VariableEntry:
     names = {key: text(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
     channels = natural(data["channels"])
     if channels > limits.MAX_CHANNELS:
         raise ValueError(f"{channels} channels")
-    return Variable(
+    return VariableEntry(
         **names,
         shape=tuple(natural(n) for n in data["shape"]),
         verified=data["verified"] is True,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import WEIGHTS, Layers, Sets, drawn, each_channels
 from tb_pastnet.reader.overlap_weights import each_weights, moment
@@ -80,7 +80,7 @@ class MaskComparison:
         origin = self.readers[first].run.origin
         return bool(origin) and origin == self.readers[second].run.origin
 
-    def layers(self, steps: Sequence[Integers]) -> dict[str, dict[int, Variable]]:
+    def layers(self, steps: Sequence[Integers]) -> dict[str, dict[int, VariableEntry]]:
         """Of each layer the variables that it is drawn by, by the position of the runs.
 
         What a run had before it was resumed without it is left out.
@@ -88,7 +88,7 @@ class MaskComparison:
         Args:
             steps: int64 (columns,) for each run: of records, -1 for none.
         """
-        layers: dict[str, dict[int, Variable]] = {}
+        layers: dict[str, dict[int, VariableEntry]] = {}
         for number, run in enumerate(self.runs):
             for id_, variable in drawn(run, self.layer).items():
                 absent = self._absent(number, variable, steps[number])[steps[number] >= 0]
@@ -112,7 +112,7 @@ class MaskComparison:
                 for number, sets in by_run.items()
             }
 
-    def _absent(self, number: int, variable: Variable, steps: Integers) -> Flags:
+    def _absent(self, number: int, variable: VariableEntry, steps: Integers) -> Flags:
         """Where the network of that time doesn't have a variable: another lineage had it."""
         lineages = self.readers[number].run.lineages
         absent = np.zeros(len(steps), bool)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import states
-from tb_pastnet.format.description import Layer
+from tb_pastnet.format.description import LayerEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import smallest
 from tb_pastnet.reader.run_summary import RunSummary, summary_of
@@ -75,7 +75,7 @@ class Figures:
         return [pruned.prunable for pruned in self.summary.pruned]
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[LayerEntry, ...]:
         """Of the run."""
         return self.run.layers
 

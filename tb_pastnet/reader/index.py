@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import states
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.catalog import Catalog
@@ -120,7 +120,7 @@ def _network(run: CatalogRun) -> dict[str, Any]:
     return {"layers": layers}
 
 
-def _variable(variable: Variable) -> dict[str, Any]:
+def _variable(variable: VariableEntry) -> dict[str, Any]:
     return {
         "id": variable.id,
         "role": variable.role,

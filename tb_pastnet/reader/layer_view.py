@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core import states, statistics
 from tb_pastnet.core.quantize import PRECISION, dequantize
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
 from tb_pastnet.reader.layer_events import merge_events
 from tb_pastnet.reader.notes import Notes
@@ -29,7 +29,7 @@ _DIGITS = 4
 
 
 def layer_view(
-    reader: RunReader, layer: str, variable: Variable, threshold: float, since: int | None
+    reader: RunReader, layer: str, variable: VariableEntry, threshold: float, since: int | None
 ) -> tuple[Sections, Notes]:
     """State and relative delta of each record and channel of one variable."""
     series, masks = reader.state_series(variable.id), reader.masks
@@ -89,7 +89,7 @@ def _sections(series: StateSeries, state: states.States, first: int) -> dict[str
 
 
 def channel_view(
-    reader: RunReader, layer: str, variable: Variable, channel: int, threshold: float
+    reader: RunReader, layer: str, variable: VariableEntry, channel: int, threshold: float
 ) -> dict[str, Any]:
     """Everything recorded of one channel, as JSON values."""
     series = reader.series(variable.id)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tb_pastnet.core import overlap, states
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
@@ -32,7 +32,7 @@ UNKNOWN = -1
 NEEDS = Needs((NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE))
 """The statistics that tell which channels are pruned or frozen."""
 
-Layers = Sequence[Mapping[int, Variable]]
+Layers = Sequence[Mapping[int, VariableEntry]]
 """Of each layer the variables to read, by the position of their runs."""
 
 _OBJECT_BYTES = 1024
@@ -87,7 +87,7 @@ def intersection(first: Sets, position: int, second: Sets, of: int) -> float:
     return float(overlap.count(bits & more))
 
 
-def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, Variable]:
+def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, VariableEntry]:
     """The variables that the layers of a run, or one of them, are drawn by, by layer.
 
     One that two layers share stands for the first of them.
@@ -104,12 +104,12 @@ def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, Variable]:
     return {id_: run.variables[main] for main, id_ in firsts.items()}
 
 
-def count_of(variable: Variable, unit: str) -> int:
+def count_of(variable: VariableEntry, unit: str) -> int:
     """How many weights or channels a variable has."""
     return variable.channels if unit == CHANNELS else math.prod(variable.shape)
 
 
-def likeness(variables: Sequence[Variable], unit: str) -> Integers:
+def likeness(variables: Sequence[VariableEntry], unit: str) -> Integers:
     """Numbers that are equal where elements of one layer in several runs stand for each other.
 
     By position: weights of one shape, channels along the same axis, too.
@@ -205,7 +205,7 @@ class ChannelSets:
         return np.append(still, False)[np.searchsorted(self.steps, steps, side="right") - 1]
 
 
-def make_channel_sets(series: RecordSeries, variable: Variable) -> ChannelSets:
+def make_channel_sets(series: RecordSeries, variable: VariableEntry) -> ChannelSets:
     """Tells the sets of channels from records, of which the statistics of `NEEDS` are looked at.
 
     In kernels alone channels of zeros count as pruned without a mask.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core import overlap, thinning
 from tb_pastnet.core.overlap import Words
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.notes import Notes
@@ -218,12 +218,8 @@ def overlap_layers_view(
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
     matched, unmatched = _matched(comparison, steps)
     reason = _ORIGIN if not comparison.related(0, 1) else None if matched else _LAYERS
-    numbers = np.full((3, len(matched), len(lasts)), np.nan)
-    layers = [dict(enumerate(pair)) for pair in matched.values()]
-    for row, sets in enumerate(comparison.each(steps, layers, lost)):
-        numbers[:, row] = _count(sets[0], sets[1], reason is None)
     elements = [count_of(variable, comparison.unit) for variable, _ in matched.values()]
-    kept, other_kept, shared = numbers
+    kept, other_kept, shared = _counts(comparison, steps, matched.values(), lost, reason is None)
     expected = overlap.expected_both(kept, other_kept, np.array(elements, np.float64)[:, None])
     expected[np.isnan(shared)] = np.nan
     records_at = None if step is None else [int(own[0]) if own[0] >= 0 else None for own in steps]
@@ -254,6 +250,21 @@ def overlap_layers_view(
     ), lost
 
 
+def _counts(
+    comparison: MaskComparison,
+    steps: Sequence[Integers],
+    pairs: Collection[tuple[VariableEntry, VariableEntry]],
+    lost: Notes,
+    comparable: bool,
+) -> Floats:
+    """What both runs keep of each pair, and in common, float64 (3, pairs, steps)."""
+    numbers = np.full((3, len(pairs), len(steps[0])), np.nan)
+    layers = [dict(enumerate(pair)) for pair in pairs]
+    for row, sets in enumerate(comparison.each(steps, layers, lost)):
+        numbers[:, row] = _count(sets[0], sets[1], comparable)
+    return numbers
+
+
 def _columns(
     records: Sequence[Integers], most: int, step: int | None
 ) -> tuple[Integers, Integers, list[Integers]]:
@@ -270,9 +281,9 @@ def _columns(
 
 def _matched(
     comparison: MaskComparison, steps: Sequence[Integers]
-) -> tuple[dict[str, tuple[Variable, Variable]], list[str]]:
+) -> tuple[dict[str, tuple[VariableEntry, VariableEntry]], list[str]]:
     """The layers that both runs have, in the order of the first one, and all others."""
-    matched: dict[str, tuple[Variable, Variable]] = {}
+    matched: dict[str, tuple[VariableEntry, VariableEntry]] = {}
     rest = []
     layers = comparison.layers(steps)
     counted = comparison.counted(list(layers.values()))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core import overlap
 from tb_pastnet.core.overlap import Words
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineage_heads import LineageHead
@@ -81,7 +81,7 @@ class Planner:
             if log is not None and len(own := np.flatnonzero((standing == position) & (steps >= 0)))
         ]
 
-    def plan(self, variable: Variable, mask: str, still: Flags | None = None) -> Plan:
+    def plan(self, variable: VariableEntry, mask: str, still: Flags | None = None) -> Plan:
         """Tells which masks make the sets of one variable.
 
         Args:

@@ -62,7 +62,7 @@ class Records:
         variable: of the run.
     """
 
-    def __init__(self, reader: RunReader, variable: description.Variable) -> None:
+    def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
         self._reader = reader
         self._variable = variable
 
@@ -256,7 +256,7 @@ class Variable(Records):
         dtype: its dtype's name, empty in a log of summary calls.
     """
 
-    def __init__(self, reader: RunReader, variable: description.Variable) -> None:
+    def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
         super().__init__(reader, variable)
         self.id = variable.id
         self.name = variable.name
@@ -279,7 +279,7 @@ class Layer(Records):
         variables: all that were recorded of it, by id.
     """
 
-    def __init__(self, reader: RunReader, layer: description.Layer) -> None:
+    def __init__(self, reader: RunReader, layer: description.LayerEntry) -> None:
         super().__init__(reader, reader.run.variables[layer.main])
         self.id = layer.id
         self.name = layer.name

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
-from tb_pastnet.format.description import Description, Layer, Variable
+from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
 from tb_pastnet.reader.lineage_heads import LineageHead
@@ -76,8 +76,8 @@ class CatalogRun:
     source: str
     tb_runs: tuple[str, ...]
     lineages: tuple[LineageHead, ...]
-    layers: tuple[Layer, ...]
-    variables: Mapping[str, Variable]
+    layers: tuple[LayerEntry, ...]
+    variables: Mapping[str, VariableEntry]
     parts: Mapping[str, tuple[SeriesPart, ...]]
     axis: TimeAxis
     account: Account
@@ -159,10 +159,10 @@ def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, 
 
 def _network(
     descriptions: Sequence[Description],
-) -> tuple[tuple[Layer, ...], dict[str, Variable]]:
+) -> tuple[tuple[LayerEntry, ...], dict[str, VariableEntry]]:
     """The latest network, then what only earlier descriptions know."""
-    layers: dict[str, Layer] = {}
-    variables: dict[str, Variable] = {}
+    layers: dict[str, LayerEntry] = {}
+    variables: dict[str, VariableEntry] = {}
     for description in reversed(descriptions):
         for variable in description.variables:
             variables.setdefault(variable.id, variable)
@@ -172,12 +172,12 @@ def _network(
     return tuple(filter(None, usable)), variables
 
 
-def _usable(layer: Layer, variables: Mapping[str, Variable]) -> Layer | None:
+def _usable(layer: LayerEntry, variables: Mapping[str, VariableEntry]) -> LayerEntry | None:
     described = tuple(dict.fromkeys(name for name in layer.variables if name in variables))
     if not described:
         return None
     main = layer.main if layer.main in described else described[0]
-    return Layer(layer.id, layer.group, layer.name, layer.type, described, main)
+    return LayerEntry(layer.id, layer.group, layer.name, layer.type, described, main)
 
 
 def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.format.description import Layer, Variable
+from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
@@ -63,7 +63,7 @@ class Sparsity:
         self._counted: set[str] = set()
         self.notes = Notes()
 
-    def needs(self, layer: Layer) -> list[str]:
+    def needs(self, layer: LayerEntry) -> list[str]:
         """The variables whose records a layer is drawn from, the main one first.
 
         Others are needed where weights of theirs may be pruned and the log doesn't tell of all:
@@ -79,7 +79,7 @@ class Sparsity:
         ]
         return [layer.main, *besides]
 
-    def count(self, layer: Layer, shares: Mapping[str, Shares], steps: Integers) -> Pruned:
+    def count(self, layer: LayerEntry, shares: Mapping[str, Shares], steps: Integers) -> Pruned:
         """Counts a layer's weights at some steps, int64 (columns,), given what it needs."""
         counts, prunable = np.zeros(len(steps)), 0
         for name in layer.variables:
@@ -90,14 +90,14 @@ class Sparsity:
                 prunable += math.prod(variable.shape)
         return Pruned(counts, prunable)
 
-    def _is_prunable(self, variable: Variable, shares: Shares | None) -> bool:
+    def _is_prunable(self, variable: VariableEntry, shares: Shares | None) -> bool:
         return (
             variable.role == _KERNEL
             or self._masks.pruned_once(variable.id)
             or (shares is not None and bool(shares.pruned.any()))
         )
 
-    def _counts(self, variable: Variable, shares: Shares | None, steps: Integers) -> Floats:
+    def _counts(self, variable: VariableEntry, shares: Shares | None, steps: Integers) -> Floats:
         counts = self._masks.count(variable.id, "kept", math.prod(variable.shape), steps)
         if shares is None or not len(shares.steps):
             return counts

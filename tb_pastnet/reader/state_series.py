@@ -15,7 +15,7 @@ from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.layout import ROWS
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
@@ -118,7 +118,7 @@ class StateSeries:
 
 def make_state_series(
     series: RecordSeries,
-    variable: Variable,
+    variable: VariableEntry,
     commanded: Integers | None = _NOWHERE,
     *,
     seen: Flags | None = None,
@@ -168,7 +168,7 @@ def make_state_series(
     )
 
 
-def measured_in(series: RecordSeries, variable: Variable) -> Flags | None:
+def measured_in(series: RecordSeries, variable: VariableEntry) -> Flags | None:
     """Where channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
     return states.seen(series.codes) if variable.role == _KERNEL else None
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.format.description import Layer, Series, Variable, decode_series
+from tb_pastnet.format.description import LayerEntry, Series, VariableEntry, decode_series
 from tb_pastnet.reader.runs import SUMMARY, CatalogRun, SeriesPart, TimeAxis
 from tb_pastnet.reader.series import make_series
 from tb_pastnet.reader.series_source import Reading, SeriesVersion
@@ -86,9 +86,9 @@ def _series(versions: Mapping[str, SeriesVersion]) -> dict[str, Series]:
     return described
 
 
-def _variable(tag: str, series: Series) -> Variable:
+def _variable(tag: str, series: Series) -> VariableEntry:
     parent, _, name = tag.rpartition("/")
-    return Variable(
+    return VariableEntry(
         id=tag,
         layer=parent or tag,
         name=name,
@@ -102,7 +102,7 @@ def _variable(tag: str, series: Series) -> Variable:
     )
 
 
-def _layer(id_: str, tags: Sequence[str], variables: Mapping[str, Variable]) -> Layer:
+def _layer(id_: str, tags: Sequence[str], variables: Mapping[str, VariableEntry]) -> LayerEntry:
     group, _, name = id_.rpartition("/")
     kernels = [tag for tag in tags if variables[tag].role == "kernel"]
-    return Layer(id_, group, name, _TYPE, tuple(tags), (kernels or list(tags))[0])
+    return LayerEntry(id_, group, name, _TYPE, tuple(tags), (kernels or list(tags))[0])

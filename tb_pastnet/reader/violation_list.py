@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core import violation as core
 from tb_pastnet.core.violation import CAUSES
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.state_series import Marks
 
@@ -73,7 +73,7 @@ def mark(
 
 
 def violations_of(
-    variable: Variable,
+    variable: VariableEntry,
     layer: str,
     audited: Sequence[core.Violation],
     marks: Marks,
@@ -107,7 +107,9 @@ def violations_of(
     return len(audited) + len(fresh), violations
 
 
-def _from_mark(variable: Variable, layer: str, marks: Marks, row: int, channel: int) -> Violation:
+def _from_mark(
+    variable: VariableEntry, layer: str, marks: Marks, row: int, channel: int
+) -> Violation:
     start, end = int(marks.first_steps[row]), int(marks.last_steps[row])
     weights, largest = variable.elements, float(f"{marks.largest[row]:.4g}")
     when = f"at step {start:,}" if start == end else f"from step {start:,} to {end:,}"

@@ -87,7 +87,7 @@ class OverheadTimer:
         self._part = OUTSIDE
         self._since: float | None = None
         self._resting = False
-        self._parts = [_Part(self, number) for number in range(6)]
+        self._parts = [_Section(self, number) for number in range(6)]
 
     def enter(self) -> bool:
         """Training calls us. Returns whether `leave` is to be called: not within another call."""
@@ -103,7 +103,7 @@ class OverheadTimer:
         self.turn(OUTSIDE)
         self._inside.release()
 
-    def part(self, number: int) -> _Part:
+    def part(self, number: int) -> _Section:
         """A context for one of the parts; none may lie in itself."""
         return self._parts[number]
 
@@ -131,7 +131,7 @@ class OverheadTimer:
         self.totals = OverheadTotals()
 
 
-class _Part:
+class _Section:
     __slots__ = ("_before", "_number", "_timer")
 
     def __init__(self, timer: OverheadTimer, number: int) -> None:

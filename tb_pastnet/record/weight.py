@@ -87,7 +87,7 @@ class Weight(ABC):
         self.statistic = statistic
         self.aliases = tuple(aliases)
         self.role = variable_role(own_name, self.shape, statistic=statistic)
-        self.text = description.Variable(
+        self.text = description.VariableEntry(
             id=name,
             layer=self.layer,
             name=own_name,
@@ -132,7 +132,7 @@ class Network(Generic[W_co]):
     """
 
     weights: tuple[W_co, ...]
-    layers: tuple[description.Layer, ...]
+    layers: tuple[description.LayerEntry, ...]
     skipped: tuple[tuple[str, str], ...]
     everything: tuple[W_co, ...]
 
@@ -178,7 +178,7 @@ def _called(weights: Sequence[Weight]) -> dict[str, str]:
     return {**aliases, **{weight.name: weight.name for weight in weights}}
 
 
-def _layers(weights: Sequence[Weight]) -> tuple[description.Layer, ...]:
+def _layers(weights: Sequence[Weight]) -> tuple[description.LayerEntry, ...]:
     members: dict[str, list[Weight]] = {}
     for weight in weights:
         members.setdefault(weight.layer, []).append(weight)
@@ -187,7 +187,7 @@ def _layers(weights: Sequence[Weight]) -> tuple[description.Layer, ...]:
         group, _, name = path.rpartition("/")
         main = own[main_variable([(weight.text.name, weight.shape) for weight in own])]
         layers.append(
-            description.Layer(
+            description.LayerEntry(
                 id=path,
                 group=group,
                 name=name,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
-from tb_pastnet.format.description import Variable
+from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
@@ -126,7 +126,7 @@ def _run(store: Store, context: RequestContext, arguments: Arguments) -> RunRead
 
 def _variable(
     store: Store, context: RequestContext, arguments: Arguments
-) -> tuple[RunReader, Variable, str]:
+) -> tuple[RunReader, VariableEntry, str]:
     """The run, the variable and the id of the layer that are asked for."""
     reader = _run(store, context, arguments)
     layer = parameters.layer(arguments, reader.run)

@@ -15,7 +15,7 @@ import numpy as np
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
 from tb_pastnet.format.envelope import NEWEST, Kind, version_of
 from tb_pastnet.format.function_change import (
     FunctionChange,
@@ -82,7 +82,7 @@ def timeline() -> Timeline:
 
 def description() -> Description:
     """A layer with two variables, and one that was skipped."""
-    kernel = Variable(
+    kernel = VariableEntry(
         "block/conv/kernel",
         "block/conv",
         "kernel",
@@ -94,7 +94,7 @@ def description() -> Description:
         24,
         36,
     )
-    bias = Variable(
+    bias = VariableEntry(
         "block/conv/bias", "block/conv", "bias", "bias", (24,), "float32", "-1", True, 24, 1
     )
     return Description(
@@ -106,7 +106,9 @@ def description() -> Description:
         first_step=10,
         created=1700000000.5,
         versions={"tb_pastnet": "0.1.0"},
-        layers=(Layer("block/conv", "block", "conv", "Conv2D", (kernel.id, bias.id), kernel.id),),
+        layers=(
+            LayerEntry("block/conv", "block", "conv", "Conv2D", (kernel.id, bias.id), kernel.id),
+        ),
         variables=(kernel, bias),
         skipped=(("seed", "expected a floating dtype, got int64"),),
     )

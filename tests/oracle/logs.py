@@ -12,7 +12,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
-from tb_pastnet.format.description import Description, Layer, Variable, encode_description
+from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
 from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tests.event_files import CREATED, LineageWriter
@@ -34,7 +34,7 @@ class Writer(LineageWriter):
             variables += [_variable(one) for one in own]
             group, _, name = main.layer.rpartition("/")
             ids = tuple(one.id for one in own)
-            layers.append(Layer(main.layer, group, name, "Conv2D", ids, main.id))
+            layers.append(LayerEntry(main.layer, group, name, "Conv2D", ids, main.id))
         description = Description(
             self.lineage, self.ordinal, made.origin, 1, made.past, made.records[0], float(CREATED),
             {"tb_pastnet": "0.1.0"}, tuple(layers), tuple(variables), (), audited=audited,
@@ -109,10 +109,10 @@ def _codes(one: Tensor, now: int, before: int) -> np.ndarray:
     )
 
 
-def _variable(one: Tensor) -> Variable:
+def _variable(one: Tensor) -> VariableEntry:
     name, text = one.id.rpartition("/")[2], ", ".join(map(str, one.axes))
     axis = f"({text})" if len(one.axes) > 1 else text
     each = one.size // one.channels
-    return Variable(
+    return VariableEntry(
         one.id, one.layer, name, one.role, one.shape, "float32", axis, True, one.channels, each
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import states
-from tb_pastnet.format.description import Layer, Variable
+from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
@@ -106,7 +106,7 @@ def _named(name: str, catalog: Catalog) -> CatalogRun:
     return catalog.runs[name]
 
 
-def layer(arguments: Arguments, of: CatalogRun) -> Layer:
+def layer(arguments: Arguments, of: CatalogRun) -> LayerEntry:
     """The layer named by `layer`."""
     name = _needed(arguments, "layer")
     for candidate in of.layers:
@@ -129,7 +129,7 @@ def choice(arguments: Arguments, name: str, words: Sequence[str]) -> str:
     return text
 
 
-def variable(arguments: Arguments, of: CatalogRun, layer: Layer) -> Variable:
+def variable(arguments: Arguments, of: CatalogRun, layer: LayerEntry) -> VariableEntry:
     """The variable named by `variable`, or the one that the layer is drawn by."""
     name = arguments.get("variable", layer.main)
     if name not in layer.variables:
@@ -140,7 +140,7 @@ def variable(arguments: Arguments, of: CatalogRun, layer: Layer) -> Variable:
     return of.variables[name]
 
 
-def channel(arguments: Arguments, variable: Variable) -> int:
+def channel(arguments: Arguments, variable: VariableEntry) -> int:
     """The channel numbered by `channel`."""
     _needed(arguments, "channel")
     index = integer(arguments, "channel", least=-(10**15), most=10**15)

@@ -9,17 +9,17 @@ from tb_pastnet.errors import DamagedRecord
 from tb_pastnet.format import envelope, limits, varint
 from tb_pastnet.format.description import (
     Description,
-    Layer,
+    LayerEntry,
     Series,
-    Variable,
+    VariableEntry,
     decode_description,
     decode_series,
     encode_description,
     encode_series,
 )
 
-VARIABLE = Variable("c/k", "c", "k", "kernel", (3, 8), "float32", "-1", True, 8, 3)
-LAYER = Layer("c", "", "c", "Conv2D", ("c/k",), "c/k")
+VARIABLE = VariableEntry("c/k", "c", "k", "kernel", (3, 8), "float32", "-1", True, 8, 3)
+LAYER = LayerEntry("c", "", "c", "Conv2D", ("c/k",), "c/k")
 FULL = Description(
     lineage=0xFFFFFFFF,
     ordinal=3,

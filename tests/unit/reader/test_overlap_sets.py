@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core import overlap
-from tb_pastnet.format.description import Layer, Variable
+from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import overlap_sets
 from tb_pastnet.reader.overlap_sets import UNKNOWN, Sets
 from tests.unit.serve.test_parameters import RUN
@@ -86,7 +86,7 @@ def test_columns_are_taken_away() -> None:
 
 
 def test_a_variable_that_two_layers_share_stands_for_the_first() -> None:
-    twice = Layer("d", "", "d", "Dense", ("c/kernel",), "c/kernel")
+    twice = LayerEntry("d", "", "d", "Dense", ("c/kernel",), "c/kernel")
     run = type(RUN)(**{**vars(RUN), "layers": (*RUN.layers, twice)})
     assert overlap_sets.drawn(run) == {"c": KERNEL}
     assert overlap_sets.drawn(run, "d") == {"d": KERNEL}
@@ -94,7 +94,7 @@ def test_a_variable_that_two_layers_share_stands_for_the_first() -> None:
 
 
 def test_variables_are_alike_by_shape_and_channels_by_axis_too() -> None:
-    across = Variable(**{**vars(KERNEL), "axis": "0", "channels": 3})
+    across = VariableEntry(**{**vars(KERNEL), "axis": "0", "channels": 3})
     variables = [KERNEL, BIAS, across, KERNEL]
     assert overlap_sets.likeness(variables, "weights").tolist() == [0, 1, 0, 0]
     assert overlap_sets.likeness(variables, "channels").tolist() == [0, 1, 2, 0]

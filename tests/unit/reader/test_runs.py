@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_pastnet.format.description import Description, Layer
+from tb_pastnet.format.description import Description, LayerEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import RunName, channels_tag
 from tb_pastnet.format.timeline import Timeline
@@ -98,8 +98,8 @@ def test_a_layer_without_a_known_variable_is_left_out_and_a_wrong_main_replaced(
     known = lineage(1, range(5), {"x": 2})
     assert known.description is not None
     layers = (
-        Layer("x", "", "x", "Dense", ("x/kernel", "x/bias", "x/kernel", "gone"), "gone"),
-        Layer("y", "", "y", "Dense", ("y/kernel",), "y/kernel"),
+        LayerEntry("x", "", "x", "Dense", ("x/kernel", "x/bias", "x/kernel", "gone"), "gone"),
+        LayerEntry("y", "", "y", "Dense", ("y/kernel",), "y/kernel"),
     )
     odd = Description(**{**vars(known.description), "layers": layers})
     run = join_lineages("a", [LineageHead(**{**_fields(known), "description": odd})])

@@ -3,16 +3,16 @@ from __future__ import annotations
 import pytest
 
 from tb_pastnet.core.account import Account
-from tb_pastnet.format.description import Layer, Variable
+from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun, TimeAxis
 from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.failures import Failure
 
-KERNEL = Variable("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
-BIAS = Variable("c/bias", "c", "bias", "bias", (4,), "float32", "0", True, 4, 1)
-LAYER = Layer("c", "", "c", "Dense", ("c/kernel", "c/bias"), "c/kernel")
+KERNEL = VariableEntry("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
+BIAS = VariableEntry("c/bias", "c", "bias", "bias", (4,), "float32", "0", True, 4, 1)
+LAYER = LayerEntry("c", "", "c", "Dense", ("c/kernel", "c/bias"), "c/kernel")
 RUN = CatalogRun(
     "a",
     SINK,
