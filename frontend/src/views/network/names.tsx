@@ -48,13 +48,14 @@ function Title({ row }: { row: Row }) {
     );
   }
   const group = row.kind === "group" ? { mark: row.closed ? "▶" : "▼", expanded: !row.closed } : null;
+  const kind = group ? "group-name" : "layer-name";
   const title =
     row.kind === "group"
       ? `${row.id}: ${formatCount(row.layers.length)} layers`
       : `${row.layer.id}: ${row.layer.type}. Open the layer.`;
   const open = () => (group ? toggleGroup(row.id) : openLayer(row.id, null));
   return (
-    <button type="button" class={`plain ${row.kind}-name`} aria-expanded={group?.expanded} title={title} onClick={open}>
+    <button type="button" class={`plain ${kind}`} aria-expanded={group?.expanded} title={title} onClick={open}>
       {group ? (
         <span class="chevron" aria-hidden="true">
           {group.mark}
