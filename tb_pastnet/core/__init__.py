@@ -1,1 +1,1 @@
-"""What a record is, in NumPy and the standard library: pure, no I/O, no clock."""
+"""The maths, in NumPy and the standard library: pure, no I/O, no clock."""

@@ -1,1 +1,1 @@
-"""Event files as they lie on disk, read without TensorFlow and without TensorBoard's loaders."""
+"""The stored bytes: messages of each kind, their tags and names, event files and folders; no TensorFlow."""

@@ -1,1 +1,1 @@
-"""Recording while a network trains: needs TensorFlow."""
+"""Keras and TensorFlow: their source of weights, past copies, masks held, the audit, clones, the callback."""
