@@ -1,1 +1,1 @@
-"""The stored bytes: messages of each kind, their tags and names, event files and folders; no TensorFlow."""
+"""The stored bytes: a codec for each kind of message, tags, event files, folders; no TensorFlow."""

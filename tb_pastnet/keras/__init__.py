@@ -1,1 +1,1 @@
-"""Keras and TensorFlow: their source of weights, past copies, masks held, the audit, clones, the callback."""
+"""Keras and TensorFlow: their source, masks held, the audit, past networks, clones, the callback."""

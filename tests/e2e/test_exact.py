@@ -82,7 +82,7 @@ def test_heads_legend_and_table_are_of_one_record_at_any_width(long: Tab, step: 
     records = {run: STEPS[run][in_force(run, step)] for run in STEPS}
     total = {run: expected(run, "All layers", step) for run in STEPS}
     assert len({str(one) for one in total.values()}) == len(STEPS)
-    heads = {run: head_text(one) for run, one in total.items()}
+    heads = {run: head_text(counts, records[run], step) for run, counts in total.items()}
     legends = {
         run: {"of": f"{run}, step {records[run]:,}", "numbers": legend_texts(one)}
         for run, one in total.items()
@@ -112,9 +112,10 @@ def test_an_arrow_goes_from_record_to_record_at_any_width(long: Tab, width: int)
     for seen in [*found["right"], *found["left"]]:
         step = seen["step"]
         assert seen["pill"] == [f"{step:,}"]
-        assert seen["heads"] == [head_text(expected(run, "All layers", step)) for run in STEPS]
-        record = STEPS["often"][in_force("often", step)]
-        assert seen["legend"] == f"often, step {record:,}"
+        records = {run: steps[in_force(run, step)] for run, steps in STEPS.items()}
+        heads = [head_text(expected(run, "All layers", step), records[run], step) for run in STEPS]
+        assert seen["heads"] == heads
+        assert seen["legend"] == f"often, step {records['often']:,}"
 
 
 def test_where_it_is_zoomed_into_strips_show_single_records(long: Tab) -> None:

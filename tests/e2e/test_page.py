@@ -65,7 +65,10 @@ def test_heads_and_table_of_the_network_show_what_was_written(told: Tab) -> None
             rest = ["0", pruned] if at else ["–", "–"]
             assert cells == [*numbers, *cell_texts(counts), *rest], (row, run, step)
         total = {run: in_row(run, TOTAL, step) for run in RUNS}
-        heads = [head_text(one) if total_of(one) else "no record yet" for one in total.values()]
+        heads = [
+            head_text(counts, record(run, step), step) if total_of(counts) else "no record yet"
+            for run, counts in total.items()
+        ]
         assert found[str(step)]["heads"] == heads
         assert found[str(step)]["bars"] == [
             f"{run}: {shares_text(one)}" for run, one in total.items()

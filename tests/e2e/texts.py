@@ -35,11 +35,12 @@ def total_of(counts: Counter[str]) -> int:
     return sum(counts[state] for state in LEGEND)
 
 
-def head_text(counts: Counter[str]) -> str:
-    """The two largest states, as the head of a run has them."""
+def head_text(counts: Counter[str], record: int, step: int) -> str:
+    """The head of a run: the two largest states, or one and the step of the record, if that isn't the cursor's."""
     first, second = sorted(LEGEND, key=lambda state: -counts[state])[:2]
-    told = [first] if counts[second] == 0 else [first, second]
-    return " · ".join(f"{share_text(counts[one], total_of(counts))} {one}" for one in told)
+    shown = [first] if counts[second] == 0 or record != step else [first, second]
+    parts = [f"{share_text(counts[state], total_of(counts))} {state}" for state in shown]
+    return " · ".join([*parts, *([f"step {record:,}"] if record != step else [])])
 
 
 def shares_text(counts: Counter[str]) -> str:

@@ -28,7 +28,9 @@ def describe(first_step, step):
 
 
 @pytest.fixture
-def make(tmp_path):
+def make(tmp_path, monkeypatch):
+    # Those that other tests left open would be waited for as well.
+    monkeypatch.setattr(sinks, "_OPEN", [])
     made = []
 
     def make_sink(**settings):
