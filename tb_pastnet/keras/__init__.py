@@ -1,1 +1,1 @@
-"""Keras and TensorFlow: their source, masks held, the audit, past networks, clones, the callback."""
+"""Keras and TensorFlow: their source, held masks, the audit, past networks, clones, callbacks."""
