@@ -24,6 +24,7 @@ from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.probe_packer import ProbePacker
+from tb_pastnet.record.record import Record
 from tb_pastnet.record.weight import Weight
 
 BLOCK_RECORDS = 16
@@ -50,31 +51,6 @@ def spans_of(weights: Sequence[Weight]) -> list[Span]:
         Span(weight.name, stop - weight.axis.channels, stop, weight.role == "kernel")
         for weight, stop in zip(weights, stops, strict=True)
     ]
-
-
-class Record(NamedTuple):
-    """One record of all variables, as it leaves the training thread.
-
-    Attributes:
-        sequence: its number in the lineage, from 0.
-        step: the step that it shows.
-        past_step: the step of the past values that it compares with.
-        wall_time: seconds since 1970.
-        learning_rate: NaN where it isn't known.
-        values: floats (8, channels of all variables), rows as in `core.statistics.STATISTICS`.
-        function: float32 (4, places of the probe), rows as in `core.function_change.MEASURES`; None
-            where there is no probe, or it couldn't be evaluated.
-        thinned: records of the lineage before it that a budget left out.
-    """
-
-    sequence: int
-    step: int
-    past_step: int
-    wall_time: float
-    learning_rate: float
-    values: npt.NDArray[np.floating]
-    function: npt.NDArray[np.float32] | None = None
-    thinned: int = 0
 
 
 class Group(NamedTuple):

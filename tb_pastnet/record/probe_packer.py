@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from tb_pastnet.format.function_change import (
 )
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.record.messages import Message
-
-if TYPE_CHECKING:
-    from tb_pastnet.record.batch import Record
+from tb_pastnet.record.record import Record
 
 
 class ProbePacker:

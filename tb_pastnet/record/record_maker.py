@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.format.function_change import Input, Place
-from tb_pastnet.record.batch import Record
 from tb_pastnet.record.failures import Failures, reason_of
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, PROBE, RECORDS, OverheadTimer
+from tb_pastnet.record.record import Record
 from tb_pastnet.record.schedule import Action
 from tb_pastnet.record.source import Source
 

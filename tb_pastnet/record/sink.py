@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record.batch import Batch, Record
+from tb_pastnet.record.batch import Batch
 from tb_pastnet.record.changes import Change, MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadWriter
+from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
 from tb_pastnet.record.writer import Mark, Writer
 

@@ -66,7 +66,7 @@ class Source(ABC):
             replace: whether the current values take its place, which may be cheaper than `copy`.
 
         Returns:
-            Floats (8, channels of all weights), rows as in `core.statistics.STATISTICS`; kept and
+            Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`; kept and
             trainable are 1, as no masks are known here.
         """
 

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from tb_pastnet.format.tags import TAG_TIMELINE
-from tb_pastnet.record.batch import Batch, Group, Record
+from tb_pastnet.record.batch import Batch, Group
 from tb_pastnet.record.changes import Change
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message, message_event
 from tb_pastnet.record.overhead_timer import OverheadWriter
+from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
 
 BLOCK_SECONDS = 2.0

@@ -18,12 +18,13 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.function_change import LAYER, Place
 from tb_pastnet.format.tags import lineage_directory
-from tb_pastnet.record.batch import Batch, Record, Span
+from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals, OverheadWriter
 from tb_pastnet.record.probe_packer import ProbePacker
+from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments, create_lineage, join
 from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient

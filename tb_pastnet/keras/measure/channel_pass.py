@@ -80,6 +80,8 @@ class ChannelPass:
         result = np.empty((len(STATISTICS), self.channels), stacked.dtype)
         # Told to clip, NumPy writes in place.
         np.take(stacked, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
+        # What isn't measured here has no data.
+        result[NONFINITE + 1 :] = np.nan
         result[[KEPT, TRAINABLE]] = 1
         return result
 

@@ -10,9 +10,10 @@ from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.record import sink as sinks
 from tb_pastnet.record import writer as module
-from tb_pastnet.record.batch import Batch, Record, Span
+from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
+from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.writer import Mark
