@@ -47,7 +47,7 @@ def place(
 def message(
     steps: np.ndarray, first: int, lineage: int, channels: int = 2, value: int = 0
 ) -> StoredMessage:
-    codes = np.full((8, len(steps), channels), value, np.int16)
+    codes = np.full((len(STATISTICS), len(steps), channels), value, np.int16)
     sequence = np.arange(first, first + len(steps))
     block = Block(sequence, steps, steps - 1, codes)
     last = int(steps[-1])

@@ -111,7 +111,7 @@ def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch)
 
 
 def test_a_full_queue_drops_and_counts_exactly(make, tmp_path, monkeypatch):
-    sink = make(queue_bytes=3 * 8 * 4 * 8)
+    sink = make(queue_bytes=3 * len(STATISTICS) * 4 * 8)
     gate = Gate(sink, monkeypatch)
     offer(sink, 1)
     flushed = []
