@@ -39,10 +39,11 @@ function textOf(value: number, which: Measure): string {
 /** The values of the runs of a group: "46.9%", or "46.9% ± 1.2 pp of 3 runs". */
 function groupText({ runs }: RunGroup, layers: readonly string[], step: number): string {
   const which = measure.value;
-  const spread = spreadOf(runs.map((run) => shownMeasure(run, layers, step)));
+  const values = runs.map((run) => shownMeasure(run, layers, step));
+  if (values.length === 1) return textOf(values[0], which);
+  const spread = spreadOf(values);
   if (!spread) return "no value";
   const mean = textOf(spread.mean, which);
-  if (runs.length === 1) return mean;
   const share = which !== "delta";
   const deviation = share ? `${(100 * spread.deviation).toFixed(1)} pp` : formatNumber(spread.deviation);
   return `${mean} ± ${Number.isNaN(spread.deviation) ? "–" : deviation} of ${plural(spread.count, "run")}`;
