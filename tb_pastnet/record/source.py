@@ -66,8 +66,8 @@ class Source(ABC):
             replace: whether the current values take its place, which may be cheaper than `copy`.
 
         Returns:
-            Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`; kept and
-            trainable are 1, as no masks are known here.
+            Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`;
+            kept and trainable are 1, as no masks are known here.
         """
 
 
