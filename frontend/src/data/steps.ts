@@ -30,9 +30,5 @@ export function axisEnd(starts: ArrayLike<number>, ends: ArrayLike<number>): num
 }
 
 /** All steps of some lists, each once, rising. */
-export function mergeSteps(lists: readonly ArrayLike<number>[]): Float64Array {
-  if (lists.length === 1) return Float64Array.from(lists[0]);
-  const all = new Set<number>();
-  for (const list of lists) for (let i = 0; i < list.length; i++) all.add(list[i]);
-  return Float64Array.from(all).sort();
-}
+export const mergeSteps = (lists: readonly ArrayLike<number>[]): Float64Array =>
+  Float64Array.from(new Set(lists.flatMap((list) => Array.from(list)))).sort();

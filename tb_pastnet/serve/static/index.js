@@ -1,1 +1,1 @@
-import("./page-ZR4RWKQI.js");import("./chunk-XSFNIJDB.js");import("./chunk-VABZX4GL.js");import("./chunk-G2B2VJ4N.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZR4RWKQI.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-UYTTZ4VI.js");import("./chunk-B5WKTNLH.js");import("./chunk-X6X2TE6L.js");import("./chunk-SKN6FVFU.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-UYTTZ4VI.js");async function t(){(await n).show(e)}export{t as render};
