@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tools import bench, browser, bundle, columns, environment, matrix, names, promises, selection
+from tools import (
+    bench,
+    browser,
+    bundle,
+    columns,
+    environment,
+    matrix,
+    mutants,
+    names,
+    promises,
+    selection,
+)
 from tools.reach import NODE, Tree
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
@@ -21,6 +32,7 @@ test       lint, then run every test; --fast: those that need neither TensorFlow
 lint       ruff, mypy --strict, import-linter, names, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
+mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
            their options (--json: keep the rows there; --write: what is kept into the docs' tables)
@@ -179,6 +191,14 @@ def prove(arguments: argparse.Namespace) -> int:
     return max(codes)
 
 
+def mutate(arguments: argparse.Namespace) -> int:
+    """Runs a sample of mutants."""
+    session = Session()
+    environment.bring("prove", session.python)
+    count, seed = str(arguments.count), str(arguments.seed)
+    return run(session.tool("tools.mutants", count, seed), session.env)
+
+
 def try_versions(arguments: argparse.Namespace) -> int:
     """Runs the tests of the Python code in environments of other versions."""
     crowd = selection.processes(["tests"])
@@ -240,6 +260,10 @@ def parser() -> argparse.ArgumentParser:
         help="what reaches files that changed since then; by default since the last commit",
     )  # fmt: skip
     some.add_argument("paths", nargs="*", default=[], metavar="PATH", help="files and folders")
+    command = commands.add_parser("mutants")
+    command.set_defaults(action=mutate)
+    command.add_argument("--count", type=int, default=mutants.COUNT, help="how many are drawn")
+    command.add_argument("--seed", type=int, default=0, help="which ones")
     command = commands.add_parser("matrix")
     command.set_defaults(action=try_versions)
     command.add_argument("names", nargs="*", metavar="COLUMN", help="of tools/columns.py")

@@ -27,7 +27,16 @@ def test_what_follows_demo_goes_to_the_demo():
 def test_every_command_is_explained():
     explained = [line.split()[0] for line in commands.TEXT.splitlines() if line[0] != " "]
     help_text = commands.parser().format_help()
-    assert sorted(explained) == ["bench", "bundle", "demo", "lint", "matrix", "prove", "test"]
+    assert sorted(explained) == [
+        "bench",
+        "bundle",
+        "demo",
+        "lint",
+        "matrix",
+        "mutants",
+        "prove",
+        "test",
+    ]
     assert all(f"\n{name} " in help_text for name in explained)
     for name in explained:
         assert callable(commands.parse([name]).action)
