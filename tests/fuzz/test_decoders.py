@@ -10,10 +10,11 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.errors import UnreadableRecord
+from tests.examples import examples
 from tests.fuzz import corpus, decoders
 
 pytestmark = pytest.mark.promise("fuzz")
@@ -22,13 +23,13 @@ SECONDS = int(os.environ.get("PASTNET_FUZZ_SECONDS", "60"))
 
 
 @given(st.integers(0, 255), st.binary(max_size=200))
-@settings(max_examples=400)
+@examples(8)
 def test_any_bytes_are_read_or_refused(way, data):
     decoders.check(bytes([way]) + data)
 
 
 @given(st.sampled_from([*corpus.golden(), *corpus.kept()]), st.data())
-@settings(max_examples=400)
+@examples(8)
 def test_what_was_valid_and_then_altered_is_read_or_refused(seed, data):
     altered = bytearray(seed)
     for _ in range(data.draw(st.integers(1, 4))):

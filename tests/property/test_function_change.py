@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -21,6 +21,7 @@ from tb_pastnet.format.function_change import (
     encode_function_change,
 )
 from tb_pastnet.format.json_payload import pack
+from tests.examples import examples
 
 PLACE = {"tag": "t", "step": 1 << 40, "lineage": 1}
 HEAD = {
@@ -75,7 +76,7 @@ def test_a_damaged_message_is_never_believed(change, data):
 
 
 @given(st.binary(max_size=200), st.booleans(), st.booleans())
-@settings(max_examples=500)
+@examples(10)
 def test_any_bytes_are_read_or_refused(payload, ours, headed):
     if headed:
         head = pack(HEAD)
@@ -86,7 +87,7 @@ def test_any_bytes_are_read_or_refused(payload, ours, headed):
 
 
 @given(changes(), st.binary(min_size=1, max_size=8), st.data())
-@settings(max_examples=300)
+@examples(6)
 def test_a_mutated_message_that_is_sealed_again_is_read_or_refused(change, piece, data):
     payload = encode_function_change(change, **PLACE)[12:]
     at = data.draw(st.integers(0, len(payload)))
@@ -104,7 +105,7 @@ anything = st.recursive(
 
 
 @given(st.sampled_from(list(HEAD)), anything, st.data())
-@settings(max_examples=500)
+@examples(10)
 def test_any_json_is_read_or_refused(key, value, data):
     heads = [{**HEAD, key: value}, {**HEAD, key: [value]}]
     if key in ("inputs", "places"):

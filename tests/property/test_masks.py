@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -16,6 +16,7 @@ from tb_pastnet.format.json_payload import pack
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log, encode_mask_log
 from tb_pastnet.format.violations import decode_violations, encode_violations
+from tests.examples import examples
 
 PLACE = {"tag": "t", "step": 1 << 40, "lineage": 1}
 KINDS = {
@@ -96,7 +97,7 @@ def test_a_damaged_message_is_never_believed(decode, mask, changes, found, data)
 
 
 @given(st.sampled_from(list(KINDS)), st.binary(max_size=200), st.booleans())
-@settings(max_examples=500)
+@examples(10)
 def test_any_bytes_are_read_or_refused(decode, payload, ours):
     message = seal(payload, KINDS[decode], **PLACE) if ours else payload
     limit = {"most": 1 << 16} if decode is decode_mask else {}
@@ -105,7 +106,7 @@ def test_any_bytes_are_read_or_refused(decode, payload, ours):
 
 
 @given(masks(), st.binary(min_size=1, max_size=8), st.data())
-@settings(max_examples=300)
+@examples(6)
 def test_a_mutated_mask_that_is_sealed_again_is_read_or_refused(mask, piece, data):
     payload = encode_mask(mask, **PLACE)[12:]
     at = data.draw(st.integers(0, len(payload)))
@@ -137,7 +138,7 @@ MADE = {
 
 
 @given(st.sampled_from(list(MADE)), values, st.data())
-@settings(max_examples=300)
+@examples(6)
 def test_any_json_is_read_or_refused(decode, value, data):
     key, entry = MADE[decode]
     assert len(decode(seal(pack({key: [entry]}), KINDS[decode], **PLACE), **PLACE)) == 1

@@ -3,13 +3,14 @@
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import limits, varint
 from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.overhead import Overhead, decode_overhead, encode_overhead
+from tests.examples import examples
 
 PLACE = {"tag": "overhead", "step": 1 << 40, "lineage": 1}
 
@@ -33,7 +34,7 @@ def test_a_damaged_message_is_never_believed(overhead, data):
 
 
 @given(st.binary(max_size=100), st.booleans())
-@settings(max_examples=300)
+@examples(6)
 def test_any_bytes_are_read_or_refused(payload, headed):
     payload = varint.encode([9]) + payload if headed else payload
     with contextlib.suppress(UnreadableRecord):

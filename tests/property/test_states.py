@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.core import states
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tests.all_states import channel_states
+from tests.examples import examples
 from tests.slow_states import first_loud, slow_states
 
 THRESHOLDS = (1e-4, 2.0**-10, 0.03, 1.0)
@@ -88,7 +89,7 @@ def told(
 
 
 @given(records(), thresholds, patience, st.booleans(), st.booleans())
-@settings(max_examples=400)
+@examples(8)
 def test_they_are_those_of_plain_loops(run, threshold, patience, kernel, audited):
     options = {"patience": patience, "audited": audited}
     expected = slow_states(*run, kernel=kernel, threshold=threshold, **options)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tb_pastnet.reader.tally import make_tally
+from tests.examples import examples
 from tests.slow_states import slow_settled
 
 UNSETTLED = (states.MOVING, states.REACTIVATED, states.FROZEN, states.PRUNED)
@@ -62,7 +63,7 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
 
 
 @given(records(), thresholds)
-@settings(max_examples=400)
+@examples(8)
 def test_a_tally_counts_what_the_records_say(run, threshold):
     told, delta = run
     row = make_tally(told, delta).counts(threshold)

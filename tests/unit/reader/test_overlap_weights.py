@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
@@ -17,6 +17,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import UNKNOWN, drawn
 from tb_pastnet.reader.overlap_weights import each_weights
 from tb_pastnet.reader.store import Store
+from tests.examples import examples
 from tests.providers import CALLER, MemoryProvider, memory_run
 
 LAYERS = {"c": 4, "d": 2}
@@ -77,7 +78,7 @@ def replayed(made: Sequence[tuple], layer: str, step: int) -> dict[str, np.ndarr
     return {**through, **{m: array for at, m, of, array in made if of == layer and at <= step}}
 
 
-@settings(max_examples=30)
+@examples(0.6)
 @given(changes(), changes(), st.integers(5, 25))
 def test_sets_are_those_of_the_last_changes(first: list, second: list, start: int) -> None:
     """Also where a second lineage goes on from some step, with masks of its own."""

@@ -7,13 +7,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.budget import Budget, check
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, RECORDS, OverheadTimer
 from tb_pastnet.record.schedule import Schedule
+from tests.examples import examples
 
 
 class Training:
@@ -67,7 +68,7 @@ pasts = st.sampled_from(["previous", "record", "initial", 1, 3, 7])
 
 
 @given(st.sampled_from([0.001, 0.01, 0.1, 0.5]), st.integers(1, 5), pasts, steps)
-@settings(max_examples=300)
+@examples(6)
 @example(0.01, 1, "previous", [(100.0, 10.0, 0.0), *[(100.0, 0.01, 0.01)] * 50])
 def test_whatever_things_take_it_keeps_under_the_share(share, every, past, told):
     training = Training(share, every, past)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import functools
 import re
 import sys
 
 import pytest
 
 from tools import commands
+from tools.reach import Tree
 from tools.steps import ROOT, Failure, Steps, demand
 
 
@@ -63,6 +65,9 @@ def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
     assert re.search(r"Could not run nothing: expected one of \w", capsys.readouterr().err)
 
 
+TREE = functools.cache(Tree)
+
+
 @pytest.fixture
 def ran(monkeypatch):
     """The commands that were called instead of being run, and what was brought."""
@@ -72,6 +77,7 @@ def ran(monkeypatch):
     monkeypatch.setattr(commands, "run", lambda command, env: calls.append(command) or 0)
     monkeypatch.setattr(commands.Steps, "loud", lambda _, name, command, env: calls.append(command))
     monkeypatch.setattr(commands, "page_steps", lambda *_: calls.append(["page"]))
+    monkeypatch.setattr(commands, "Tree", TREE)
     return calls
 
 
