@@ -4,10 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
+from tb_pastnet.reader.notes import WITHHELD, Notes
+
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+
+
+class Read(Protocol):
+    """What was made of records: the bytes that it holds, and what could not be read of it."""
+
+    @property
+    def size(self) -> int: ...  # noqa: D102
+
+    @property
+    def notes(self) -> Notes: ...  # noqa: D102
+
+
+ReadValue = TypeVar("ReadValue", bound=Read)
+
+
+def sized(value: ReadValue) -> tuple[ReadValue, int | None]:
+    """A value for `Cache.get`: one that TensorBoard withheld a part of is made anew each time."""
+    return value, None if WITHHELD in value.notes else value.size
 
 
 class Cache:
@@ -77,6 +99,28 @@ class Cache:
         finally:
             with self._lock:
                 self._making.pop(key, None)
+
+    def get_each(
+        self,
+        versions: Mapping[Key, Hashable],
+        make: Callable[[Sequence[Key]], Iterable[ReadValue]],
+    ) -> dict[Key, ReadValue]:
+        """Gives the values of many keys; those that aren't there in their version are made at once.
+
+        Args:
+            versions: of each key.
+            make: computes the values of some keys, in their order.
+        """
+        missing = [key for key, version in versions.items() if not self.holds(key, version)]
+        fresh = dict(zip(missing, make(missing), strict=True)) if missing else {}
+
+        def made(key: Key) -> tuple[ReadValue, int | None]:
+            # Not made above: it was held a moment ago and had to make room since.
+            return sized(fresh[key] if key in fresh else next(iter(make([key]))))
+
+        return {
+            key: self.get(key, version, partial(made, key)) for key, version in versions.items()
+        }
 
     def forget(self, names: Collection[Hashable]) -> None:
         """Lets go of all values whose keys hold one of some names.

@@ -13,12 +13,11 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import WEIGHTS, Layers, Sets, drawn, each_channels
 from tb_pastnet.reader.overlap_weights import each_weights, moment
 from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.state_series import KERNEL
 from tb_pastnet.reader.store import RunReader
 
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
-
-_KERNEL = "kernel"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +127,6 @@ class MaskComparison:
         counted = [np.zeros(len(self.readers), bool) for _ in layers]
         for flags, layer in zip(counted, layers, strict=True):
             for number, variable in layer.items():
-                counts = self.unit != WEIGHTS or variable.role == _KERNEL
+                counts = self.unit != WEIGHTS or variable.role == KERNEL
                 flags[number] = counts or self.readers[number].masks.pruned_once(variable.id)
         return counted

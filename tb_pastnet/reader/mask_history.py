@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -182,28 +181,20 @@ def read_mask_history(
     source: SeriesSource, cache: Cache, context: RequestContext, run: CatalogRun
 ) -> MaskHistory:
     """Reads what is new: all lineages in one call, and no call where there is nothing new."""
-    masked = [head for head in run.lineages if any(tag in head.versions for tag in _TAGS)]
-    variables = frozenset(run.variables)
-    missing = [
-        head.tb_run
-        for head in masked
-        if not cache.holds(_key(context, head), _version(head, variables))
-    ]
-    reading = source.read_listed(context, missing, _TAGS)
-    answered = {tb_run for tb_run, _ in (*reading[0], *reading[1])}
-
-    def make(head: LineageHead) -> tuple[LineageMasks, int | None]:
-        own = reading
-        if head.tb_run not in answered:
-            # It was held a moment ago and had to make room since.
-            own = source.read_listed(context, [head.tb_run], _TAGS)
-        masks = _decode(head, variables, own)
-        return masks, notes.kept_size(masks.notes, masks.size)
-
-    by_lineage = {
-        head.tb_run: cache.get(_key(context, head), _version(head, variables), partial(make, head))
-        for head in masked
+    keys: dict[Hashable, LineageHead] = {
+        ("masks", context.experiment, head.tb_run): head
+        for head in run.lineages
+        if any(tag in head.versions for tag in _TAGS)
     }
+    variables = frozenset(run.variables)
+
+    def read(missing: Sequence[Hashable]) -> Iterator[LineageMasks]:
+        heads = [keys[key] for key in missing]
+        reading = source.read_listed(context, [head.tb_run for head in heads], _TAGS)
+        return (_decode(head, variables, reading) for head in heads)
+
+    masks = cache.get_each({key: _version(head, variables) for key, head in keys.items()}, read)
+    by_lineage = {keys[key].tb_run: own for key, own in masks.items()}
     return join_masks(
         run,
         [
@@ -211,10 +202,6 @@ def read_mask_history(
             for head in run.lineages
         ],
     )
-
-
-def _key(context: RequestContext, lineage: LineageHead) -> Hashable:
-    return "masks", context.experiment, lineage.tb_run
 
 
 def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:

@@ -47,14 +47,6 @@ def reason(error: UnreadableRecord) -> str:
     return DAMAGED
 
 
-def kept_size(notes: Notes, size: int) -> int | None:
-    """How much room the cache gives to an answer; None where TensorBoard withheld a part of it.
-
-    Then it is made anew each time.
-    """
-    return None if WITHHELD in notes else size
-
-
 def listed(notes: Notes) -> list[dict[str, str | int]]:
     """The notes as the routes answer them, the most frequent first."""
     return [{"text": text, "count": count} for text, count in notes.most_common(_MOST)]

@@ -13,7 +13,6 @@ from tb_pastnet.core import overlap, states
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
 from tb_pastnet.format.description import VariableEntry
-from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import Needs, RecordSeries
@@ -246,10 +245,7 @@ def read_channel_sets(
     def make(name: str, records: RecordSeries) -> ChannelSets:
         return make_channel_sets(records, reader.run.variables[name])
 
-    def size(sets: ChannelSets) -> int | None:
-        return notes.kept_size(sets.notes, sets.size)
-
-    by_variable = reader.kept_each("channel sets", variables, make, size, NEEDS)
+    by_variable = reader.kept_each("channel sets", variables, make, NEEDS)
     lost.update(sum((sets.notes for sets in by_variable.values()), Notes()))
     return by_variable
 

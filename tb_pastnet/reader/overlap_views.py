@@ -15,6 +15,7 @@ from tb_pastnet.core import overlap, thinning
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
@@ -59,6 +60,11 @@ class Shared:
     kept: Floats
     elements: Floats
     notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        return 5 * self.common.nbytes
 
 
 def overlap_view(comparison: MaskComparison, step: int | None) -> tuple[dict[str, Any], Notes]:
@@ -129,12 +135,9 @@ def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Sha
     names = tuple(run.name for run in comparison.runs)
     reader = comparison.readers[0]
     asked = (reader.context.experiment, comparison.unit, comparison.mask, comparison.layer)
-
-    def make() -> tuple[Shared, int | None]:
-        shared = _share(comparison, steps)
-        return shared, notes.kept_size(shared.notes, 5 * shared.common.nbytes)
-
-    return reader.store.large.get(("overlaps", names, asked, moments), (), make)
+    return reader.store.large.get(
+        ("overlaps", names, asked, moments), (), lambda: sized(_share(comparison, steps))
+    )
 
 
 def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:

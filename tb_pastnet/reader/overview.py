@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,12 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED
 from tb_pastnet.reader.figures import Figures
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, to_dataframe
-from tb_pastnet.reader.tally import StateCounts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-Number = TypeVar("Number", np.int64, np.float32, np.float64)
 
 _BY_RECORD = (
     "moving", "reactivated", "settled", "frozen", "pruned",
@@ -59,22 +56,22 @@ class Overview:
     """
 
     def __init__(self, figures: Figures) -> None:
-        rows, run = figures.rows, figures.run
-        self.layers = tuple(layer.id for layer in run.layers)
+        counts = figures.counts.transpose(2, 1, 0).astype(np.int64)
+        self.layers = tuple(layer.id for layer in figures.run.layers)
         self.threshold = figures.threshold
         self.steps: Integers = figures.steps.copy()
         self.accounts: tuple[Account, ...] = figures.summary.accounts
         self.channels = np.array(figures.channels, np.int64)
-        self.moving = self._states(rows, MOVING)
-        self.reactivated = self._states(rows, REACTIVATED)
-        self.settled = self._states(rows, SETTLED)
-        self.frozen = self._states(rows, FROZEN)
-        self.pruned = self._states(rows, PRUNED)
-        self.violated = self._columns([row.violated for row in rows], np.int64)
-        self.nonfinite = self._columns([row.nonfinite for row in rows], np.int64)
-        self.mean_delta = self._columns([row.mean_delta for row in rows], np.float32)
-        self.pruned_weights = self._columns(figures.pruned, np.float64)
-        self.prunable_weights = np.array(figures.prunable, np.int64)
+        self.moving = counts[MOVING].copy()
+        self.reactivated = counts[REACTIVATED].copy()
+        self.settled = counts[SETTLED].copy()
+        self.frozen = counts[FROZEN].copy()
+        self.pruned = counts[PRUNED].copy()
+        self.violated = figures.violated.T.astype(np.int64, order="C")
+        self.nonfinite = figures.nonfinite.T.astype(np.int64, order="C")
+        self.mean_delta = figures.mean_delta.T.copy()
+        self.pruned_weights = figures.pruned.T.copy()
+        self.prunable_weights = np.array(figures.summary.prunable, np.int64)
 
     @property
     def sparsity(self) -> Floats:
@@ -116,14 +113,6 @@ class Overview:
 
     def __repr__(self) -> str:
         return f"Overview({len(self.steps):,} records of {len(self.layers):,} layers)"
-
-    def _states(self, rows: Sequence[StateCounts], state: int) -> Integers:
-        return self._columns([row.counts[:, state] for row in rows], np.int64)
-
-    def _columns(
-        self, rows: Sequence[npt.NDArray[Any]] | npt.NDArray[Any], dtype: type[Number]
-    ) -> npt.NDArray[Number]:
-        return np.array(rows, dtype).reshape(len(self.layers), len(self.steps)).T.copy()
 
 
 def overview_csv(figures: Figures) -> Iterator[str]:

@@ -62,14 +62,11 @@ def _distribution(tallies: Sequence[Tally]) -> dict[str, Any]:
 
 def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.NDArray[Any]]:
     """The columns of each layer, and with a prefix those of all layers together."""
-    shape = (len(figures.rows), len(figures.steps))
-    counts = np.array([row.counts for row in figures.rows], np.float64)
-    counts = counts.reshape(*shape, len(states.NAMES))
-    violated, nonfinite, mean = (
-        np.array([getattr(row, name) for row in figures.rows], np.float64).reshape(shape)
-        for name in ("violated", "nonfinite", "mean_delta")
+    counts, violated, nonfinite, mean = (
+        array.astype(np.float64)
+        for array in (figures.counts, figures.violated, figures.nonfinite, figures.mean_delta)
     )
-    prunable = np.array(figures.prunable, np.float64)
+    prunable = np.array(figures.summary.prunable, np.float64)
     layers = pool(counts, violated, nonfinite, mean, starts)
     moving = counts[..., states.MOVING]
     sums = pool(

@@ -32,20 +32,19 @@ def _facts(reader: RunReader, threshold: float) -> RunFacts:
         for violation in violations
     ]
     last = int(figures.steps[-1]) if len(figures.steps) else None
-    layers = [_layer(figures, number) for number in range(len(figures.rows))]
+    layers = [_layer(figures, number) for number in range(len(run.layers))]
     return RunFacts(run.name, last, layers, violated, run.account)
 
 
 def _layer(figures: Figures, number: int) -> LayerFacts:
-    counts, stalled = figures.rows[number], figures.summary.stalled[number]
-    own = figures.summary.rows[number] >= 0
+    stalled, own = figures.summary.stalled[number], figures.summary.rows[number] >= 0
     return LayerFacts(
-        figures.layers[number].id,
+        figures.run.layers[number].id,
         figures.channels[number],
         figures.steps[own],
-        counts.counts[own],
-        counts.nonfinite[own],
-        counts.mean_delta[own],
+        figures.counts[number, own],
+        figures.nonfinite[number, own],
+        figures.mean_delta[number, own],
         stalled.channels,
         stalled.since,
     )

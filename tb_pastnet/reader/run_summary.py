@@ -1,8 +1,13 @@
-"""What of a run's records the Network view needs, for every threshold: some megabytes a run."""
+"""What of a run's records the Network view needs, for every threshold: some megabytes a run.
+
+Pruned weights are counted exactly where the log of mask changes tells them; elsewhere the shares
+that records hold are used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -13,12 +18,15 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.series import Needs, RecordSeries
-from tb_pastnet.reader.sparsity import Pruned, Shares, Sparsity
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
+    KERNEL,
     STATE_ROWS,
     StateSeries,
     make_state_series,
@@ -27,16 +35,14 @@ from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tally import Tally, make_tally
 from tb_pastnet.reader.violation_list import mark
 
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+_PRECISION = 0.045
 
 
 class Stalled(NamedTuple):
-    """What of a variable is meant to train and stands still.
-
-    Attributes:
-        channels: how many.
-        since: the step since which all of them do, None where there are none.
-    """
+    """How many channels of a variable are meant to train and stand still, and since which step."""
 
     channels: int
     since: int | None
@@ -44,81 +50,77 @@ class Stalled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """What is known of a run, record by record.
+    """What is known of a run, record by record. Of its layers in their order.
 
     Attributes:
         steps: int64 (records,), of the run.
-        tallies: one for each layer of the run, in its order.
-        rows: likewise, int64 (records,): the layer's record at each step, -1 for none.
-        accounts: likewise, of the variable that the layer is drawn by.
-        stalled: likewise, of that variable.
-        pruned: likewise, what is pruned of all its variables.
+        tallies: one for each layer.
+        rows: int64 (layers, records), the layer's record at each step, -1 for none.
+        accounts: of the variable that each layer is drawn by.
+        stalled: likewise.
+        pruned: float64 (layers, records), pruned weights, NaN where unknown.
+        prunable: how many weights of each layer could be: of its kernels, and of each variable that
+            ever was pruned.
         violated_channels: of all variables: found by the audit, or else by the records.
         notes: what could not be read of any of them.
     """
 
     steps: Integers
     tallies: tuple[Tally, ...]
-    rows: tuple[Integers, ...]
+    rows: Integers
     accounts: tuple[Account, ...]
     stalled: tuple[Stalled, ...]
-    pruned: tuple[Pruned, ...]
+    pruned: Floats
+    prunable: tuple[int, ...]
     violated_channels: int
     notes: Notes
 
     @property
     def size(self) -> int:
         """Bytes that it holds, about."""
-        arrays = {id(rows): rows.nbytes for rows in self.rows}
-        counts = sum(pruned.counts.nbytes for pruned in self.pruned)
-        return sum(tally.size for tally in self.tallies) + sum(arrays.values()) + counts
+        return sum(tally.size for tally in self.tallies) + self.rows.nbytes + self.pruned.nbytes
 
 
 class _VariableSummary(NamedTuple):
-    """What is kept of one variable's records."""
+    """What is kept of one variable's records; `pruned` and `partial` as in `StateSeries`."""
 
     steps: Integers
     tally: Tally
-    shares: Shares
+    pruned: Floats
+    partial: Floats
     marked: int
     stalled: Stalled
     account: Account
     notes: Notes
 
 
+_Summaries = Mapping[str, _VariableSummary]
+
+
 def summary_of(reader: RunReader) -> RunSummary:
     """The summary of a run, made anew only where there is something new."""
-
-    def make() -> tuple[RunSummary, int | None]:
-        summary = _make_summary(reader)
-        return summary, notes.kept_size(summary.notes, summary.size)
-
-    return reader.kept(("summary",), make)
+    return reader.kept(("summary",), lambda: _make_summary(reader))
 
 
 def _make_summary(reader: RunReader) -> RunSummary:
     run, masks = reader.run, reader.masks
-    sparsity = Sparsity(run, masks)
-    needs = [sparsity.needs(layer) for layer in run.layers]
+    needs = [_needs(layer, run, masks) for layer in run.layers]
     steps, variables = _read(reader, list(dict.fromkeys(chain(*needs))))
     mains = [variables[layer.main] for layer in run.layers]
     lost = run.notes + masks.notes
     for main in mains:
         lost.update(main.notes)
-    pruned = tuple(
-        sparsity.count(layer, {name: variables[name].shares for name in names}, steps)
-        for layer, names in zip(run.layers, needs, strict=True)
-    )
-    lost.update(sparsity.notes)
+    pruned, prunable = _count_pruned(reader, needs, variables, steps, lost)
     violations = chain.from_iterable(masks.violations.values())
     audited = {(violation.variable, violation.channel) for violation in violations}
     return RunSummary(
         steps,
         tuple(main.tally for main in mains),
-        tuple(_rows(main.steps, steps) for main in mains),
+        np.array([_rows(main.steps, steps) for main in mains], np.int64).reshape(pruned.shape),
         tuple(main.account for main in mains),
         tuple(main.stalled for main in mains),
         pruned,
+        prunable,
         len(audited) or sum(main.marked for main in mains),
         lost,
     )
@@ -131,9 +133,23 @@ def _rows(own: Integers, steps: Integers) -> Integers:
     return rows
 
 
-def _read(
-    reader: RunReader, variables: Sequence[str]
-) -> tuple[Integers, dict[str, _VariableSummary]]:
+def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
+    """The variables whose records a layer is drawn from, the main one first.
+
+    Others are needed where weights of theirs may be pruned and the log doesn't tell of all:
+    kernels, and where a log is damaged, any.
+    """
+    besides = [
+        name
+        for name in layer.variables
+        if name != layer.main
+        and (run.source == SINK or run.variables[name].role == KERNEL)
+        and not masks.sure(name, math.prod(run.variables[name].shape))
+    ]
+    return [layer.main, *besides]
+
+
+def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
     """Reads variables, and the steps of the run: where a timeline is lost the first knows more."""
     run, masks = reader.run, reader.masks
     audited = all(masks.commanded(name) is None for name in variables[:1])
@@ -156,7 +172,8 @@ def _variable_summary(
     return _VariableSummary(
         series.steps,
         make_tally(marked, series.delta),
-        Shares(series.steps, series.pruned, series.partial),
+        series.pruned,
+        series.partial,
         int(np.count_nonzero(violated)),
         _stalled(records, series.unsettled),
         series.account,
@@ -168,3 +185,58 @@ def _stalled(records: RecordSeries, state: states.States) -> Stalled:
     since = states.stalled(records.codes, state)
     since = since[since >= 0]
     return Stalled(len(since), int(records.steps[since.max()]) if len(since) else None)
+
+
+def _count_pruned(
+    reader: RunReader,
+    needs: Sequence[Sequence[str]],
+    summaries: _Summaries,
+    steps: Integers,
+    lost: Notes,
+) -> tuple[Floats, tuple[int, ...]]:
+    """`pruned` and `prunable` of the summary; a variable counts once however many layers share it.
+
+    Args:
+        reader: of the run.
+        needs: of each layer the variables whose summaries it is counted from.
+        summaries: of all of these.
+        steps: int64 (records,), of the run.
+        lost: gets at how many steps records and log disagree.
+    """
+    run, masks = reader.run, reader.masks
+    counts, prunable = np.zeros((len(run.layers), len(steps))), [0] * len(run.layers)
+    counted: set[str] = set()
+    for number, (layer, needed) in enumerate(zip(run.layers, needs, strict=True)):
+        for name in layer.variables:
+            variable, own = run.variables[name], summaries[name] if name in needed else None
+            if name not in counted and _is_prunable(variable, masks, own):
+                counted.add(name)
+                counts[number] += _pruned_of(variable, masks, own, steps, lost)
+                prunable[number] += math.prod(variable.shape)
+    return counts, tuple(prunable)
+
+
+def _is_prunable(
+    variable: VariableEntry, masks: MaskHistory, records: _VariableSummary | None
+) -> bool:
+    was_pruned = records is not None and bool(records.pruned.any())
+    return variable.role == KERNEL or masks.pruned_once(variable.id) or was_pruned
+
+
+def _pruned_of(
+    variable: VariableEntry,
+    masks: MaskHistory,
+    records: _VariableSummary | None,
+    steps: Integers,
+    lost: Notes,
+) -> Floats:
+    counts = masks.count(variable.id, "kept", math.prod(variable.shape), steps)
+    if records is None or not len(records.steps):
+        return counts
+    row = np.minimum(np.searchsorted(records.steps, steps), len(records.steps) - 1)
+    estimated = np.where(records.steps[row] == steps, records.pruned[row], np.nan)
+    # A log whose end is lost doesn't know that: its records do.
+    wrong = np.abs(counts - estimated) > _PRECISION * records.partial[row]
+    if wrong.any():
+        lost[notes.MASKS_DISAGREE] += int(wrong.sum())
+    return np.where(wrong | np.isnan(counts), estimated, counts)

@@ -26,18 +26,9 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_KERNEL = "kernel"
+KERNEL = "kernel"
+"""The role of weights that may be pruned."""
 _NOWHERE = np.zeros(0, np.int64)
-
-
-def _nowhere() -> Integers:
-    return _NOWHERE
-
-
-def _nothing() -> Floats:
-    return np.zeros(0)
-
-
 _SLAB = 1 << 18
 
 STATE_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
@@ -59,11 +50,11 @@ class Marks:
         largest: float64 (marked,), the largest change of a weight in one such record.
     """
 
-    channels: Integers = field(default_factory=_nowhere)
-    first_steps: Integers = field(default_factory=_nowhere)
-    last_steps: Integers = field(default_factory=_nowhere)
-    changed: Floats = field(default_factory=_nothing)
-    largest: Floats = field(default_factory=_nothing)
+    channels: Integers = field(default_factory=lambda: _NOWHERE)
+    first_steps: Integers = field(default_factory=lambda: _NOWHERE)
+    last_steps: Integers = field(default_factory=lambda: _NOWHERE)
+    changed: Floats = field(default_factory=lambda: np.zeros(0))
+    largest: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def size(self) -> int:
@@ -170,7 +161,7 @@ def make_state_series(
 
 def measured_in(series: RecordSeries, variable: VariableEntry) -> Flags | None:
     """Where channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
-    return states.seen(series.codes) if variable.role == _KERNEL else None
+    return states.seen(series.codes) if variable.role == KERNEL else None
 
 
 def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,7 @@ from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import states
 from tb_pastnet.format.tags import MASKS, TAG_FUNCTION
-from tb_pastnet.reader import notes
-from tb_pastnet.reader.cache import Cache
+from tb_pastnet.reader.cache import Cache, ReadValue, sized
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
 from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
 from tb_pastnet.reader.join_blocks import MOST_CELLS
@@ -127,22 +126,31 @@ class RunReader:
     def kept(
         self,
         key: tuple[Hashable, ...],
-        make: Callable[[], tuple[Value, int | None]],
+        make: Callable[[], ReadValue],
         *,
         version: Hashable = None,
         large: bool = False,
-    ) -> Value:
+        most: int | None = None,
+    ) -> ReadValue:
         """What is made of the run, made anew when the run has changed. See `Cache.get`.
 
         Args:
             key: what of the run it is.
-            make: gives it, and its size.
+            make: gives it.
             version: changes when the data behind it do; by default when any of the run's do.
             large: whether it is large, and others may displace it.
+            most: bytes of a value that is kept; None: any.
         """
+
+        def made() -> tuple[ReadValue, int | None]:
+            value, size = sized(make())
+            return value, None if most is not None and value.size > most else size
+
         cache = self.store.large if large else self.store.small
-        own = (key[0], self.context.experiment, self.run.name, *key[1:])
-        return cache.get(own, self.run.version if version is None else version, make)
+        return cache.get(self._key(*key), self.run.version if version is None else version, made)
+
+    def _key(self, kind: Hashable, *rest: Hashable) -> tuple[Hashable, ...]:
+        return kind, self.context.experiment, self.run.name, *rest
 
     @cached_property
     def masks(self) -> MaskHistory:
@@ -208,16 +216,11 @@ class RunReader:
 
     def function(self) -> FunctionSeries:
         """How far the outputs moved on the probe; no provider call without a probe."""
-
-        def make() -> tuple[FunctionSeries, int | None]:
-            series = self._read_function()
-            return series, notes.kept_size(series.notes, series.size)
-
         version = tuple(
             (head.tb_run, head.begin, len(head.timeline.steps), head.versions.get(TAG_FUNCTION))
             for head in self.run.lineages
         )
-        return self.kept(("function series",), make, version=version, large=True)
+        return self.kept(("function series",), self._read_function, version=version, large=True)
 
     def _read_function(self) -> FunctionSeries:
         probed = [head.tb_run for head in self.run.lineages if TAG_FUNCTION in head.versions]
@@ -236,29 +239,24 @@ class RunReader:
 
     def series(self, variable: str) -> RecordSeries:
         """The records of one variable."""
-
-        def make() -> tuple[RecordSeries, int | None]:
-            series = self._read_one(variable, EVERYTHING)
-            return series, notes.kept_size(series.notes, series.size)
-
-        return self.kept(("series", variable), make, large=True)
+        return self.kept(
+            ("series", variable), lambda: self._read_one(variable, EVERYTHING), large=True
+        )
 
     def state_series(self, variable: str) -> StateSeries:
         """State and relative delta of one variable; a fifth of the size of its records."""
 
-        def make() -> tuple[StateSeries, int | None]:
+        def make() -> StateSeries:
             commanded = self.masks.commanded(variable)
             # Marks look at the largest change, too.
             needs = Needs(AUDITED_ROWS) if commanded is None else EVERYTHING
             records = self._read_one(variable, needs)
             described = self.run.variables[variable]
             series = make_state_series(records, described, commanded, each=in_threads)
-            series = replace(series, events=tuple(recorded_events(records)))
-            # Of a wide layer the answer is kept, which is packed: many of those have room.
-            small = series.size <= _LARGE
-            return series, notes.kept_size(series.notes, series.size) if small else None
+            return replace(series, events=tuple(recorded_events(records)))
 
-        return self.kept(("state series", variable), make, large=True)
+        # Of a wide layer the answer is kept, which is packed: many of those have room.
+        return self.kept(("state series", variable), make, large=True, most=_LARGE)
 
     def states(self, variable: str, threshold: float) -> states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
@@ -287,29 +285,17 @@ class RunReader:
         self,
         kind: str,
         variables: Sequence[str],
-        make: Callable[[str, RecordSeries], Value],
-        size: Callable[[Value], int | None],
+        make: Callable[[str, RecordSeries], ReadValue],
         needs: Needs = EVERYTHING,
-    ) -> Mapping[str, Value]:
+    ) -> Mapping[str, ReadValue]:
         """The same, kept by variable: only those that aren't there are made, in few calls."""
-        missing = [
-            variable
-            for variable in variables
-            if not self.store.small.holds(
-                (kind, self.context.experiment, self.run.name, variable), self.run.version
-            )
-        ]
-        fresh = dict(zip(missing, self.each(missing, make, needs), strict=True))
+        keys = {self._key(kind, variable): variable for variable in variables}
 
-        def sized(variable: str) -> tuple[Value, int | None]:
-            # Not made above: it was held a moment ago and had to make room since.
-            value = fresh.get(variable) or next(self.each([variable], make, needs))
-            return value, size(value)
+        def made(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:
+            return self.each([keys[key] for key in missing], make, needs)
 
-        return {
-            variable: self.kept((kind, variable), partial(sized, variable))
-            for variable in variables
-        }
+        values = self.store.small.get_each(dict.fromkeys(keys, self.run.version), made)
+        return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, needs: Needs) -> RecordSeries:
         """The records of one variable; of a wide one by all threads."""

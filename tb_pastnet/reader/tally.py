@@ -70,20 +70,6 @@ class StateCounts:
     nonfinite: npt.NDArray[np.uint32]
     mean_delta: npt.NDArray[np.float32]
 
-    @property
-    def size(self) -> int:
-        """Bytes that it holds."""
-        return self.counts.nbytes + 3 * self.violated.nbytes
-
-    def among(self, records: slice) -> StateCounts:
-        """The same at some of the records."""
-        return StateCounts(
-            self.counts[records],
-            self.violated[records],
-            self.nonfinite[records],
-            self.mean_delta[records],
-        )
-
     def on(self, rows: Integers, channels: int) -> StateCounts:
         """The same on another axis of steps.
 

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
+from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
 from tb_pastnet.reader.function_outputs import Function
 from tb_pastnet.reader.function_series import function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
-from tb_pastnet.reader.notes import Notes, kept_size, listed
+from tb_pastnet.reader.notes import Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_csv
@@ -71,7 +72,7 @@ def kept(
     store: Store,
     key: tuple[Hashable, ...],
     version: Hashable,
-    make: Callable[[], tuple[Answer, Notes]],
+    make: Callable[[], Answer],
     *,
     large: bool = False,
 ) -> Answer | NotModified:
@@ -84,20 +85,18 @@ def kept(
         store: the records.
         key: which answer.
         version: changes when the data behind it change.
-        make: gives the answer, and what could not be read.
+        make: gives the answer.
         large: whether it is large, and others may displace it.
     """
-    cache = store.large if large else store.small
 
-    def sized() -> tuple[Answer, int | None]:
-        answer, lost = make()
-        size = kept_size(lost, len(answer.body))
+    def named() -> tuple[Answer, int | None]:
+        answer, size = sized(make())
         if size is not None:
             store.small.get(name, version, lambda: (answer.tag, _NAME_BYTES))
         return answer, size
 
     def fresh() -> Answer:
-        return cache.get(key, version, sized)
+        return (store.large if large else store.small).get(key, version, named)
 
     name = ("name", *key)
     if store.small.holds(name, version):
@@ -110,7 +109,7 @@ def kept(
 def _kept_of(
     route: str,
     readers: Sequence[RunReader],
-    make: Callable[[], tuple[Answer, Notes]],
+    make: Callable[[], Answer],
     *asked: Hashable,
     large: bool = False,
 ) -> Answer | NotModified:
@@ -139,9 +138,9 @@ def index(store: Store, context: RequestContext, arguments: Arguments) -> Answer
     catalog = store.catalog(context)
     runs = tuple((name, run.version) for name, run in catalog.runs.items())
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         lost = sum((run.notes for run in catalog.runs.values()), Notes())
-        return json_answer(index_of(catalog)), lost
+        return json_answer(index_of(catalog), lost)
 
     version = (catalog.other_runs, catalog.warnings, runs)
     return kept(store, ("index", context.experiment), version, make)
@@ -154,9 +153,9 @@ def overview(store: Store, context: RequestContext, arguments: Arguments) -> Ans
     most = parameters.columns(arguments)
     span = StepSpan(*parameters.span(arguments))
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         figures = figures_of(reader, threshold)
-        return binary_answer(*overview_columns(figures, most, span)), figures.summary.notes
+        return binary_answer(*overview_columns(figures, most, span), figures.notes)
 
     return _kept_of("overview", [reader], make, threshold, most, span)
 
@@ -168,11 +167,11 @@ def records(store: Store, context: RequestContext, arguments: Arguments) -> Answ
     step = parameters.step(arguments, "at")
     count = parameters.integer(arguments, "count", least=1, most=BLOCK) or BLOCK
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         figures = figures_of(reader, threshold)
         last = int(figures.steps[-1]) if len(figures.steps) else 0
         block = figures.block(last if step is None else step, count)
-        return binary_answer(*block), figures.summary.notes
+        return binary_answer(*block, figures.notes)
 
     return _kept_of("records", [reader], make, threshold, step, count)
 
@@ -183,9 +182,9 @@ def layer(store: Store, context: RequestContext, arguments: Arguments) -> Answer
     threshold = parameters.threshold(arguments)
     since = parameters.step(arguments, "since")
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         sections, lost = layer_view(reader, layer_id, variable, threshold, since)
-        return binary_answer(*sections), lost
+        return binary_answer(*sections, lost)
 
     return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
 
@@ -195,14 +194,14 @@ def channel(store: Store, context: RequestContext, arguments: Arguments) -> Answ
     reader, variable, layer_id = _variable(store, context, arguments)
     number = parameters.channel(arguments, variable)
     threshold = parameters.threshold(arguments)
-    return json_answer(channel_view(reader, layer_id, variable, number, threshold))
+    return json_answer(channel_view(reader, layer_id, variable, number, threshold), Notes())
 
 
 def violations(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
     """Held weights of a run that moved."""
     reader = _run(store, context, arguments)
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         lost = reader.run.notes + reader.masks.notes
         total, first = reader.list_violations(lost)
         body = {
@@ -211,7 +210,7 @@ def violations(store: Store, context: RequestContext, arguments: Arguments) -> A
             "violations": [asdict(violation) for violation in first],
             "notes": listed(lost),
         }
-        return json_answer(body), lost
+        return json_answer(body, lost)
 
     return _kept_of("violations", [reader], make)
 
@@ -223,13 +222,13 @@ def findings(store: Store, context: RequestContext, arguments: Arguments) -> Ans
     threshold = parameters.threshold(arguments)
     readers = [store.reader(context, run) for run in runs]
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         body = {
             "threshold": threshold,
             "findings": [as_json(finding) for finding in findings_of(readers, threshold)],
         }
-        summaries = (figures_of(reader, threshold).summary for reader in readers)
-        return json_answer(body), sum((summary.notes for summary in summaries), Notes())
+        lost = (figures_of(reader, threshold).notes for reader in readers)
+        return json_answer(body, sum(lost, Notes()))
 
     return _kept_of("findings", readers, make, threshold)
 
@@ -238,10 +237,10 @@ def function(store: Store, context: RequestContext, arguments: Arguments) -> Ans
     """How far the outputs of a run moved on its probe."""
     reader = _run(store, context, arguments)
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         series, run = reader.function(), reader.run
         lost = run.notes + series.notes
-        return binary_answer(*function_view(run.name, run.past, series, lost)), lost
+        return binary_answer(*function_view(run.name, run.past, series, lost), lost)
 
     return _kept_of("function", [reader], make, large=True)
 
@@ -260,9 +259,9 @@ def overlap(store: Store, context: RequestContext, arguments: Arguments) -> Answ
         )
     comparison = _comparison(store, context, arguments, runs, layer_id)
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         body, lost = overlap_view(comparison, step)
-        return json_answer(body), lost
+        return json_answer(body, lost)
 
     asked = (step, layer_id, comparison.unit, comparison.mask)
     return _kept_of("overlap", comparison.readers, make, *asked, large=True)
@@ -278,9 +277,9 @@ def overlap_layers(
     step = parameters.step(arguments, "at")
     comparison = _comparison(store, context, arguments, pair)
 
-    def make() -> tuple[Answer, Notes]:
+    def make() -> Answer:
         sections, lost = overlap_layers_view(comparison, most, step)
-        return binary_answer(*sections), lost
+        return binary_answer(*sections, lost)
 
     asked = (comparison.unit, comparison.mask, most, step)
     return _kept_of("overlap layers", comparison.readers, make, *asked, large=True)

@@ -268,7 +268,7 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
 def check(store: Store, run: Any, name: str) -> str:
     """Whatever is drawn of a damaged run is right."""
     found = figures_of(store.reader(CALLER, run), 1e-4)
-    if not found.summary.pruned:
+    if not found.summary.prunable:
         return "nothing"
     right = np.array([0, 6, 6, 7, 7, 7])
     np.testing.assert_array_equal(found.pruned[0], right[found.steps - 1], name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
 
+from tb_pastnet.reader.notes import Notes
 from tb_pastnet.serve.http.container import pack
 from tb_pastnet.serve.http.gzipping import gzipped
 from tb_pastnet.serve.http.strict_json import dumps
@@ -34,6 +35,7 @@ class Answer:
         tag: the entity tag, from the content.
         packed: whether the body is gzipped.
         headers: further headers.
+        notes: what could not be read for it, and why.
     """
 
     body: bytes
@@ -41,6 +43,12 @@ class Answer:
     tag: str
     packed: bool = False
     headers: tuple[tuple[str, str], ...] = ()
+    notes: Notes = field(default_factory=Notes)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return len(self.body)
 
 
 @dataclass(frozen=True)
@@ -71,14 +79,16 @@ def answer(body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] 
     return Answer(packed or body, content_type, tag, packed=bool(packed), headers=headers)
 
 
-def json_answer(body: Mapping[str, Any]) -> Answer:
-    """An answer of JSON values."""
-    return answer(dumps({"schema": SCHEMA, **body}), JSON)
+def json_answer(body: Mapping[str, Any], lost: Notes) -> Answer:
+    """An answer of JSON values, and what could not be read for it."""
+    return replace(answer(dumps({"schema": SCHEMA, **body}), JSON), notes=lost)
 
 
-def binary_answer(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) -> Answer:
-    """An answer of JSON values and arrays."""
-    return answer(pack({"schema": SCHEMA, **header}, sections), BINARY)
+def binary_answer(
+    header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]], lost: Notes
+) -> Answer:
+    """An answer of JSON values and arrays, and what could not be read for it."""
+    return replace(answer(pack({"schema": SCHEMA, **header}, sections), BINARY), notes=lost)
 
 
 def csv_answer(pieces: Iterable[str]) -> Answer:

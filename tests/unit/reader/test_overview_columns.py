@@ -196,7 +196,7 @@ def test_all_layers_together_are_told_by_their_channels() -> None:
     assert arrays["total_shares"][:2, MOVING].tolist() == [WHOLE] * 2
     right = [WHOLE * 203 / 303, WHOLE * 100 / 303]
     assert np.abs(arrays["total_shares"][3, [MOVING, PRUNED]] - right).max() <= 1
-    narrow, wide = (row.mean_delta.astype(np.float64) for row in found.rows)
+    narrow, wide = found.mean_delta.astype(np.float64)
     expected = (3 * narrow + [300, 300, 200, 200] * wide) / [303, 303, 203, 203]
     np.testing.assert_allclose(arrays["total_mean_delta"], expected, rtol=1e-6)
 

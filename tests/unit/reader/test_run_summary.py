@@ -32,7 +32,7 @@ def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache() -
     first = figures_of(store.reader(CALLER, run), 1e-4)
     count = len(provider.reads)
     settled = [
-        sum(int(row.counts[:, 3].sum()) for row in figures.rows)
+        int(figures.counts[:, :, 3].sum())
         for figures in (first, *(figures_of(store.reader(CALLER, run), th) for th in (0.07, 1.0)))
     ]
     assert settled[0] == 0

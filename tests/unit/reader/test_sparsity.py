@@ -27,7 +27,7 @@ def figures(provider: MemoryProvider, run: str = "a") -> Figures:
 
 
 def pruned(found: Figures, layer: int = 0) -> list[float]:
-    return found.summary.pruned[layer].counts.tolist()
+    return found.summary.pruned[layer].tolist()
 
 
 def masked(provider: MemoryProvider, log: bool = True) -> MemoryWriter:
@@ -47,7 +47,7 @@ def test_the_log_tells_exactly_and_a_layer_without_masks_has_none_pruned() -> No
     found = figures(provider)
     assert pruned(found) == [0] * 4 + [HOLES] * 4
     assert pruned(found, 1) == [0] * 8
-    assert [one.prunable for one in found.summary.pruned] == [36, 54]
+    assert found.summary.prunable == (36, 54)
     assert found.pruned.tolist() == [[0] * 4 + [HOLES] * 4, [0] * 8]
     header, arrays = found.block(8, 8)
     assert header["prunable"] == [36, 54]
@@ -80,7 +80,7 @@ def test_a_bias_counts_once_it_was_pruned() -> None:
     writer.masks(6, {("kept", BIAS): np.array([0, 1, 1, 0], bool)})
     writer.masks(8, {("kept", BIAS): np.ones(4, bool)})
     found = figures(provider)
-    assert found.summary.pruned[0].prunable == 40
+    assert found.summary.prunable[0] == 40
     assert pruned(found)[4:] == [HOLES, HOLES + 2, HOLES + 2, HOLES]
 
 
@@ -89,7 +89,7 @@ def test_a_frozen_weight_isnt_pruned() -> None:
     writer = masked(provider, log=False)
     writer.masks(0, {("trainable", BIAS): np.zeros(4, bool)})
     found = figures(provider)
-    assert found.summary.pruned[0].prunable == 36
+    assert found.summary.prunable[0] == 36
 
 
 def test_a_variable_that_two_layers_share_counts_in_the_first() -> None:
@@ -101,7 +101,7 @@ def test_a_variable_that_two_layers_share_counts_in_the_first() -> None:
     shared = type(second)(second.id, "", "x", "Dense", (KERNEL, *second.variables), second.main)
     twice = type(run)(**{**vars(run), "layers": (first, shared)})
     found = figures_of(store.reader(CALLER, twice), 1e-4)
-    assert [one.prunable for one in found.summary.pruned] == [36, 54]
+    assert found.summary.prunable == (36, 54)
     assert pruned(found, 1) == [0] * 8
     assert writer.changes == 2
 
@@ -128,7 +128,7 @@ def test_of_two_kernels_that_no_log_tells_of_both_are_read() -> None:
             content = encode_series(Series(shape, "-1", CHANNELS))
             provider.add("a", tag, int(step), encode_block(block, tag=tag, lineage=0), content)
     found = figures(provider)
-    assert found.summary.pruned[0].prunable == 2 * 36
+    assert found.summary.prunable[0] == 2 * 36
     assert pruned(found) == [0] * 4 + [HOLES] * 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tb_pastnet.reader.notes import WITHHELD, Notes
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.answers import JSON, Answer, NotModified, answer
@@ -15,9 +17,10 @@ class Maker:
     def __init__(self, body: bytes, complete: bool = True) -> None:
         self.body, self.complete, self.count = body, complete, 0
 
-    def __call__(self) -> tuple[Answer, Notes]:
+    def __call__(self) -> Answer:
         self.count += 1
-        return answer(self.body, JSON), Notes() if self.complete else Notes({WITHHELD: 1})
+        lost = Notes() if self.complete else Notes({WITHHELD: 1})
+        return replace(answer(self.body, JSON), notes=lost)
 
 
 def test_a_name_is_known_where_the_answer_had_to_make_room() -> None:
