@@ -15,20 +15,12 @@ from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels
 
 
 class Table(NamedTuple):
-    """A table.
+    """A table."""
 
-    Attributes:
-        kind: one of "runs", "layers", "violations", "function", "channels".
-        run: whose, None in the table of all runs.
-        layer: whose, None where it isn't of one.
-        variable: likewise.
-        columns: of the table.
-    """
-
-    kind: str
-    run: str | None
-    layer: str | None
-    variable: str | None
+    kind: str  # one of "runs", "layers", "violations", "function", "channels"
+    run: str | None  # whose, None in the table of all runs
+    layer: str | None  # whose, None where it isn't of one
+    variable: str | None  # likewise
     columns: Columns
 
 

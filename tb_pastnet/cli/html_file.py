@@ -39,12 +39,7 @@ _BASE = "https://pastnet.invalid/"
 
 
 class Ask(NamedTuple):
-    """A request of the page.
-
-    Attributes:
-        route: which one.
-        query: its parameters.
-    """
+    """A request of the page."""
 
     route: str
     query: Mapping[str, Any]

@@ -28,49 +28,33 @@ _BUFFER = 1 << 20
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in a file that isn't whole.
+    """Something in a file that isn't whole."""
 
-    Attributes:
-        offset: of the frame that it is in, or where the unreadable rest begins; None where it is
-            the file as a whole.
-        kind: `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (a message
-            of ours that can't be used); `frame` (one that can, in a frame that was altered).
-        tag: of the message, "" where there is none.
-        step: of its event, None where there is none.
-        text: what it is.
-    """
-
+    # of the frame that it is in, or where the unreadable rest begins; None where it is the file as
+    # a whole
     offset: int | None
+    # `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (a message of ours
+    # that can't be used); `frame` (one that can, in a frame that was altered)
     kind: str
-    tag: str
-    step: int | None
+    tag: str  # of the message, "" where there is none
+    step: int | None  # of its event, None where there is none
     text: str
 
 
 @dataclass
 class Inspected:
-    """One file.
+    """One file."""
 
-    Attributes:
-        path: below the log directory.
-        run: TensorBoard's name of its run.
-        lineage: what that name says where it is a lineage of ours.
-        size: bytes.
-        messages: of ours, readable ones and others.
-        readable: those that can be used.
-        faults: what isn't whole, in the order of offsets.
-        recorded: offset and steps of each readable part of the timeline.
-        first_step: that of the lineage as a readable description tells it, None without one.
-    """
-
-    path: str
-    run: str
-    lineage: RunName | None
-    size: int = 0
-    messages: int = 0
-    readable: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    path: str  # below the log directory
+    run: str  # TensorBoard's name of its run
+    lineage: RunName | None  # what that name says where it is a lineage of ours
+    size: int = 0  # bytes
+    messages: int = 0  # of ours, readable ones and others
+    readable: int = 0  # those that can be used
+    faults: list[Fault] = field(default_factory=list)  # what isn't whole, in the order of offsets
+    # offset and steps of each readable part of the timeline
     recorded: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    # that of the lineage as a readable description tells it, None without one
     first_step: int | None = None
 
 

@@ -23,15 +23,11 @@ MOST_ENTRIES = 1 << 19
 
 @dataclass(frozen=True, eq=False)
 class AuditLog:
-    """What moved although it was held.
+    """What moved although it was held."""
 
-    Attributes:
-        violations: the latest entry of each variable, channel and beginning.
-        notes: what could not be read, and why.
-    """
-
+    # the latest entry of each variable, channel and beginning
     violations: tuple[Violation, ...] = ()
-    notes: Notes = field(default_factory=Counter)
+    notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
 
 def read_audit_log(

@@ -33,17 +33,12 @@ _RUNS_A_CALL = 64
 
 @dataclass(frozen=True, eq=False)
 class Catalog:
-    """All runs.
+    """All runs."""
 
-    Attributes:
-        runs: by name, in the order of their names.
-        warnings: what concerns no single run.
-        other_runs: how many of TensorBoard's runs hold none of our data.
-    """
-
+    # by name, in the order of their names
     runs: Mapping[str, CatalogRun] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    other_runs: int = 0
+    warnings: tuple[str, ...] = ()  # what concerns no single run
+    other_runs: int = 0  # how many of TensorBoard's runs hold none of our data
 
     @property
     def names(self) -> set[str]:

@@ -22,19 +22,12 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class MaskComparison:
-    """Runs whose masks are compared.
+    """Runs whose masks are compared."""
 
-    Attributes:
-        readers: of the runs, all of one store and on one behalf.
-        unit: "weights" or "channels".
-        mask: "kept" or "trainable".
-        layer: the id of one layer, None for all of them.
-    """
-
-    readers: Sequence[RunReader]
-    unit: str
-    mask: str
-    layer: str | None = None
+    readers: Sequence[RunReader]  # of the runs, all of one store and on one behalf
+    unit: str  # "weights" or "channels"
+    mask: str  # "kept" or "trainable"
+    layer: str | None = None  # the id of one layer, None for all of them
 
     @property
     def runs(self) -> list[CatalogRun]:

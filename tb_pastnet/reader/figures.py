@@ -25,15 +25,10 @@ BLOCK = 64
 
 
 class StepSpan(NamedTuple):
-    """Which steps are asked for.
+    """Which steps are asked for."""
 
-    Attributes:
-        first: the first step; None: that of the first record.
-        last: likewise.
-    """
-
-    first: int | None = None
-    last: int | None = None
+    first: int | None = None  # None: that of the first record
+    last: int | None = None  # likewise
 
     def of(self, steps: Integers) -> slice:
         """Where these steps lie among some, int64 (steps,), increasing."""
@@ -44,29 +39,17 @@ class StepSpan(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """All layers of a run, in their order, at some of its records.
-
-    Attributes:
-        run: the run.
-        threshold: relative delta under which a channel is quiet.
-        summary: what is known of the run.
-        steps: int64 (records,).
-        counts: uint32 (layers, records, states), see `StateCounts`.
-        violated: uint32 (layers, records), likewise.
-        nonfinite: likewise.
-        mean_delta: float32 (layers, records), likewise.
-        pruned: float64 (layers, records), pruned weights, NaN where unknown.
-    """
+    """All layers of a run, in their order, at some of its records."""
 
     run: CatalogRun
-    threshold: float
-    summary: RunSummary
-    steps: Integers
-    counts: npt.NDArray[np.uint32]
-    violated: npt.NDArray[np.uint32]
-    nonfinite: npt.NDArray[np.uint32]
-    mean_delta: npt.NDArray[np.float32]
-    pruned: Floats
+    threshold: float  # relative delta under which a channel is quiet
+    summary: RunSummary  # what is known of the run
+    steps: Integers  # (records,)
+    counts: npt.NDArray[np.uint32]  # uint32 (layers, records, states), see `StateCounts`
+    violated: npt.NDArray[np.uint32]  # uint32 (layers, records), likewise
+    nonfinite: npt.NDArray[np.uint32]  # likewise
+    mean_delta: npt.NDArray[np.float32]  # float32 (layers, records), likewise
+    pruned: Floats  # (layers, records), pruned weights, NaN where unknown
 
     @property
     def size(self) -> int:

@@ -91,17 +91,11 @@ class FileSeries:
 
 
 class Scan(NamedTuple):
-    """What the event files of one run hold.
+    """What the event files of one run hold."""
 
-    Attributes:
-        series: those of ours, by tag.
-        begun: whether there is any event; before that TensorBoard doesn't know the run.
-        unopened: how many files could not be read.
-    """
-
-    series: dict[str, FileSeries]
-    begun: bool
-    unopened: int
+    series: dict[str, FileSeries]  # those of ours, by tag
+    begun: bool  # whether there is any event; before that TensorBoard doesn't know the run
+    unopened: int  # how many files could not be read
 
 
 def scan(files: Iterable[Path]) -> Scan:

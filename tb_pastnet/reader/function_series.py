@@ -45,28 +45,19 @@ _WRITER, _BLOCK, _ROW, _SEQUENCE, _STEP, _PAST = range(6)
 
 @dataclass(frozen=True, eq=False)
 class FunctionSeries:
-    """The records of a probe that stand, oldest first.
+    """The records of a probe that stand, oldest first."""
 
-    Attributes:
-        probe: the batch of the last record, none where there is no record.
-        places: what was compared, in the order in which messages first name it, each as it was
-            named last.
-        steps: int64 (records,), increasing.
-        past_steps: int64 (records,), of the network that each is compared with.
-        values: float32 (measures, places, records), see `format.function_change`; NaN where a
-            record lacks a place.
-        changed: steps of the records that were made on another batch than the one before; the first
-            256.
-        notes: what could not be read, and why.
-    """
-
-    probe: tuple[Input, ...]
+    probe: tuple[Input, ...]  # the batch of the last record, none where there is no record
+    # what was compared, in the order in which messages first name it, each as it was named last
     places: tuple[Place, ...]
-    steps: Integers
-    past_steps: Integers
+    steps: Integers  # (records,), increasing
+    past_steps: Integers  # (records,), of the network that each is compared with
+    # float32 (measures, places, records), see `format.function_change`; NaN where a record lacks a
+    # place
     values: Floats
+    # steps of the records that were made on another batch than the one before; the first 256
     changed: tuple[int, ...] = ()
-    notes: Notes = field(default_factory=Counter)
+    notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     @property
     def size(self) -> int:

@@ -45,27 +45,16 @@ class Lineage:
 
 @dataclass(frozen=True, eq=False)
 class LineageHead:
-    """What is known of one lineage without its channels.
+    """What is known of one lineage without its channels."""
 
-    Attributes:
-        tb_run: TensorBoard's name of its directory.
-        name: what that name says.
-        versions: its series, by tag.
-        description: the latest readable one, None where there is none.
-        timeline: all readable blocks as one, each record once; the counts of the latest.
-        damaged: messages of the timeline that could not be read.
-        notes: why, and what the writer itself noted.
-        overhead: what it cost, None where it didn't tell.
-    """
-
-    tb_run: str
-    name: RunName
-    versions: Mapping[str, SeriesVersion]
-    description: Description | None
-    timeline: Timeline
-    damaged: int = 0
-    notes: Notes = field(default_factory=Counter)
-    overhead: Overhead | None = None
+    tb_run: str  # TensorBoard's name of its directory
+    name: RunName  # what that name says
+    versions: Mapping[str, SeriesVersion]  # its series, by tag
+    description: Description | None  # the latest readable one, None where there is none
+    timeline: Timeline  # all readable blocks as one, each record once; the counts of the latest
+    damaged: int = 0  # messages of the timeline that could not be read
+    notes: Notes = field(default_factory=Counter)  # why, and what the writer itself noted
+    overhead: Overhead | None = None  # what it cost, None where it didn't tell
 
     @property
     def public(self) -> Lineage:

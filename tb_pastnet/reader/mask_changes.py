@@ -44,19 +44,15 @@ def _none() -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class MaskChanges:
-    """The changes of one mask of one variable, oldest first.
+    """The changes of one mask of one variable, oldest first."""
 
-    Attributes:
-        numbers: int64 (changes,), increasing, counted over all changes of the lineage.
-        steps: int64 (changes,), not decreasing: the first step whose record each is in force in.
-        through: int64 (changes,), elements that the mask lets through from then on.
-        elements: int64 (changes,), of the variable.
-    """
-
+    # (changes,), increasing, counted over all changes of the lineage
     numbers: Integers = field(default_factory=_none)
+    # (changes,), not decreasing: the first step whose record each is in force in
     steps: Integers = field(default_factory=_none)
+    # (changes,), elements that the mask lets through from then on
     through: Integers = field(default_factory=_none)
-    elements: Integers = field(default_factory=_none)
+    elements: Integers = field(default_factory=_none)  # (changes,), of the variable
 
     @property
     def last_event(self) -> int:
@@ -79,25 +75,15 @@ _NO_CHANGES = MaskChanges()
 
 
 class StoredMask(NamedTuple):
-    """One mask after one change, and where its bits are.
+    """One mask after one change, and where its bits are."""
 
-    Attributes:
-        series: that holds its bits.
-        lineage: the writer's id.
-        number: which of the lineage's changes it is.
-        position: the place in its series where it is, if nothing of that is lost.
-        through: elements that it lets through.
-        elements: of the variable.
-        cost: bytes of its series, at most.
-    """
-
-    series: SeriesName
-    lineage: int
-    number: int
-    position: int
-    through: int
-    elements: int
-    cost: int
+    series: SeriesName  # that holds its bits
+    lineage: int  # the writer's id
+    number: int  # which of the lineage's changes it is
+    position: int  # the place in its series where it is, if nothing of that is lost
+    through: int  # elements that it lets through
+    elements: int  # of the variable
+    cost: int  # bytes of its series, at most
 
     def decode(self, messages: Sequence[StoredMessage], most: int) -> MaskBits | None:
         """Finds it in its series: mostly where it should be, else anywhere. None if unreadable.
@@ -132,21 +118,17 @@ class StoredMask(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaskLog:
-    """What a lineage says of its masks.
+    """What a lineage says of its masks."""
 
-    Attributes:
-        changes: by variable and mask.
-        gaps_after: int64 (gaps,), not decreasing: the number of the last change known before each.
-        gaps_from: int64 (gaps,), not decreasing: the first step that a change lost there may have.
-        torn: variables and masks that changed once more than the log knows.
-        notes: what could not be read, and why.
-    """
-
+    # by variable and mask
     changes: Mapping[tuple[str, str], MaskChanges] = field(default_factory=dict)
+    # (gaps,), not decreasing: the number of the last change known before each
     gaps_after: Integers = field(default_factory=_none)
+    # (gaps,), not decreasing: the first step that a change lost there may have
     gaps_from: Integers = field(default_factory=_none)
+    # variables and masks that changed once more than the log knows
     torn: frozenset[tuple[str, str]] = frozenset()
-    notes: Notes = field(default_factory=Counter)
+    notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     def of(self, variable: str, mask: str) -> MaskChanges:
         """The changes of one mask, none where it never had a hole."""

@@ -35,16 +35,12 @@ _VIOLATION_BYTES = 256
 
 @dataclass(frozen=True, eq=False)
 class LineageMasks:
-    """What one lineage tells of held weights.
+    """What one lineage tells of held weights."""
 
-    Attributes:
-        log: what its masks held, an empty one where it has none; None where it has masks and the
-            log of their changes is gone.
-        audit: what moved.
-    """
-
+    # what its masks held, an empty one where it has none; None where it has masks and the log of
+    # their changes is gone
     log: MaskLog | None
-    audit: AuditLog
+    audit: AuditLog  # what moved
 
     @property
     def notes(self) -> Notes:
@@ -61,38 +57,24 @@ class LineageMasks:
 
 @dataclass(frozen=True)
 class MaskEvent:
-    """A mask that changed.
+    """A mask that changed."""
 
-    Attributes:
-        step: the first step that it is in force at.
-        mask: "kept" or "trainable".
-        through: elements that it lets through from then on.
-        elements: of the variable.
-    """
-
-    step: int
-    mask: str
-    through: int
-    elements: int
+    step: int  # the first step that it is in force at
+    mask: str  # "kept" or "trainable"
+    through: int  # elements that it lets through from then on
+    elements: int  # of the variable
 
 
 @dataclass(frozen=True, eq=False)
 class MaskHistory:
-    """What a run tells of held weights.
+    """What a run tells of held weights."""
 
-    Attributes:
-        lineages: its writers, in order.
-        starts: the first step of each, None where it recorded nothing.
-        logs: what each says of its masks, None where that is gone.
-        violations: what the audit found and stands, by variable.
-        notes: what could not be read, and why.
-    """
-
-    lineages: tuple[LineageHead, ...] = ()
-    starts: tuple[int | None, ...] = ()
-    logs: tuple[MaskLog | None, ...] = ()
+    lineages: tuple[LineageHead, ...] = ()  # its writers, in order
+    starts: tuple[int | None, ...] = ()  # the first step of each, None where it recorded nothing
+    logs: tuple[MaskLog | None, ...] = ()  # what each says of its masks, None where that is gone
+    # what the audit found and stands, by variable
     violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
-    notes: Notes = field(default_factory=Counter)
+    notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     def standing(self, steps: Integers) -> Integers:
         """int64, like `steps`: the position of the lineage that each step belongs to, or -1."""

@@ -40,20 +40,12 @@ _SLAB = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """The sets that one variable of one run has at some steps.
+    """The sets that one variable of one run has at some steps."""
 
-    Attributes:
-        positions: int64 (columns,), that of the set at each step, `UNKNOWN` where it isn't
-            known.
-        sizes: float64 (sets,), how many elements are in each; NaN where only its bits tell.
-        bits: gives the bits of a set; None where they can't be read.
-        elements: how many there could be.
-    """
-
-    positions: Integers
-    sizes: Floats
-    bits: Callable[[int], Words | None]
-    elements: int
+    positions: Integers  # (columns,), that of the set at each step, `UNKNOWN` where it isn't known
+    sizes: Floats  # (sets,), how many elements are in each; NaN where only its bits tell
+    bits: Callable[[int], Words | None]  # gives the bits of a set; None where they can't be read
+    elements: int  # how many there could be
 
     def size(self, position: int) -> float:
         """How many elements are in a set, NaN where that isn't known."""
@@ -168,20 +160,13 @@ class ChannelSets:
     """The sets of channels of one variable, a row where one of them changed.
 
     They don't depend on a threshold: that tells settled channels from moving ones.
-
-    Attributes:
-        steps: int64 (changes,), increasing: the record from which each row stands.
-        kept: uint64 (changes, words), the channels that aren't pruned.
-        trainable: uint64 (changes, words), those that aren't frozen either.
-        channels: how many there are.
-        notes: what could not be read of the records, and why.
     """
 
-    steps: Integers
-    kept: Words
-    trainable: Words
-    channels: int
-    notes: Notes
+    steps: Integers  # (changes,), increasing: the record from which each row stands
+    kept: Words  # (changes, words), the channels that aren't pruned
+    trainable: Words  # (changes, words), those that aren't frozen either
+    channels: int  # how many there are
+    notes: Notes  # what could not be read of the records, and why
 
     @property
     def size(self) -> int:

@@ -39,27 +39,16 @@ _ORIGIN, _LAYERS, _NO_RECORD, _UNREADABLE = "origin", "layers", "no record", "un
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What each two runs share of the layers that both have, added up.
+    """What each two runs share of the layers that both have, added up."""
 
-    Attributes:
-        common: float64 (runs, runs), elements in the sets of both, NaN where unknown.
-        own: float64 (runs, runs), those in the set of the run of the row, of the same layers.
-        expected: float64 (runs, runs), elements in both by chance.
-        layers: int64 (runs, runs), how many layers both have.
-        unmatched: int64 (runs, runs), layers that only one has, or of another shape.
-        kept: float64 (runs,), elements in the set of each run, of all its layers.
-        elements: float64 (runs,), how many each run has.
-        notes: what could not be read, and why.
-    """
-
-    common: Floats
-    own: Floats
-    expected: Floats
-    layers: Integers
-    unmatched: Integers
-    kept: Floats
-    elements: Floats
-    notes: Notes
+    common: Floats  # (runs, runs), elements in the sets of both, NaN where unknown
+    own: Floats  # (runs, runs), those in the set of the run of the row, of the same layers
+    expected: Floats  # (runs, runs), elements in both by chance
+    layers: Integers  # (runs, runs), how many layers both have
+    unmatched: Integers  # (runs, runs), layers that only one has, or of another shape
+    kept: Floats  # (runs,), elements in the set of each run, of all its layers
+    elements: Floats  # (runs,), how many each run has
+    notes: Notes  # what could not be read, and why
 
     @property
     def size(self) -> int:

@@ -48,19 +48,12 @@ _HEAD = (TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS)
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The sets of one variable of one run before their bits are read.
+    """The sets of one variable of one run before their bits are read."""
 
-    Attributes:
-        positions: as in `Sets`.
-        sizes: likewise.
-        masks: of each set those masks that don't let all through.
-        elements: of the variable.
-    """
-
-    positions: Integers
-    sizes: Floats
-    masks: tuple[tuple[StoredMask, ...], ...]
-    elements: int
+    positions: Integers  # as in `Sets`
+    sizes: Floats  # likewise
+    masks: tuple[tuple[StoredMask, ...], ...]  # of each set those masks that don't let all through
+    elements: int  # of the variable
 
     def cost(self, alone: bool) -> dict[SeriesName, int]:
         """The series to read, and how large they are at most."""

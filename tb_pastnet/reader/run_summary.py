@@ -50,30 +50,19 @@ class Stalled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """What is known of a run, record by record. Of its layers in their order.
+    """What is known of a run, record by record. Of its layers in their order."""
 
-    Attributes:
-        steps: int64 (records,), of the run.
-        tallies: one for each layer.
-        rows: int64 (layers, records), the layer's record at each step, -1 for none.
-        accounts: of the variable that each layer is drawn by.
-        stalled: likewise.
-        pruned: float64 (layers, records), pruned weights, NaN where unknown.
-        prunable: how many weights of each layer could be: of its kernels, and of each variable that
-            ever was pruned.
-        violated_channels: of all variables: found by the audit, or else by the records.
-        notes: what could not be read of any of them.
-    """
-
-    steps: Integers
-    tallies: tuple[Tally, ...]
-    rows: Integers
-    accounts: tuple[Account, ...]
-    stalled: tuple[Stalled, ...]
-    pruned: Floats
+    steps: Integers  # (records,), of the run
+    tallies: tuple[Tally, ...]  # one for each layer
+    rows: Integers  # (layers, records), the layer's record at each step, -1 for none
+    accounts: tuple[Account, ...]  # of the variable that each layer is drawn by
+    stalled: tuple[Stalled, ...]  # likewise
+    pruned: Floats  # (layers, records), pruned weights, NaN where unknown
+    # how many weights of each layer could be: of its kernels, and of each variable that ever was
+    # pruned
     prunable: tuple[int, ...]
-    violated_channels: int
-    notes: Notes
+    violated_channels: int  # of all variables: found by the audit, or else by the records
+    notes: Notes  # what could not be read of any of them
 
     @property
     def size(self) -> int:

@@ -26,63 +26,39 @@ SINK, SUMMARY = "sink", "summary"
 
 @dataclass(frozen=True)
 class SeriesPart:
-    """Where TensorBoard keeps a part of a variable's records.
-
-    Attributes:
-        tb_run: TensorBoard's run.
-        tag: its tag there.
-        lineage: the lineage, None in a user's own writer.
-    """
+    """Where TensorBoard keeps a part of a variable's records."""
 
     tb_run: str
     tag: str
-    lineage: LineageHead | None
+    lineage: LineageHead | None  # the lineage, None in a user's own writer
 
 
 @dataclass(frozen=True, eq=False)
 class TimeAxis:
-    """The time axis of a run.
+    """The time axis of a run."""
 
-    Attributes:
-        steps: int64 (records,), increasing.
-        wall_times: float64 (records,), seconds since 1970, NaN where unknown.
-        learning_rates: float64 (records,), NaN where unknown.
-    """
-
-    steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))  # (records,), increasing
+    # (records,), seconds since 1970, NaN where unknown
     wall_times: Floats = field(default_factory=lambda: np.zeros(0))
+    # (records,), NaN where unknown
     learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
 class CatalogRun:
-    """One run as the catalog has it.
+    """One run as the catalog has it."""
 
-    Attributes:
-        name: as the user knows it.
-        source: `SINK`, or `SUMMARY` for a user's own writer.
-        tb_runs: TensorBoard's runs that it is made of.
-        lineages: its writers in order; none in a user's own writer.
-        layers: in forward order.
-        variables: by id.
-        parts: where the records of each variable are, by id.
-        axis: its time axis.
-        account: of its time steps.
-        notes: what could not be read.
-        version: changes when anything of the run does.
-    """
-
-    name: str
-    source: str
-    tb_runs: tuple[str, ...]
-    lineages: tuple[LineageHead, ...]
-    layers: tuple[LayerEntry, ...]
-    variables: Mapping[str, VariableEntry]
-    parts: Mapping[str, tuple[SeriesPart, ...]]
+    name: str  # as the user knows it
+    source: str  # `SINK`, or `SUMMARY` for a user's own writer
+    tb_runs: tuple[str, ...]  # TensorBoard's runs that it is made of
+    lineages: tuple[LineageHead, ...]  # its writers in order; none in a user's own writer
+    layers: tuple[LayerEntry, ...]  # in forward order
+    variables: Mapping[str, VariableEntry]  # by id
+    parts: Mapping[str, tuple[SeriesPart, ...]]  # where the records of each variable are, by id
     axis: TimeAxis
-    account: Account
-    notes: Notes
-    version: Hashable
+    account: Account  # of its time steps
+    notes: Notes  # what could not be read
+    version: Hashable  # changes when anything of the run does
 
     @property
     def description(self) -> Description | None:

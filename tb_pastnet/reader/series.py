@@ -35,14 +35,10 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Needs(NamedTuple):
-    """What is looked at of a variable's records; all else may come back as NaN.
+    """What is looked at of a variable's records; all else may come back as NaN."""
 
-    Attributes:
-        rows: the statistics.
-        since: of records before this step only what their masks held; None: all alike.
-    """
-
-    rows: Rows = ROWS
+    rows: Rows = ROWS  # the statistics
+    # of records before this step only what their masks held; None: all alike
     since: int | None = None
 
     def of(self, step: int) -> Rows:
@@ -55,27 +51,16 @@ EVERYTHING = Needs()
 
 @dataclass(frozen=True, eq=False)
 class RecordSeries:
-    """The records of one variable that stand, oldest first.
+    """The records of one variable that stand, oldest first."""
 
-    Attributes:
-        steps: int64 (records,), increasing.
-        past_steps: int64 (records,), of the value that each is compared with.
-        wall_times: float64 (records,), NaN where unknown.
-        learning_rates: float64 (records,), NaN where unknown.
-        writers: int64 (records,), which lineage wrote each, counted from 0.
-        codes: int16 (statistics, records, channels), see `core.statistics` and `core.quantize`.
-        account: what became of all its records.
-        notes: what could not be read, and why.
-    """
-
-    steps: Integers
-    past_steps: Integers
-    wall_times: Floats
-    learning_rates: Floats
-    writers: Integers
-    codes: Codes
-    account: Account
-    notes: Notes
+    steps: Integers  # (records,), increasing
+    past_steps: Integers  # (records,), of the value that each is compared with
+    wall_times: Floats  # (records,), NaN where unknown
+    learning_rates: Floats  # (records,), NaN where unknown
+    writers: Integers  # (records,), which lineage wrote each, counted from 0
+    codes: Codes  # (statistics, records, channels), see `core.statistics` and `core.quantize`
+    account: Account  # what became of all its records
+    notes: Notes  # what could not be read, and why
 
     @property
     def size(self) -> int:

@@ -13,15 +13,10 @@ ALL = 1 << 30
 
 
 class RequestContext(NamedTuple):
-    """On whose behalf data are read.
+    """On whose behalf data are read."""
 
-    Attributes:
-        tensorboard: TensorBoard's own request context, None outside of a request.
-        experiment: TensorBoard's experiment id, mostly "".
-    """
-
-    tensorboard: Any
-    experiment: str
+    tensorboard: Any  # TensorBoard's own request context, None outside of a request
+    experiment: str  # TensorBoard's experiment id, mostly ""
 
 
 LOCAL = RequestContext(None, "")
@@ -29,31 +24,19 @@ LOCAL = RequestContext(None, "")
 
 
 class SeriesVersion(NamedTuple):
-    """What is known of a series without reading it. Two equal ones: nothing new was written.
-
-    Attributes:
-        max_step: the largest step.
-        max_wall_time: the latest time, as text so that NaN equals itself.
-        content: the plugin content of the first event.
-    """
+    """What is known of a series without reading it. Two equal ones: nothing new was written."""
 
     max_step: int
-    max_wall_time: str
-    content: bytes
+    max_wall_time: str  # the latest time, as text so that NaN equals itself
+    content: bytes  # the plugin content of the first event
 
 
 class StoredMessage(NamedTuple):
-    """One stored event.
-
-    Attributes:
-        step: the event's step.
-        wall_time: seconds since 1970, not covered by any checksum.
-        data: the bytes; None where the event holds something else than bytes.
-    """
+    """One stored event."""
 
     step: int
-    wall_time: float
-    data: bytes | None
+    wall_time: float  # seconds since 1970, not covered by any checksum
+    data: bytes | None  # the bytes; None where the event holds something else than bytes
 
 
 SeriesName = tuple[str, str]

@@ -40,20 +40,15 @@ AUDITED_ROWS = tuple(row for row in STATE_ROWS if row != CHANGED)
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """The channels that bear the mark `VIOLATED` at any record.
+    """The channels that bear the mark `VIOLATED` at any record."""
 
-    Attributes:
-        channels: int64 (marked,), increasing.
-        first_steps: int64 (marked,), of the first record that bears it.
-        last_steps: int64 (marked,), of the last one.
-        changed: float64 (marked,), the largest share of weights that changed in one such record.
-        largest: float64 (marked,), the largest change of a weight in one such record.
-    """
-
-    channels: Integers = field(default_factory=lambda: _NOWHERE)
+    channels: Integers = field(default_factory=lambda: _NOWHERE)  # (marked,), increasing
+    # (marked,), of the first record that bears it
     first_steps: Integers = field(default_factory=lambda: _NOWHERE)
-    last_steps: Integers = field(default_factory=lambda: _NOWHERE)
+    last_steps: Integers = field(default_factory=lambda: _NOWHERE)  # (marked,), of the last one
+    # (marked,), the largest share of weights that changed in one such record
     changed: Floats = field(default_factory=lambda: np.zeros(0))
+    # (marked,), the largest change of a weight in one such record
     largest: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -64,36 +59,23 @@ class Marks:
 
 @dataclass(frozen=True, eq=False)
 class StateSeries:
-    """What the pictures of a variable are drawn from, for every threshold.
+    """What the pictures of a variable are drawn from, for every threshold."""
 
-    Attributes:
-        steps: int64 (records,), increasing.
-        past_steps: int64 (records,), of the value that each is compared with.
-        wall_times: float64 (records,), NaN where unknown.
-        learning_rates: float64 (records,), NaN where unknown.
-        unsettled: uint8 (records, channels), states with none settled; see `states`.
-        delta: int16 (records, channels), codes of the relative delta.
-        marks: channels that moved although all of them was held.
-        pruned: float64 (records,), weights that the kept mask holds at zero, by the shares.
-        partial: float64 (records,), weights of channels of which it holds a part: where there are
-            none, `pruned` is exact.
-        account: what became of all records.
-        notes: what could not be read, and why.
-        events: masks changed, learning rate changed, training resumed; see `layer_events`. Left
-            out where nobody asks for them.
-    """
-
-    steps: Integers
-    past_steps: Integers
-    wall_times: Floats
-    learning_rates: Floats
-    unsettled: states.States
-    delta: Codes
-    marks: Marks
-    pruned: Floats
+    steps: Integers  # (records,), increasing
+    past_steps: Integers  # (records,), of the value that each is compared with
+    wall_times: Floats  # (records,), NaN where unknown
+    learning_rates: Floats  # (records,), NaN where unknown
+    unsettled: states.States  # (records, channels), states with none settled; see `states`
+    delta: Codes  # (records, channels), codes of the relative delta
+    marks: Marks  # channels that moved although all of them was held
+    pruned: Floats  # (records,), weights that the kept mask holds at zero, by the shares
+    # (records,), weights of channels of which it holds a part: where there are none, `pruned` is
+    # exact
     partial: Floats
-    account: Account
-    notes: Notes
+    account: Account  # what became of all records
+    notes: Notes  # what could not be read, and why
+    # masks changed, learning rate changed, training resumed; see `layer_events`. Left out where
+    # nobody asks for them.
     events: tuple[Event, ...] = ()
 
     @property

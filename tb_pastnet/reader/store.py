@@ -101,18 +101,13 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class MasksInForce:
-    """The masks of one variable at one step.
+    """The masks of one variable at one step."""
 
-    Attributes:
-        kept: bool (elements,), row by row; True lets the weight through, False holds it at 0. None
-            where all are through, or where it isn't known.
-        trainable: likewise; False holds the weight at its value.
-        unknown: "kept" and "trainable", those of which it isn't known.
-    """
-
+    # bool (elements,), row by row; True lets the weight through, False holds it at 0. None where
+    # all are through, or where it isn't known.
     kept: Flags | None
-    trainable: Flags | None
-    unknown: tuple[str, ...] = ()
+    trainable: Flags | None  # likewise; False holds the weight at its value
+    unknown: tuple[str, ...] = ()  # "kept" and "trainable", those of which it isn't known
 
 
 class RunReader:

@@ -55,19 +55,13 @@ _BIN_OF_CODE = _bins()
 
 @dataclass(frozen=True, eq=False)
 class StateCounts:
-    """How many channels of a layer are in each state, a number a record.
+    """How many channels of a layer are in each state, a number a record."""
 
-    Attributes:
-        counts: uint32 (records, states), channels in each state.
-        violated: uint32 (records,), channels that moved though held.
-        nonfinite: uint32 (records,), channels with NaN or infinity.
-        mean_delta: float32 (records,), mean over moving channels of the relative delta, each
-            taken as 1 at most; NaN where none moves.
-    """
-
-    counts: npt.NDArray[np.uint32]
-    violated: npt.NDArray[np.uint32]
-    nonfinite: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint32]  # uint32 (records, states), channels in each state
+    violated: npt.NDArray[np.uint32]  # uint32 (records,), channels that moved though held
+    nonfinite: npt.NDArray[np.uint32]  # uint32 (records,), channels with NaN or infinity
+    # float32 (records,), mean over moving channels of the relative delta, each taken as 1 at most;
+    # NaN where none moves
     mean_delta: npt.NDArray[np.float32]
 
     def on(self, rows: Integers, channels: int) -> StateCounts:
@@ -94,23 +88,16 @@ class StateCounts:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The counts of one variable at every threshold; see `counts`.
+    """The counts of one variable at every threshold; see `counts`."""
 
-    Attributes:
-        channels: of the variable.
-        records: how many there are.
-        still: deflated uint32 (records, states + 2): channels whose state no threshold changes,
-            those that moved though held, those with NaN or infinity.
-        packed: the limit and the relative delta of all others, (channels, records) each, sorted by
-            record.
-        deltas: int64 (`BINS`,), how many of these relative deltas lie in each part of `DECADES`.
-    """
-
-    channels: int
-    records: int
+    channels: int  # of the variable
+    records: int  # how many there are
+    # deflated uint32 (records, states + 2): channels whose state no threshold changes, those that
+    # moved though held, those with NaN or infinity
     still: bytes
+    # the limit and the relative delta of all others, (channels, records) each, sorted by record
     packed: bytes
-    deltas: Integers
+    deltas: Integers  # (`BINS`,), how many of these relative deltas lie in each part of `DECADES`
 
     @property
     def size(self) -> int:

@@ -49,17 +49,12 @@ _NAME_BYTES = 512
 
 
 class Route(NamedTuple):
-    """What is served below a path.
+    """What is served below a path."""
 
-    Attributes:
-        answer: gives the answer to a request.
-        kind: the media type of its answers.
-        parameters: names of what may be asked of it.
-    """
-
+    # gives the answer to a request
     answer: Callable[[Store, RequestContext, Arguments], Answer | NotModified]
-    kind: str
-    parameters: tuple[str, ...] = ()
+    kind: str  # the media type of its answers
+    parameters: tuple[str, ...] = ()  # names of what may be asked of it
 
     def __call__(
         self, store: Store, context: RequestContext, arguments: Arguments

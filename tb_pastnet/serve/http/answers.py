@@ -27,23 +27,14 @@ _SAVES = 0.9
 
 @dataclass(frozen=True)
 class Answer:
-    """What a route answers.
+    """What a route answers."""
 
-    Attributes:
-        body: the bytes, gzipped where `packed`.
-        content_type: set by hand; never guessed from a name.
-        tag: the entity tag, from the content.
-        packed: whether the body is gzipped.
-        headers: further headers.
-        notes: what could not be read for it, and why.
-    """
-
-    body: bytes
-    content_type: str
-    tag: str
-    packed: bool = False
-    headers: tuple[tuple[str, str], ...] = ()
-    notes: Notes = field(default_factory=Notes)
+    body: bytes  # the bytes, gzipped where `packed`
+    content_type: str  # set by hand; never guessed from a name
+    tag: str  # the entity tag, from the content
+    packed: bool = False  # whether the body is gzipped
+    headers: tuple[tuple[str, str], ...] = ()  # further headers
+    notes: Notes = field(default_factory=Notes)  # what could not be read for it, and why
 
     @property
     def size(self) -> int:
@@ -53,15 +44,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class NotModified:
-    """An answer that was given before and may be gone since: a 304 needs its name alone.
+    """An answer that was given before and may be gone since: a 304 needs its name alone."""
 
-    Attributes:
-        tag: its entity tag.
-        make: gives it.
-    """
-
-    tag: str
-    make: Callable[[], Answer]
+    tag: str  # its entity tag
+    make: Callable[[], Answer]  # gives it
 
 
 def answer(body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
