@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -60,25 +61,24 @@ class MaskComparison:
             return reader.run.version, step
         return moment(reader.masks, reader.run.lineages, step)
 
-    def meet(self, present: Sequence[bool]) -> Flags:
-        """Which of the runs are compared with each other, bool (runs, runs)."""
-        origins = [run.origin if has else "" for run, has in zip(self.runs, present, strict=True)]
-        related = np.array([[a != "" and a == b for b in origins] for a in origins])
-        np.fill_diagonal(related, False)
-        return related
+    @cached_property
+    def related(self) -> Flags:
+        """Which runs' weights and channels stand for each other, bool (runs, runs)."""
+        origins = [run.origin for run in self.runs]
+        return np.array([[a != "" and a == b for b in origins] for a in origins])
 
-    def related(self, first: int, second: int) -> bool:
-        """Whether weights and channels of two runs stand for each other."""
-        origin = self.readers[first].run.origin
-        return bool(origin) and origin == self.readers[second].run.origin
+    def meet(self, steps: Sequence[Integers]) -> Flags:
+        """Which of the runs are compared with each other, as both have records there."""
+        present = np.array([bool((own >= 0).any()) for own in steps])
+        met: Flags = self.related & present & present[:, None]
+        np.fill_diagonal(met, False)
+        return met
 
     def layers(self, steps: Sequence[Integers]) -> dict[str, dict[int, VariableEntry]]:
         """Of each layer the variables that it is drawn by, by the position of the runs.
 
-        What a run had before it was resumed without it is left out.
-
-        Args:
-            steps: int64 (columns,) for each run: of records, -1 for none.
+        What a run had before it was resumed without it is left out. The steps are int64 (columns,)
+        of each run: of records, -1 for none.
         """
         layers: dict[str, dict[int, VariableEntry]] = {}
         for number, run in enumerate(self.runs):
@@ -93,8 +93,7 @@ class MaskComparison:
     ) -> Iterator[Mapping[int, Sets]]:
         """The sets of each layer."""
         if self.unit == WEIGHTS:
-            meet = self.meet([bool((own >= 0).any()) for own in steps])
-            alone = np.logical_not(meet.any(axis=1))
+            alone = np.logical_not(self.meet(steps).any(axis=1))
             every = each_weights(self.readers, steps, self.mask, layers, lost, alone)
         else:
             every = each_channels(self.readers, steps, self.mask, layers, lost)

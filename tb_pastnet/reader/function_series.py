@@ -40,7 +40,7 @@ MOST_CHANGES = 256
 """Changes of the probe that are told."""
 
 _EVENT_RECORDS = 16
-_WRITER, _BLOCK, _ROW, _SEQUENCE, _STEP, _PAST = range(6)
+_BLOCK, _ROW, _SEQUENCE, _STEP, _PAST = range(5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def make_function(
     """
     lost: Notes = Counter()
     blocks, left_out = _join_messages(_decoded(lineages, readings, lost))
-    rows = _once(_table(blocks), len(lineages))
+    rows = _records(blocks, len(lineages))
     if left_out or sampled:
         lost[notes.FUNCTION_TOO_MANY] += max(left_out, 1)
     elif missing := _missing(rows, lineages, withheld):
@@ -158,32 +158,21 @@ def _choose(block: FunctionChange, flags: npt.NDArray[np.bool_]) -> FunctionChan
     )
 
 
-def _table(blocks: _Blocks) -> Integers:
-    """int64 (rows, 6), a row a record: writer, message, row in it, number, step, past step."""
-    parts = [
-        np.column_stack(
-            [
-                np.full_like(block.steps, writer),
-                np.full_like(block.steps, number),
-                np.arange(len(block.steps)),
-                block.sequence,
-                block.steps,
-                block.past_steps,
-            ]
-        )
-        for number, (writer, block) in enumerate(blocks)
-    ]
-    return np.concatenate([np.zeros((0, 6), np.int64), *parts])
+def _records(blocks: _Blocks, writers: int) -> list[Integers]:
+    """Of each writer int64 (records, 5): message, row in it, number, step and past step.
 
-
-def _once(table: Integers, writers: int) -> list[Integers]:
-    """The rows of each writer, each record once: a message may be written again after a failure."""
-    by_writer = []
-    for rows in _groups(table, _WRITER, writers):
-        _, first = np.unique(rows[:, _SEQUENCE], return_index=True)
-        once = rows[first]
-        by_writer.append(once[rising(once[:, _STEP])])
-    return by_writer
+    Each record once: a message may be written again after a failure.
+    """
+    tables = [[np.zeros((0, 5), np.int64)] for _ in range(writers)]
+    for number, (writer, block) in enumerate(blocks):
+        rows = np.arange(len(block.steps))
+        columns = (np.full_like(rows, number), rows, block.sequence, block.steps, block.past_steps)
+        tables[writer].append(np.column_stack(columns))
+    records = []
+    for table in map(np.concatenate, tables):
+        _, first = np.unique(table[:, _SEQUENCE], return_index=True)
+        records.append(table[first[rising(table[first, _STEP])]])
+    return records
 
 
 def _missing(
@@ -210,23 +199,15 @@ def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) ->
         [lineage.begin for lineage in lineages],
     )
     kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
-    joined = np.concatenate([_table([]), *kept])
+    joined = np.concatenate([np.zeros((0, 5), np.int64), *kept])
     return joined[np.argsort(joined[:, _STEP], kind="stable")]
 
 
-def _groups(table: Integers, column: int, count: int) -> list[Integers]:
-    """The rows with 0, 1, … in a column, each in their order."""
-    ordered = table[np.argsort(table[:, column], kind="stable")]
-    return np.split(ordered, np.searchsorted(ordered[:, column], np.arange(1, count)))[:count]
-
-
 def _join(blocks: Sequence[FunctionChange], rows: Integers, lost: Notes) -> FunctionSeries:
-    numbered = np.column_stack([rows, np.arange(len(rows))])
-    groups = [
-        (block, own)
-        for block, own in zip(blocks, _groups(numbered, _BLOCK, len(blocks)), strict=True)
-        if len(own)
-    ]
+    order = np.argsort(rows[:, _BLOCK], kind="stable")
+    bounds = np.searchsorted(rows[order, _BLOCK], np.arange(1, len(blocks)))
+    by_block = zip(blocks, np.split(order, bounds), strict=False)
+    groups = [(block, own) for block, own in by_block if len(own)]
     places: dict[tuple[str, str], Place] = {}
     for block, _ in groups:
         places.update({_key(place): place for place in block.places})
@@ -234,7 +215,7 @@ def _join(blocks: Sequence[FunctionChange], rows: Integers, lost: Notes) -> Func
     values = np.full((len(MEASURES), len(places), len(rows)), np.nan, np.float32)
     for block, own in groups:
         where = np.array([index[_key(place)] for place in block.places])
-        values[:, where[:, None], own[:, -1]] = block.values[:, own[:, _ROW]].transpose(0, 2, 1)
+        values[:, where[:, None], own] = block.values[:, rows[own, _ROW]].transpose(0, 2, 1)
     return FunctionSeries(
         blocks[rows[-1, _BLOCK]].inputs if len(rows) else (),
         tuple(places.values()),

@@ -114,16 +114,10 @@ def likeness(variables: Sequence[VariableEntry], unit: str) -> Integers:
 
 
 def records_in_force(steps: Integers, firsts: Integers, lasts: Integers) -> Integers:
-    """The record that stands in each column.
+    """The record that stands in each column, from its first step to its last; int64 (columns,).
 
-    Args:
-        steps: int64 (records,), increasing.
-        firsts: int64 (columns,), the first step of each column.
-        lasts: int64 (columns,), the last one.
-
-    Returns:
-        int64 (columns,): the position of the last record in it or before it; -1 before the first
-        record, and where the last one has ended, which is as long as the gap before it.
+    It is the last one in the column or before it; -1 before the first record, and where the last
+    one has ended, which is as long as the gap before it.
 
     Example:
         >>> ends = np.array([0, 10, 25, 29, 30])
@@ -242,17 +236,14 @@ def each_channels(
     layers: Layers,
     lost: Notes,
 ) -> Iterator[Mapping[int, Sets]]:
-    """The sets of channels of many runs, layer by layer.
+    """The sets of channels of many runs, layer by layer; of each layer those of the runs with it.
 
     Args:
         readers: of the runs.
         steps: int64 (columns,) for each of them: of records, -1 for none.
-        mask: "kept": channels that aren't pruned; "trainable": neither pruned nor frozen.
+        mask: "kept": what isn't pruned; "trainable": what isn't frozen either.
         layers: what to read.
         lost: gets what could not be read.
-
-    Yields:
-        For each layer the sets of each run that has it.
     """
     by_run = [
         read_channel_sets(reader, names_in(layers, run), lost) for run, reader in enumerate(readers)

@@ -94,7 +94,7 @@ def _pair(
 ) -> dict[str, Any]:
     shared_count, first, second = shared.common[a, b], shared.own[a, b], shared.own[b, a]
     reason = None
-    if not comparison.related(a, b):
+    if not comparison.related[a, b]:
         reason = _ORIGIN
     elif not shared.layers[a, b]:
         reason = _LAYERS
@@ -138,7 +138,7 @@ def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     columns = [np.array([-1 if step is None else step]) for step in steps]
     layers = list(comparison.layers(columns).values())
     counted = comparison.counted(layers)
-    meet = comparison.meet([step is not None for step in steps])
+    meet = comparison.meet(columns)
     every = comparison.each(columns, layers, shared.notes)
     for layer, counts, sets in zip(layers, counted, every, strict=True):
         alike = np.full(count, -1)
@@ -209,7 +209,7 @@ def overlap_layers_view(
     firsts, lasts, rows = _columns(records, most, step)
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
     matched, unmatched = _matched(comparison, steps)
-    reason = _ORIGIN if not comparison.related(0, 1) else None if matched else _LAYERS
+    reason = _ORIGIN if not comparison.related[0, 1] else None if matched else _LAYERS
     elements = [count_of(variable, comparison.unit) for variable, _ in matched.values()]
     kept, other_kept, shared = _counts(comparison, steps, matched.values(), lost, reason is None)
     expected = overlap.expected_both(kept, other_kept, np.array(elements, np.float64)[:, None])

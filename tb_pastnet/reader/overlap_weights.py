@@ -62,66 +62,51 @@ class Plan:
         return {mask.series: mask.cost for mask in chain.from_iterable(needed)}
 
 
-class Planner:
-    """Tells which masks make the sets of variables of a run, before the bits of any are read."""
+def make_plan(
+    history: MaskHistory,
+    steps: Integers,
+    variable: VariableEntry,
+    mask: str,
+    still: Flags | None = None,
+) -> Plan:
+    """Tells which masks make the sets of a variable at some steps, -1 for none; reads no bits.
 
-    def __init__(self, history: MaskHistory, steps: Integers) -> None:
-        standing = history.standing(steps)
-        self._steps = steps
-        self._parts = [
-            (position, history.lineages[position], log, own)
-            for position, log in enumerate(history.logs)
-            if log is not None and len(own := np.flatnonzero((standing == position) & (steps >= 0)))
-        ]
-
-    def plan(self, variable: VariableEntry, mask: str, still: Flags | None = None) -> Plan:
-        """Tells which masks make the sets of one variable.
-
-        Args:
-            variable: the variable.
-            mask: "kept": weights that aren't pruned; "trainable": those that an update may change.
-            still: bool (columns,), where `trainable=False` holds all of it.
-        """
-        elements = math.prod(variable.shape)
-        chosen = MASKS[:1] if mask == "kept" else MASKS
-        table, is_known = self._table(variable.id, chosen, elements)
-        if still is not None:
-            table[:, still] = _STILL
-            is_known |= still
-        positions = np.full(len(self._steps), UNKNOWN)
-        kinds, positions[is_known] = distinct(table[:, is_known])
-        columns = kinds.T.tolist()
-        masks = tuple(
-            tuple(self._masks(variable.id, chosen, column, elements)) for column in columns
+    `mask` is "kept", of weights that aren't pruned, or "trainable", of those that an update may
+    change; `still`, bool (columns,), tells where `trainable=False` holds all of it.
+    """
+    elements = math.prod(variable.shape)
+    chosen = MASKS[:1] if mask == "kept" else MASKS
+    # A row a mask, then one for the lineage: equal columns, equal sets.
+    table = np.full((len(chosen) + 1, len(steps)), ALL_THROUGH)
+    is_known = np.zeros(len(steps), bool)
+    standing = np.where(steps >= 0, history.standing(steps), UNKNOWN)
+    for position, log in enumerate(history.logs):
+        own = standing == position
+        if log is None or not own.any():
+            continue
+        is_known[own], table[-1, own] = True, position
+        for row, name in enumerate(chosen):
+            table[row, own] = log.positions(variable.id, name, elements, steps[own])
+    is_known &= (table[:-1] != LOST).all(axis=0)
+    table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
+    if still is not None:
+        table[:, still] = _STILL
+        is_known |= still
+    positions = np.full(len(steps), UNKNOWN)
+    kinds, positions[is_known] = distinct(table[:, is_known])
+    masks = []
+    sizes = []
+    for *changes, lineage in kinds.T.tolist():
+        stored = tuple(
+            history.logs[lineage].stored(
+                history.lineages[lineage], variable.id, name, elements, change
+            )
+            for name, change in zip(chosen, changes, strict=True)
+            if change >= 0
         )
-        sizes = [
-            0.0 if column[0] == _STILL else _size(held, elements)
-            for column, held in zip(columns, masks, strict=True)
-        ]
-        return Plan(positions, np.array(sizes, np.float64), masks, elements)
-
-    def _table(self, variable: str, chosen: Sequence[str], elements: int) -> tuple[Integers, Flags]:
-        """A row a mask, then one for the lineage: equal columns, equal sets; and what is known."""
-        table = np.full((len(chosen) + 1, len(self._steps)), ALL_THROUGH)
-        is_known = np.zeros(len(self._steps), bool)
-        for position, _, log, own in self._parts:
-            is_known[own] = True
-            for row, mask in enumerate(chosen):
-                changes = log.positions(variable, mask, elements, self._steps[own])
-                table[row, own] = changes
-                is_known[own] &= changes != LOST
-            table[-1, own] = position
-        table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
-        return table, is_known
-
-    def _masks(
-        self, variable: str, chosen: Sequence[str], column: Sequence[int], elements: int
-    ) -> Iterable[StoredMask]:
-        *changes, lineage = column
-        for position, writer, log, _ in self._parts:
-            for mask, change in zip(chosen, changes, strict=True):
-                if position == lineage and change >= 0:
-                    yield log.stored(writer, variable, mask, elements, change)
+        masks.append(stored)
+        sizes.append(0.0 if lineage == _STILL else _size(stored, elements))
+    return Plan(positions, np.array(sizes, np.float64), tuple(masks), elements)
 
 
 def _size(masks: Sequence[StoredMask], elements: int) -> float:
@@ -148,38 +133,28 @@ def _written(lineage: LineageHead) -> Hashable:
     return lineage.tb_run, lineage.begin, hash(tuple(versions))
 
 
-class MaskSets:
-    """The sets of one variable, their bits decoded when they are asked for; the latest are kept."""
+def _sets(plan: Plan, readings: Readings, most: int, lost: Notes) -> Sets:
+    """The sets of a plan; their bits are decoded when they are asked for, and the latest kept."""
+    latest: dict[SeriesName, tuple[StoredMask, Words | None]] = {}
 
-    def __init__(self, readings: Readings, plan: Plan, most: int, lost: Notes) -> None:
-        self._readings = readings
-        self._plan = plan
-        self._most = most
-        self._lost = lost
-        self._latest: dict[SeriesName, tuple[StoredMask, Words | None]] = {}
+    def decoded(stored: StoredMask) -> Words | None:
+        if stored.series not in latest or latest[stored.series][0] != stored:
+            mask = stored.decode(readings.get(stored.series, ()), most)
+            if mask is None:
+                lost[notes.MASKS_UNREAD] += 1
+            latest[stored.series] = stored, None if mask is None else overlap.words(mask.bits)
+        return latest[stored.series][1]
 
-    def sets(self) -> Sets:
-        """The sets, with their bits at hand."""
-        return Sets(self._plan.positions, self._plan.sizes, self._bits, self._plan.elements)
-
-    def _bits(self, position: int) -> Words | None:
+    def bits(position: int) -> Words | None:
         joined: Words | None = None
-        for stored in self._plan.masks[position]:
-            mask = self._mask(stored)
+        for stored in plan.masks[position]:
+            mask = decoded(stored)
             if mask is None:
                 return None
             joined = mask if joined is None else joined & mask
         return joined
 
-    def _mask(self, stored: StoredMask) -> Words | None:
-        latest = self._latest.get(stored.series)
-        if latest is None or latest[0] != stored:
-            mask = stored.decode(self._readings.get(stored.series, ()), self._most)
-            if mask is None:
-                self._lost[notes.MASKS_UNREAD] += 1
-            words = None if mask is None else overlap.words(mask.bits)
-            latest = self._latest[stored.series] = stored, words
-        return latest[1]
+    return Sets(plan.positions, plan.sizes, bits, plan.elements)
 
 
 def each_weights(
@@ -190,26 +165,18 @@ def each_weights(
     lost: Notes,
     alone: Flags,
 ) -> Iterator[Mapping[int, Sets]]:
-    """The sets of weights of many runs, layer by layer, read in few calls.
+    """The sets of weights of many runs, layer by layer, read in few calls. See `each_channels`.
 
-    Args:
-        readers: of the runs.
-        steps: int64 (columns,) for each of them: of records, -1 for none.
-        mask: "kept": weights that aren't pruned; "trainable": those that an update may change.
-        layers: what to read.
-        lost: gets what could not be read.
-        alone: bool (runs,), those of which only the sizes of the sets matter.
-
-    Yields:
-        For each layer the sets of each run that has it.
+    Of runs that stand `alone`, bool (runs,), only the sizes of the sets matter.
     """
     for reader in readers:
         lost.update(reader.masks.notes)
     still = _still(readers, steps, layers, lost) if mask == "trainable" else {}
-    planners = [Planner(reader.masks, own) for reader, own in zip(readers, steps, strict=True)]
     plans = (
         {
-            run: planners[run].plan(variable, mask, still.get((run, variable.id)))
+            run: make_plan(
+                readers[run].masks, steps[run], variable, mask, still.get((run, variable.id))
+            )
             for run, variable in layer.items()
         }
         for layer in layers
@@ -218,7 +185,7 @@ def each_weights(
         readings = _read(readers[0], series, lost)
         for layer in group:
             most = 8 * MOST_BYTES // max(len(layer), 1)
-            yield {run: MaskSets(readings, plan, most, lost).sets() for run, plan in layer.items()}
+            yield {run: _sets(plan, readings, most, lost) for run, plan in layer.items()}
 
 
 def _read(reader: RunReader, series: Collection[SeriesName], lost: Notes) -> Readings:
