@@ -16,6 +16,7 @@ from tb_pastnet.reader.records import Records
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests.blocks import all_records
+from tests.masks_in_force import masks_in_force
 from tests.tensorboards import Board
 
 STATES = np.array(["no data", "moving", "reactivated", "settled", "frozen", "pruned"])
@@ -142,9 +143,8 @@ def check_channel(here: Board, asked: dict[str, str], ours: Records, channel: in
 def check_masks(here: Board, run: Run, ours: Records, variable: str) -> int:
     store, caller = Store(here.provider), RequestContext(context.RequestContext(), "")
     for step in {0, *ours.steps[::7].tolist(), *ours.steps[-1:].tolist()}:
-        told = store.reader(caller, store.catalog(caller).runs[run.name]).masks_in_force(
-            variable, step
-        )
+        reader = store.reader(caller, store.catalog(caller).runs[run.name])
+        told = masks_in_force(reader, variable, step)
         masks = ours.masks(step)
         for name in ("kept", "trainable"):
             mine, theirs = getattr(masks, name), getattr(told, name)

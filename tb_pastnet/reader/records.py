@@ -185,16 +185,7 @@ class Records:
         """
         if step is None:
             step = max(self._series().steps.tolist(), default=0)
-        variable = self._variable
-        in_force = self._reader.masks_in_force(variable.id, step)
-
-        def shaped(mask: str, flags: Flags | None) -> Flags | None:
-            if mask in in_force.unknown or math.prod(variable.shape) > MOST_ELEMENTS:
-                return None
-            return np.ones(variable.shape, bool) if flags is None else flags.reshape(variable.shape)
-
-        kept, trainable = in_force.kept, in_force.trainable
-        return MasksAt(step, shaped("kept", kept), shaped("trainable", trainable))
+        return MasksAt(step, self._mask("kept", step), self._mask("trainable", step))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -238,6 +229,13 @@ class Records:
             The columns of `to_dataframe` as arrays, texts as `Labels`.
         """
         return record_columns(self._series(), self._reader.states(self._variable.id, threshold))
+
+    def _mask(self, mask: str, step: int) -> Flags | None:
+        shape = self.shape
+        is_known, flags = self._reader.mask_in_force(self._variable.id, mask, step)
+        if not is_known or math.prod(shape) > MOST_ELEMENTS:
+            return None
+        return np.ones(shape, bool) if flags is None else flags.reshape(shape)
 
     def _series(self) -> RecordSeries:
         return self._reader.series(self._variable.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import states
-from tb_pastnet.format.tags import MASKS, TAG_FUNCTION
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.cache import Cache, ReadValue, sized
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
 from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
@@ -21,7 +21,7 @@ from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import SUMMARY, CatalogRun
+from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import EVERYTHING, Needs, RecordSeries, make_series
 from tb_pastnet.reader.series_source import ALL, RequestContext, RunDeleted, SeriesSource
 from tb_pastnet.reader.state_series import (
@@ -99,17 +99,6 @@ class Store:
         return RunReader(self, context, run)
 
 
-@dataclass(frozen=True, eq=False)
-class MasksInForce:
-    """The masks of one variable at one step."""
-
-    # bool (elements,), row by row; True lets the weight through, False holds it at 0. None where
-    # all are through, or where it isn't known.
-    kept: Flags | None
-    trainable: Flags | None  # likewise; False holds the weight at its value
-    unknown: tuple[str, ...] = ()  # "kept" and "trainable", those of which it isn't known
-
-
 class RunReader:
     """Reads one run on somebody's behalf. What takes long is kept in the store."""
 
@@ -179,20 +168,14 @@ class RunReader:
             lost.update(noted)
             yield name, marked
 
-    def masks_in_force(self, variable: str, step: int) -> MasksInForce:
-        """The masks of a variable as records of a step saw them. Not kept: masks are large."""
-        if self.run.source == SUMMARY:
-            return MasksInForce(None, None, MASKS)
-        flags: dict[str, Flags | None] = {}
-        unknown = []
-        for mask in MASKS:
-            is_known, flags[mask] = self._mask(variable, mask, step)
-            if not is_known:
-                unknown.append(mask)
-        return MasksInForce(flags["kept"], flags["trainable"], tuple(unknown))
+    def mask_in_force(self, variable: str, mask: str, step: int) -> tuple[bool, Flags | None]:
+        """Whether a mask is known as records of a step saw it, and its elements if it has a hole.
 
-    def _mask(self, variable: str, mask: str, step: int) -> tuple[bool, Flags | None]:
-        """Whether a mask is known, and its elements where it has a hole."""
+        They are bool (elements,), row by row; True lets the weight through. Not kept: masks are
+        large.
+        """
+        if not self.run.lineages:
+            return False, None
         steps = np.array([step])
         standing = int(self.masks.standing(steps)[0])
         lineage, log = self.run.lineages[standing], self.masks.logs[standing]

@@ -20,6 +20,7 @@ from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.both_loaders import in_both
+from tests.masks_in_force import masks_in_force
 from tests.tensorboards import LOADERS, Board, board
 
 CALLER = RequestContext(context.RequestContext(), "")
@@ -107,7 +108,7 @@ def test_every_mask_is_read_back_bit_by_bit(tmp_path: Path) -> None:
         for step in range(0, 42, 4):
             right = replayed(changes, step)
             for variable in run.variables:
-                found = store.reader(CALLER, run).masks_in_force(variable, step)
+                found = masks_in_force(store.reader(CALLER, run), variable, step)
                 assert found.unknown == ()
                 for mask, flags in (("kept", found.kept), ("trainable", found.trainable)):
                     expected = right.get((mask, variable), np.ones(1, bool))
@@ -278,7 +279,7 @@ def check(store: Store, run: Any, name: str) -> str:
 
 
 def check_bits(store: Store, run: Any, name: str) -> None:
-    found = store.reader(CALLER, run).masks_in_force("c/kernel", 3)
+    found = masks_in_force(store.reader(CALLER, run), "c/kernel", 3)
     for mask, flags in (("kept", found.kept), ("trainable", found.trainable)):
         if mask in found.unknown:
             assert flags is None, name

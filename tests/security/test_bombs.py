@@ -33,6 +33,7 @@ from tb_pastnet.reader import notes as said
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
+from tests.masks_in_force import masks_in_force
 from tests.providers import CALLER, MemoryProvider, memory_run
 from tests.tensorboards import LOADERS, Board, board
 
@@ -257,7 +258,7 @@ def test_a_mask_that_claims_to_be_large_is_unknown(elements: int) -> None:
     run = store.catalog(CALLER).runs["a"]
     tracemalloc.start()
     try:
-        found = store.reader(CALLER, run).masks_in_force("conv1/kernel", 9)
+        found = masks_in_force(store.reader(CALLER, run), "conv1/kernel", 9)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

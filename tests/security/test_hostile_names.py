@@ -14,6 +14,7 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
+from tests.masks_in_force import masks_in_force
 from tests.tensorboards import LOADERS, board
 
 pytestmark = pytest.mark.promise("hostile_names")
@@ -108,7 +109,7 @@ def test_masks_and_violations_of_every_name_are_found(tmp_path: Path, loader: st
         caller = RequestContext(context.RequestContext(), "")
         run = store.catalog(caller).runs["a"]
         for kernel in kernels:
-            found = store.reader(caller, run).masks_in_force(kernel, 2)
+            found = masks_in_force(store.reader(caller, run), kernel, 2)
             assert found.kept is not None
             assert found.kept.tolist() == kept.tolist()
 

@@ -10,6 +10,7 @@ from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.reader import notes, store
 from tb_pastnet.reader.series_source import ALL
 from tb_pastnet.reader.store import Store
+from tests.masks_in_force import MasksInForce, masks_in_force
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
 
 W = "conv1/kernel"
@@ -32,8 +33,8 @@ def masked(provider: MemoryProvider) -> MemoryWriter:
     return writer
 
 
-def in_force(here: Store, step: int, variable: str = W) -> store.MasksInForce:
-    return here.reader(CALLER, here.catalog(CALLER).runs["a"]).masks_in_force(variable, step)
+def in_force(here: Store, step: int, variable: str = W) -> MasksInForce:
+    return masks_in_force(here.reader(CALLER, here.catalog(CALLER).runs["a"]), variable, step)
 
 
 def test_the_index_reads_no_masks(provider: MemoryProvider) -> None:
