@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http.container import unpack
+from tests.containers import unpack
 
 DOCUMENT = json.loads(Path(plugin.__file__).with_name("openapi.json").read_text("utf-8"))
 KINDS: dict[str, tuple[type, ...]] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.serve.http.container import unpack
+from tests.containers import unpack
 
 
 def arrays_of(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

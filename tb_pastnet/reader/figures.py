@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import states
-from tb_pastnet.reader.arrays import smallest
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.run_summary import RunSummary, summary_of
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.sections import Sections
+from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.threads import in_threads
 

@@ -16,17 +16,28 @@ import numpy.typing as npt
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
+from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.audit_log import AuditLog, read_audit_log
 from tb_pastnet.reader.cache import Cache
-from tb_pastnet.reader.lineage_heads import LineageHead
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
 from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource
+from tb_pastnet.reader.series_source import (
+    Reading,
+    RequestContext,
+    SeriesSource,
+    StoredMessage,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+MOST_VIOLATIONS = 1 << 16
+"""Violations of one lineage that are held; a hostile log inflates to any number of them."""
+
+MOST_ENTRIES = 1 << 19
+"""Entries of one lineage that are read, the newest first: a violation that goes on has many."""
 
 _TAGS = (TAG_MASKS, TAG_VIOLATIONS)
 _CHANGE_BYTES = 32
@@ -40,19 +51,20 @@ class LineageMasks:
     # what its masks held, an empty one where it has none; None where it has masks and the log of
     # their changes is gone
     log: MaskLog | None
-    audit: AuditLog  # what moved
+    violations: tuple[Violation, ...] = ()  # what moved although it was held
+    audit_notes: Notes = field(default_factory=Counter)  # what of these could not be read, and why
 
     @property
     def notes(self) -> Notes:
         """What could not be read, and why."""
-        return self.audit.notes if self.log is None else self.audit.notes + self.log.notes
+        return self.audit_notes if self.log is None else self.audit_notes + self.log.notes
 
     @property
     def size(self) -> int:
         """Bytes that it holds, about."""
         changes = self.log.changes.values() if self.log else ()
         masks = _CHANGE_BYTES * sum(len(changed.steps) for changed in changes)
-        return masks + _VIOLATION_BYTES * len(self.audit.violations)
+        return masks + _VIOLATION_BYTES * len(self.violations)
 
 
 @dataclass(frozen=True)
@@ -179,10 +191,7 @@ def read_mask_history(
     by_lineage = {keys[key].tb_run: own for key, own in masks.items()}
     return join_masks(
         run,
-        [
-            by_lineage.get(head.tb_run) or LineageMasks(_maskless(head), AuditLog())
-            for head in run.lineages
-        ],
+        [by_lineage.get(head.tb_run) or LineageMasks(_maskless(head)) for head in run.lineages],
     )
 
 
@@ -203,13 +212,35 @@ def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) 
             if (name := mask_of(tag)) is not None
         }
         log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
-    audit = read_audit_log(
-        readings.get((run, TAG_VIOLATIONS), ()),
-        writer,
-        variables,
-        withheld=(run, TAG_VIOLATIONS) in withheld,
-    )
-    return LineageMasks(log, audit)
+    lost: Notes = Counter({notes.WITHHELD: 1} if (run, TAG_VIOLATIONS) in withheld else {})
+    messages = readings.get((run, TAG_VIOLATIONS), ())
+    return LineageMasks(log, read_violations(messages, writer, variables, lost), lost)
+
+
+def read_violations(
+    messages: Sequence[StoredMessage], lineage: int, variables: Collection[str], lost: Notes
+) -> tuple[Violation, ...]:
+    """What the audit of a lineage found: the latest entry of each variable, channel and beginning.
+
+    What can't be read is noted in `lost`.
+    """
+    latest: dict[tuple[str, int, int], Violation] = {}
+    read = 0
+    newest = reversed(messages)
+    for entries in decode_all(newest, decode_violations, TAG_VIOLATIONS, lineage, lost):
+        if read >= MOST_ENTRIES:
+            lost[notes.VIOLATIONS_TOO_MANY] += 1
+            break
+        for entry in entries:
+            key = (entry.variable, entry.channel, entry.first_step)
+            if entry.variable not in variables:
+                lost[notes.VIOLATIONS_ELSEWHERE] += 1
+            elif key not in latest and len(latest) >= MOST_VIOLATIONS:
+                lost[notes.VIOLATIONS_TOO_MANY] += 1
+            elif key not in latest or latest[key].last_step < entry.last_step:
+                latest[key] = entry
+        read += len(entries)
+    return tuple(latest.values())
 
 
 def _maskless(lineage: LineageHead) -> MaskLog | None:
@@ -221,11 +252,11 @@ def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
     """Joins what the lineages of a run tell, one part for each of them, in their order."""
     starts = tuple(head.begin for head in run.lineages)
     standing: dict[str, list[Violation]] = {}
-    lost: Notes = sum((part.audit.notes for part in parts), Counter())
+    lost: Notes = sum((part.audit_notes for part in parts), Counter())
     lost = sum((part.log.notes for part in parts if part.log is not None), lost)
     cuts = first_steps_after(starts)
     for lineage, part, cut in zip(run.lineages, parts, cuts, strict=True):
-        for violation in part.audit.violations:
+        for violation in part.violations:
             stands = _standing(violation, lineage, cut)
             variable = run.variables.get(violation.variable)
             if stands is not None and (variable is None or stands.channel >= variable.channels):

@@ -1,8 +1,17 @@
-"""A page of a few sentences, as the ES module that TensorBoard expects, without any build."""
+"""A page of a few sentences, without any build, and a plugin that is nothing else.
+
+They need TensorBoard only.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
+
+from tensorboard.backend import http_util
+from tensorboard.plugins import base_plugin
+from werkzeug import wrappers
 
 # textContent and no HTML: what is explained may come from a log or from an exception.
 _MODULE = """\
@@ -50,3 +59,37 @@ def for_reader(error: BaseException) -> str:
     # An ImportError's text may name the file it came from: "... (/path/to/module.py)".
     text = str(error).split(" (/")[0]
     return f"{name}: {text}" if text and "/" not in text else name
+
+
+class StandInPlugin(base_plugin.TBPlugin):
+    """Shows in the tab why PastNet is not there. The other tabs are not concerned.
+
+    Args:
+        error: what went wrong while loading.
+    """
+
+    plugin_name = "pastnet"
+
+    def __init__(self, error: BaseException) -> None:
+        self._page = explaining_module(
+            "PastNet could not be loaded",
+            for_reader(error),
+            "Reinstall it in the environment that TensorBoard runs in: "
+            "pip install --force-reinstall tb-pastnet",
+            "Your logs are not affected, and neither are the other tabs.",
+        )
+
+    def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
+        """The page, and nothing else."""
+        return {"/index.js": wrappers.Request.application(self._serve_page)}
+
+    def is_active(self) -> bool:
+        """Always False: data lights the tab."""
+        return False
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The same tab as the real plugin's."""
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="PastNet")
+
+    def _serve_page(self, request: wrappers.Request) -> Any:
+        return http_util.Respond(request, self._page, "text/javascript")

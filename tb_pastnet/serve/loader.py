@@ -52,7 +52,7 @@ class PastNetLoader(base_plugin.TBLoader):
 
     def _stand_in(self, error: Exception) -> base_plugin.TBPlugin | None:
         try:
-            from tb_pastnet.serve.stand_in_plugin import StandInPlugin
+            from tb_pastnet.serve.explain import StandInPlugin
 
             return StandInPlugin(error)
         except Exception:  # a plugin must never stop TensorBoard

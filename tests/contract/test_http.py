@@ -13,10 +13,10 @@ from tensorboard.errors import NotFoundError, PermissionDeniedError, PublicError
 from werkzeug.test import TestResponse
 
 from tb_pastnet.serve import plugin, routes
-from tb_pastnet.serve.http.container import unpack
 from tb_pastnet.serve.routes import ROUTES
 from tests import event_files as files
 from tests import probed
+from tests.containers import unpack
 from tests.tensorboards import PREFIX, Board, board, strict_json
 
 GOOD = {

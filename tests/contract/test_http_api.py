@@ -15,10 +15,9 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.function_change import Place
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http import container
 from tb_pastnet.serve.routes import ROUTES
+from tests import containers, probed
 from tests import event_files as files
-from tests import probed
 from tests.tensorboards import Board, board
 
 ADDRESS = "http://localhost:6006"
@@ -91,7 +90,7 @@ def answer(here: Board, route: str, query: str, kind: str) -> str:
     if kind == "csv":
         return data.decode().replace("\r\n", "\n")
     if response.mimetype == "application/octet-stream":
-        return written(container.unpack(data)[0])
+        return written(containers.unpack(data)[0])
     return written(json.loads(data))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.serve.http.container import unpack
 from tests.both_loaders import in_both
+from tests.containers import unpack
 from tests.masked_runs import MaskedRun, random_changes, ratio
 from tests.tensorboards import Board
 

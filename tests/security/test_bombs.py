@@ -27,8 +27,8 @@ from tb_pastnet.format.tags import (
     channels_tag,
     mask_tag,
 )
-from tb_pastnet.reader import audit_log as audit
 from tb_pastnet.reader import mask_changes as mask_log
+from tb_pastnet.reader import mask_history
 from tb_pastnet.reader import notes as said
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
@@ -194,7 +194,7 @@ def test_logs_of_masks_and_violations_dont_add_up_without_bound(
     tmp_path: Path, loader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mask_log, "MOST_CHANGES", 4_000)
-    monkeypatch.setattr(audit, "MOST_VIOLATIONS", 4_000)
+    monkeypatch.setattr(mask_history, "MOST_VIOLATIONS", 4_000)
     writer = files.LineageWriter(tmp_path)
     writer.describe(0)
     writer.records(range(1, 17))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.reader.arrays import row_by_row
+from tb_pastnet.reader.sections import row_by_row
 from tb_pastnet.serve.http.strict_json import dumps
 
 _CODES = {"u1": "<u1", "u2": "<u2", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
@@ -30,15 +30,8 @@ _ALIGN = 8
 def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) -> bytes:
     """Packs a header and named arrays.
 
-    Args:
-        header: JSON values; "sections" is added.
-        sections: arrays of dtype u1, u2, i2, u4, f4 or f8 and any shape, empty ones included.
-            NaN is allowed in the floats.
-
-    Example:
-        >>> data = pack({"schema": 1}, {"steps": np.array([1.0, 2.0])})
-        >>> unpack(data)[1]["steps"].tolist()
-        [1.0, 2.0]
+    The arrays are of dtype u1, u2, i2, u4, f4 or f8 and any shape, empty ones included; NaN is
+    allowed in the floats. "sections" is added to the header.
     """
     entries: list[dict[str, Any]] = []
     parts: list[bytes | memoryview] = []
@@ -56,23 +49,6 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
         offset += array.nbytes + len(parts[-1])
     text = dumps({**header, "sections": entries})
     return b"".join([_LENGTH.pack(len(text)), text, _padding(_LENGTH.size + len(text)), *parts])
-
-
-def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Reads a container back, as the page does."""
-    import json
-
-    (length,) = _LENGTH.unpack_from(data)
-    header = json.loads(data[_LENGTH.size : _LENGTH.size + length])
-    start = _LENGTH.size + length
-    start += len(_padding(start))
-    arrays = {}
-    for entry in header["sections"]:
-        dtype = np.dtype(_CODES[entry["dtype"]])
-        count = int(np.prod(entry["shape"], dtype=np.int64))
-        flat = np.frombuffer(data, dtype, count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return header, arrays
 
 
 def _padding(size: int) -> bytes:

@@ -11,9 +11,9 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from tb_pastnet.serve import loader
+from tb_pastnet.serve.explain import StandInPlugin
 from tb_pastnet.serve.loader import PastNetLoader
 from tb_pastnet.serve.plugin import PastNetPlugin
-from tb_pastnet.serve.stand_in_plugin import StandInPlugin
 
 
 def flags(**more: object) -> argparse.Namespace:
@@ -97,5 +97,5 @@ def test_a_missing_part_gives_a_stand_in_that_says_so(monkeypatch, caplog) -> No
 
 def test_where_nothing_works_there_is_no_plugin_and_no_exception(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "tb_pastnet.serve.plugin", None)
-    monkeypatch.setitem(sys.modules, "tb_pastnet.serve.stand_in_plugin", None)
+    monkeypatch.setitem(sys.modules, "tb_pastnet.serve.explain", None)
     assert PastNetLoader().load(base_plugin.TBContext()) is None

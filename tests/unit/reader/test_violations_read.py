@@ -8,9 +8,8 @@ import pytest
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import TAG_VIOLATIONS
 from tb_pastnet.format.violations import encode_violations
-from tb_pastnet.reader import audit_log as audit
-from tb_pastnet.reader import notes
-from tb_pastnet.reader.audit_log import AuditLog, read_audit_log
+from tb_pastnet.reader import mask_history, notes
+from tb_pastnet.reader.mask_history import LineageMasks, read_violations
 from tb_pastnet.reader.series_source import StoredMessage
 
 LINEAGE = 7
@@ -22,8 +21,9 @@ def message(step: int, *found: Violation) -> StoredMessage:
     return StoredMessage(step, 0.0, data)
 
 
-def read(*messages: StoredMessage, **more: bool) -> AuditLog:
-    return read_audit_log(messages, LINEAGE, {"a/kernel"}, **more)
+def read(*messages: StoredMessage) -> LineageMasks:
+    lost = notes.Notes()
+    return LineageMasks(None, read_violations(messages, LINEAGE, {"a/kernel"}, lost), lost)
 
 
 def test_a_later_entry_replaces_the_earlier_in_any_order() -> None:
@@ -60,7 +60,7 @@ def test_variables_that_the_network_doesnt_have_are_counted() -> None:
 
 
 def test_a_log_without_end_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "MOST_VIOLATIONS", 2)
+    monkeypatch.setattr(mask_history, "MOST_VIOLATIONS", 2)
     grown = replace(FIRST, last_step=50)
     found = read(
         message(40, *(replace(FIRST, channel=channel) for channel in range(3, 8))),
@@ -71,7 +71,7 @@ def test_a_log_without_end_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_of_too_many_entries_the_newest_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(mask_history, "MOST_ENTRIES", 3)
     ended = replace(FIRST, channel=4)
     messages = [message(40, ended, FIRST)]
     messages += [message(step, replace(FIRST, last_step=step)) for step in (41, 42, 43)]
@@ -80,7 +80,3 @@ def test_of_too_many_entries_the_newest_are_read(monkeypatch: pytest.MonkeyPatch
     found = read(*messages[:3])
     assert set(found.violations) == {replace(FIRST, last_step=42), ended}
     assert not found.notes
-
-
-def test_what_was_withheld_is_noted() -> None:
-    assert read(withheld=True).notes == {notes.WITHHELD: 1}
