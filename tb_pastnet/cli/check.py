@@ -22,14 +22,7 @@ SCHEMA = 1
 
 
 def check(logdir: str, out: TextIO, *, as_json: bool = False) -> int:
-    """Checks a log directory.
-
-    Returns:
-        0 where all is whole, else 1.
-
-    Raises:
-        UnreadableLog: it is no directory.
-    """
+    """Checks a log directory: 0 where all is whole, else 1. `UnreadableLog` if it is none."""
     files = list(inspect(logdir))
     log = Log(logdir)
     cuts = _cuts(files)

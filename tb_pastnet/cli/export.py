@@ -55,9 +55,6 @@ def export(
         layers: ids of layers whose channels are written; None: of all.
         threshold: the relative delta under which a channel is quiet.
 
-    Returns:
-        0.
-
     Raises:
         InvalidArgument: what the format needs isn't installed.
         UnreadableLog: the log is no directory.

@@ -72,11 +72,7 @@ def function_table(run: Run) -> Table:
 def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
     """Of each variable a row for each record and channel; one variable at a time is in memory.
 
-    Yields:
-        The tables, of a variable that two layers share one.
-
-    Raises:
-        UnknownName: the run has no such layer.
+    A variable that two layers share has one table. `UnknownName` if the run has no such layer.
     """
     chosen = list(run.layers) if layers is None else [run.layers[name].id for name in layers]
     seen = set()

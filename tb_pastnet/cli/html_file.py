@@ -58,10 +58,7 @@ def export_html(
     runs: Sequence[str] | None = None,
     threshold: float | None = None,
 ) -> int:
-    """Writes the page with the data of a log into one file.
-
-    Returns:
-        0.
+    """Writes the page with the data of a log into one new file; returns 0.
 
     Raises:
         UnreadableLog: the log is no directory.

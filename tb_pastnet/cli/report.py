@@ -47,7 +47,7 @@ def report(
     fail_on: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
-    """Reports the runs of a log directory.
+    """Reports the runs of a log directory: 1 where something of `fail_on` was found, else 0.
 
     Args:
         logdir: the directory.
@@ -55,12 +55,8 @@ def report(
         error: what of `fail_on` was found is said there.
         runs: names of runs; None: all.
         threshold: the relative delta under which a channel is quiet.
-        fail_on: some of "violations", "stalled", "unreadable", "dropped", "nonfinite",
-            "unfinished".
+        fail_on: some of the words of `_COUNTS`.
         as_json: all of it, for programs.
-
-    Returns:
-        1 where something of `fail_on` was found or there is nothing to look at, else 0.
 
     Raises:
         UnreadableLog: it is no directory.

@@ -77,11 +77,8 @@ class Cache:
     ) -> Value:
         """Gives the value of a key, made anew where there is none of this version.
 
-        Args:
-            key: what is asked for.
-            version: changes when the data behind the value change.
-            make: computes the value and says how many bytes it holds, or None: it isn't kept. What
-                it raises goes to the caller, and nothing is kept.
+        What makes it also says how many bytes it holds, or None: it isn't kept. What that raises
+        goes to the caller, and nothing is kept.
         """
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
@@ -105,12 +102,7 @@ class Cache:
         versions: Mapping[Key, Hashable],
         make: Callable[[Sequence[Key]], Iterable[ReadValue]],
     ) -> dict[Key, ReadValue]:
-        """Gives the values of many keys; those that aren't there in their version are made at once.
-
-        Args:
-            versions: of each key.
-            make: computes the values of some keys, in their order.
-        """
+        """Gives the values of many keys; those that aren't there are made in one go."""
         missing = [key for key, version in versions.items() if not self.holds(key, version)]
         fresh = dict(zip(missing, make(missing), strict=True)) if missing else {}
 

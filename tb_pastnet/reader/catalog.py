@@ -62,10 +62,8 @@ class _Previous:
 class CatalogReader:
     """Keeps the catalog up to date and reads only what is new. Safe to use from many threads.
 
-    Args:
-        source: TensorBoard's data.
-        fresh_for: seconds for which a catalog is handed out again, so that one listing serves
-            all the requests of a page.
+    A catalog is handed out again for `fresh_for` seconds: one listing serves all requests of a
+    page.
     """
 
     def __init__(self, source: SeriesSource, fresh_for: float) -> None:

@@ -102,11 +102,8 @@ class Figures:
     def block(self, step: int, count: int) -> Sections:
         """The records that hold the one in force at a step, as the route `records` gives them.
 
-        Of a layer that lacks a record its newest one before it is given, and how old that is.
-
-        Args:
-            step: of the record, or after it; before the first one the first block is meant.
-            count: records in a block.
+        Blocks have `count` records; before the first record the first block is meant. Of a layer
+        that lacks a record its newest one before it is given, and how old that is.
         """
         record = max(int(np.searchsorted(self.steps, step, side="right")) - 1, 0)
         first = record // count * count

@@ -45,14 +45,7 @@ class StoredValue(NamedTuple):
 
 
 class FileSeries:
-    """Where the values of one tag of one run lie.
-
-    Args:
-        metadata: of its first value.
-
-    Attributes:
-        content: what the plugin noted in it.
-    """
+    """Where the values of one tag of one run lie; its first value has the metadata."""
 
     def __init__(self, metadata: Metadata) -> None:
         self.content = metadata.content

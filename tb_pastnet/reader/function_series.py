@@ -74,11 +74,8 @@ def make_function(
 ) -> FunctionSeries:
     """Decodes and joins what the lineages of a run wrote of their probe.
 
-    Args:
-        lineages: all of the run, in order: one without a probe supersedes as well.
-        readings: events by run and tag.
-        withheld: TensorBoard's runs whose series it could not hand out.
-        sampled: whether only a part of the events was read.
+    One without a probe supersedes as well. `withheld` are TensorBoard's runs whose series it could
+    not hand out; `sampled` tells that only a part of the events was read.
     """
     lost: Notes = Counter()
     blocks, left_out = _join_messages(_decoded(lineages, readings, lost))

@@ -49,11 +49,6 @@ def join_blocks(
     The rule looks at sequence numbers alone, so that the choice doesn't depend on the order in
     which the blocks come.
 
-    Args:
-        blocks: each of `channels` channels, read one by one.
-        channels: number of channels.
-        most_cells: records times channels that may be held.
-
     Returns:
         The records, in the order of the blocks, and how many were left out.
     """

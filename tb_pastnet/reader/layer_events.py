@@ -81,19 +81,11 @@ def _masks(series: RecordSeries) -> list[Event]:
 def merge_events(
     recorded: Sequence[Event], steps: Integers, logged: Iterable[MaskEvent]
 ) -> list[Event]:
-    """Joins the events that the records show with those of the log of mask changes.
+    """Joins the events that the records show with those of the log of mask changes, the first 256.
 
-    The log knows the step and the number of weights. A change that records show stays where the log
-    has none since the record before, such as `trainable=False` of a Keras layer.
-
-    Args:
-        recorded: of the records, in order.
-        steps: int64 (records,), increasing.
-        logged: of the log of mask changes.
-
-    Returns:
-        Step, kind and text of each, in order, the first 256. Those of the log have how many of all
-        `elements` the mask lets `through`; the others are as from `recorded_events`.
+    The log knows the step and the number of weights: its events have how many of all `elements` the
+    mask lets `through`. A change that records show stays where the log has none since the record
+    before, such as `trainable=False` of a Keras layer.
     """
     changes: list[Event] = [
         {

@@ -146,11 +146,8 @@ def record_columns(
 ) -> Columns:
     """The records of a variable as a table, a row for each record and channel.
 
-    Args:
-        series: the records.
-        state: uint8 (records, channels), their states.
-        first_channel: the number of the first channel.
-        exact: whether counts stay as they are stored; else they are whole numbers.
+    The states are uint8 (records, channels). Counts are whole numbers unless they stay `exact`, as
+    they are stored.
     """
     _, records, channels = series.codes.shape
     return {

@@ -100,15 +100,9 @@ def decode_all(
     *,
     each: Each = in_turn,
 ) -> Iterator[Decoded]:
-    """Decodes those messages of a series, in order, that can be decoded, and notes the rest.
+    """Decodes those messages of a series, in order, that can be decoded; notes the rest in `lost`.
 
-    Args:
-        messages: events of one series.
-        decode: of `format`: takes the bytes, and by keyword `tag`, `step` and `lineage`.
-        tag: of the series.
-        lineage: the writer's id, 0 for a user's own writer.
-        lost: gets one note for each message that can't be read.
-        each: how one message after the other is decoded.
+    `decode` takes the bytes, and by keyword `tag`, `step` and `lineage`: 0 for a user's own writer.
     """
 
     def decoded_or_note(message: StoredMessage) -> Decoded | str:

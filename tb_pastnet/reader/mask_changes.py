@@ -135,16 +135,10 @@ class MaskLog:
         return self.changes.get((variable, mask), _NO_CHANGES)
 
     def held(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
-        """How many elements a mask holds.
+        """How many elements a mask holds at some steps, float64 of their shape.
 
-        Args:
-            variable: its id.
-            mask: "kept" or "trainable".
-            elements: of the variable; a mask of another number is of an older network.
-            steps: int64 of any shape.
-
-        Returns:
-            float64 of that shape: 0 where the mask lets all through, NaN where it isn't known.
+        0 where it lets all through, NaN where it isn't known; a mask of another number of elements
+        than the variable has is of an older network.
         """
         changes = self.of(variable, mask)
         row = changes.in_force(steps)
@@ -211,8 +205,7 @@ def read_mask_log(
     Args:
         messages: events of the series `masks`.
         lineage: the writer's id.
-        variables: those of which changes are kept. Of others, and of masks that we don't know,
-            only the numbers count.
+        variables: of others, and of masks that we don't know, only the numbers of changes count.
         stored: the largest event step of the series of each variable and mask, which tells of a
             last change that is missing in the log.
         withheld: whether TensorBoard could not hand the series out.

@@ -97,11 +97,9 @@ class MaskHistory:
         return positions
 
     def count(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
-        """How many of a variable's elements a mask holds at some steps, int64 (columns,).
+        """How many of a variable's elements a mask holds at some steps, float64 (columns,).
 
-        Returns:
-            float64 (columns,): 0 where it holds none, NaN where no log says it or a part of the log
-            is lost.
+        NaN where no log says it or a part of the log is lost.
         """
         if all(log is not None and log.idle(variable, mask) for log in self.logs) and self.logs:
             return np.zeros(len(steps))

@@ -87,18 +87,18 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
 def pool(
     counts: Floats, violated: Floats, nonfinite: Floats, mean: Floats, starts: Integers
 ) -> dict[str, npt.NDArray[Any]]:
-    """Makes columns of records.
+    """Makes columns of records, given the first record of each, as from `thinning.columns`.
 
     Args:
         counts: (rows, records, states), channels in each state.
         violated: (rows, records), channels that moved though held.
         nonfinite: likewise, channels with NaN or infinity.
         mean: likewise, mean relative delta of the moving ones, NaN where none moves.
-        starts: int64 (columns,), the first record of each column, as from `thinning.columns`.
+        starts: int64 (columns,).
 
     Returns:
-        shares: uint8 (rows, columns, states), the mean of the records that have data, in parts
-            that add up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
+        shares: uint8 (rows, columns, states), the mean of the records that have data, in parts that
+            add up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
         mean_delta: float32 (rows, columns), weighted by moving channels.
         marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` where any record has some.
     """

@@ -185,12 +185,8 @@ def _count_pruned(
 ) -> tuple[Floats, tuple[int, ...]]:
     """`pruned` and `prunable` of the summary; a variable counts once however many layers share it.
 
-    Args:
-        reader: of the run.
-        needs: of each layer the variables whose summaries it is counted from.
-        summaries: of all of these.
-        steps: int64 (records,), of the run.
-        lost: gets at how many steps records and log disagree.
+    A layer is counted from the summaries of what it needs; `lost` gets where records and log
+    disagree.
     """
     run, masks = reader.run, reader.masks
     counts, prunable = np.zeros((len(run.layers), len(steps))), [0] * len(run.layers)

@@ -92,17 +92,12 @@ def stretches(states: States) -> tuple[States, Integers]:
 def listed(codes: Codes) -> tuple[Integers, Floats]:
     """Gives relative deltas as places in a list of values.
 
-    Args:
-        codes: int16 (records, channels).
-
     Returns:
         The places, uint8 or, of more than 256 values, uint16 (records, channels), and the values,
         float64: 0, all of the grid from the least to the largest that occurs, infinity, NaN.
 
     Example:
         >>> places, values = listed(np.array([[-16, ZERO, -18]], np.int16))
-        >>> places
-        array([[3, 0, 1]], dtype=uint8)
         >>> values[places].round(3)
         array([[0.5  , 0.   , 0.459]])
     """

@@ -102,10 +102,10 @@ def make_series(
     needs: Needs = EVERYTHING,
     each: Each = in_turn,
 ) -> RecordSeries:
-    """Decodes and joins what is stored of a variable.
+    """Decodes and joins what is stored of a variable, in the order of the lineages.
 
     Args:
-        parts: where it is stored, in the order of the lineages.
+        parts: where it is stored.
         readings: events by series.
         channels: the number of channels of the latest network.
         withheld: series that TensorBoard could not hand out.

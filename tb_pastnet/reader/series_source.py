@@ -91,15 +91,9 @@ class SeriesSource(ABC):
     ) -> Reading:
         """Reads all events of every given tag in every given run.
 
-        Args:
-            context: on whose behalf.
-            runs: names of runs.
-            tags: names of tags.
-            most: events a series, if the source can't hand out more; the last is among them.
-
-        Returns:
-            The events and the series that could not be handed out. What doesn't exist is in
-            neither.
+        A source that can't hand out more reads `most` events a series, the last among them. Given
+        back are the events, and the series that could not be handed out; what doesn't exist is in
+        neither.
         """
 
     def deleted(
@@ -119,11 +113,7 @@ class SeriesSource(ABC):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """Reads as `read` does runs in which one of the tags at least is listed.
-
-        Raises:
-            RunDeleted: one of the runs is there no more.
-        """
+        """Reads runs in which one of the tags is listed; `RunDeleted` where one of them is gone."""
         reading = self.read(context, runs, tags, most)
         if deleted := self.deleted(context, runs, reading):
             name = parse_run(deleted[0])

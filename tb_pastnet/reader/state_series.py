@@ -103,8 +103,8 @@ def make_state_series(
         series: the records.
         variable: whose. In kernels alone channels of zeros count as pruned without a mask.
         commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
-            they are known. Weights that were held and are pruned then don't violate anything.
-            None: the writer itself looked for held weights that moved, so that none are marked.
+            they are known. Weights that were held and are pruned then don't violate anything. None:
+            the writer itself looked for held weights that moved, so that none are marked.
         seen: of a kernel, as from `states.seen` of all its channels; None: these are all.
         each: how some channels after the other are dealt with.
     """
@@ -181,10 +181,6 @@ def find_marks(state: states.States, series: RecordSeries) -> Marks:
 
 def pruned_weights(codes: Codes, elements: int) -> tuple[Floats, Floats]:
     """Estimates from the recorded shares how many weights the kept mask holds at zero.
-
-    Args:
-        codes: int16 (statistics, records, channels).
-        elements: of each channel.
 
     Returns:
         The number, float64 (records,), and how many weights lie in channels that are kept in part:

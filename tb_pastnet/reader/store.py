@@ -55,17 +55,10 @@ _WIDE = 256
 
 
 class Store:
-    """Reads and keeps what a source has of us. Safe to use from many threads.
+    """Reads and keeps what a source has of us, up to so many bytes. Safe to use from many threads.
 
-    Args:
-        data: TensorBoard's data provider, of either loader, or another source.
-        ceiling: bytes to keep.
-        fresh_for: seconds for which one listing serves all requests.
-
-    Attributes:
-        source: where data come from.
-        large: what was made lately.
-        small: what is small, and made of much: nothing large displaces it.
+    Of the two caches `large` has what was made lately, `small` what is small and made of much:
+    nothing large displaces it. One listing serves all requests for `fresh_for` seconds.
     """
 
     def __init__(

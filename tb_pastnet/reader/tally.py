@@ -65,14 +65,10 @@ class StateCounts:
     mean_delta: npt.NDArray[np.float32]
 
     def on(self, rows: Integers, channels: int) -> StateCounts:
-        """The same on another axis of steps.
+        """The same on another axis of steps, given the record at each, int64 (steps,), -1 for none.
 
-        Args:
-            rows: int64 (steps,), the record at each step, -1 where there is none.
-            channels: of the layer; without a record all are counted as "no data".
-
-        Returns:
-            Without a record nothing else is counted, and the mean is NaN.
+        Without a record all channels are counted as "no data", nothing else is, and the mean is
+        NaN.
         """
         counts = np.zeros((len(rows), len(states.NAMES)), np.uint32)
         counts[:, states.NO_DATA] = channels
@@ -105,11 +101,7 @@ class Tally:
         return len(self.still) + len(self.packed) + 1024
 
     def counts(self, threshold: float) -> StateCounts:
-        """The counts where quiet means under this relative delta.
-
-        Args:
-            threshold: relative delta; 0 or less: no channel is ever quiet.
-        """
+        """The counts where quiet means under this relative delta; with 0 no channel ever is."""
         table = np.frombuffer(zlib.decompress(self.still), np.uint32).reshape(-1, _WIDTH)
         counts, violated, nonfinite = table[:, :-2].copy(), table[:, -2], table[:, -1]
         mean = np.full(self.records, np.nan, np.float32)

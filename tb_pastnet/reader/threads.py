@@ -25,34 +25,19 @@ class Each(Protocol):
 
 
 def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """Does something to all items at once, as far as there are threads.
-
-    Example:
-        >>> list(in_threads(str.upper, ["a", "b"]))
-        ['A', 'B']
-    """
+    """Does something to all items at once, as far as there are threads."""
     return _pool().map(action, items)
 
 
 def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """The same for large results: only so many are made ahead as there are threads.
-
-    Example:
-        >>> list(a_few_at_once(str.upper, "abcdefghi"))[-1]
-        'I'
-    """
+    """The same for large results: only so many are made ahead as there are threads."""
     left = iter(items)
     while group := list(islice(left, 2 * THREADS)):
         yield from in_threads(action, group)
 
 
 def in_turn(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """The same one by one, each when its result is asked for.
-
-    Example:
-        >>> list(in_turn(str.upper, ["a", "b"]))
-        ['A', 'B']
-    """
+    """The same one by one, each when its result is asked for."""
     return map(action, items)
 
 
@@ -60,10 +45,6 @@ def together(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[V
     """Does two things that wait, such as for another process, at once.
 
     Not in the threads of the others: what computes there would be waited for, too.
-
-    Example:
-        >>> together(lambda: 1, lambda: "a")
-        (1, 'a')
     """
     with ThreadPoolExecutor(1, "pastnet-wait") as pool:
         waiting = pool.submit(first)

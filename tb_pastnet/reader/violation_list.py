@@ -57,10 +57,8 @@ def mark(
 ) -> states.States:
     """Adds the mark `VIOLATED` where the audit found that a channel moved in part.
 
-    Args:
-        state: uint8 (records, channels), changed in place.
-        steps: int64 (records,), increasing.
-        violations: of the variable. A violation stands from its first to its last step.
+    The states, uint8 (records, channels), are changed in place; a violation stands from its first
+    to its last step.
     """
     spans: dict[tuple[int, int], list[int]] = {}
     for violation in violations:
@@ -80,7 +78,7 @@ def violations_of(
     first_channel: int = 0,
     most: int | None = MOST,
 ) -> tuple[int, list[Violation]]:
-    """The violations of one variable.
+    """The violations of one variable: how many, and the first of them, by first step and channel.
 
     Args:
         variable: the variable.
@@ -89,9 +87,6 @@ def violations_of(
         marks: of its records. Marked channels of which the audit says nothing are listed.
         first_channel: the number of the first channel of these records.
         most: of either kind at most; None: all.
-
-    Returns:
-        The number of all, and the first of them, by first step and channel.
     """
     ordered = sorted(audited, key=lambda violation: (violation.first_step, violation.channel))
     channels = marks.channels + first_channel
@@ -135,17 +130,9 @@ def join_violations(
     marks: Iterable[tuple[str, Marks]],
     most: int | None = MOST,
 ) -> tuple[int, list[Violation]]:
-    """The violations of a run.
+    """The violations of a run, given the marks of each variable's records: how many, and the first.
 
-    Args:
-        run: the run.
-        audited: what the audit found, by variable.
-        marks: of each variable's records.
-        most: how many are wanted at most; None: all.
-
-    Returns:
-        The number of all, and the first of them: by first step, then in the order of layers, of
-        their variables and of channels.
+    They come by first step, then in the order of layers, of their variables and of channels.
     """
     layers = {name: layer.id for layer in run.layers for name in layer.variables}
     ranks = {name: rank for rank, name in enumerate(layers)}

@@ -62,11 +62,7 @@ def for_reader(error: BaseException) -> str:
 
 
 class StandInPlugin(base_plugin.TBPlugin):
-    """Shows in the tab why PastNet is not there. The other tabs are not concerned.
-
-    Args:
-        error: what went wrong while loading.
-    """
+    """Shows in the tab what went wrong while loading. The other tabs are not concerned."""
 
     plugin_name = "pastnet"
 

@@ -36,12 +36,7 @@ class PastNetLoader(base_plugin.TBLoader):
             logger.debug("samples_per_plugin could not be set", exc_info=True)
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
-        """Makes the plugin.
-
-        Returns:
-            The plugin; a stand-in that explains itself where a part is missing or broken; None
-            where not even that can be loaded.
-        """
+        """The plugin, or where a part is missing or broken a stand-in that says so, or None."""
         try:
             from tb_pastnet.serve.plugin import PastNetPlugin
 

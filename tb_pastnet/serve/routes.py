@@ -74,14 +74,8 @@ def kept(
     """An answer from the cache. One that TensorBoard withheld a part of is made anew each time.
 
     Of an answer that was given before its name is kept for longer, so that a client that still has
-    it is told so at no cost.
-
-    Args:
-        store: the records.
-        key: which answer.
-        version: changes when the data behind it change.
-        make: gives the answer.
-        large: whether it is large, and others may displace it.
+    it is told so at no cost. The version changes when the data behind the answer do; others may
+    displace one that is large.
     """
 
     def named() -> tuple[Answer, int | None]:

@@ -32,11 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def application(handler: Handler) -> WsgiApp:
-    """Makes a WSGI application of what answers a request.
-
-    Returns:
-        The application. It raises nothing but what the server's own `start_response` raises.
-    """
+    """Makes a WSGI application, which raises nothing but what `start_response` raises."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         response = _respond(wrappers.Request(environ), handler)
