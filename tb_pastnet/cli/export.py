@@ -1,4 +1,4 @@
-"""`export`: tables as files in a new directory."""
+"""`export`: tables of columns, as `pastnet.read` gives them, as files in a new directory."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ import re
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from tb_pastnet.cli.export_tables import (
-    Table,
-    channels_tables,
-    function_table,
-    layers_table,
-    runs_table,
-    violations_table,
-    writer_of,
-)
+import numpy as np
+
 from tb_pastnet.cli.text import counted, printable, size_of
 from tb_pastnet.core.states import THRESHOLD
-from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.reader.log import Log, Run
-from tb_pastnet.reader.tables import Labels
+from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
 
 _LONGEST = 40
+
+
+class Table(NamedTuple):
+    """A table."""
+
+    kind: str  # one of "runs", "layers", "violations", "function", "channels"
+    run: str | None  # whose, None in the table of all runs
+    layer: str | None  # whose, None where it isn't of one
+    variable: str | None  # likewise
+    columns: Columns
 
 
 def export(
@@ -167,3 +171,119 @@ def safe(name: str) -> str:
         ('block_conv1', 'etc_passwd', '_')
     """
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name[:_LONGEST]).strip("_") or "_"
+
+
+def runs_table(runs: Sequence[Run]) -> Table:
+    """A row a run: where it stands, and its account of records."""
+    spans = [run.steps for run in runs]
+    accounts = [asdict(run.account) for run in runs]
+    columns: dict[str, Column] = {
+        "run": labels([run.name for run in runs]),
+        "source": labels([run.source for run in runs]),
+        "past": labels([run.past for run in runs]),
+        "origin": labels([run.origin for run in runs]),
+        "closed": np.array([run.closed for run in runs], bool),
+        "lineages": np.array([len(run.lineages) for run in runs], np.int64),
+        "records": np.array([len(steps) for steps in spans], np.int64),
+        "first_step": np.array([steps[0] if len(steps) else np.nan for steps in spans], np.float64),
+        "last_step": np.array([steps[-1] if len(steps) else np.nan for steps in spans], np.float64),
+    }
+    for name in ("offered", "shown", "superseded", "thinned", "dropped", "unreadable"):
+        columns[name] = np.array([account[name] for account in accounts], np.int64)
+    return Table("runs", None, None, None, columns)
+
+
+def layers_table(run: Run, threshold: float) -> Table:
+    """A row for each record and layer: how many channels are in which state."""
+    return Table("layers", run.name, None, None, run.overview(threshold).columns())
+
+
+def violations_table(run: Run) -> Table:
+    """A row for each channel of held weights that moved, and beginning."""
+
+    def values(name: str) -> list[Any]:
+        return [getattr(violation, name) for violation in run.violations]
+
+    columns: dict[str, Column] = {
+        name: labels(values(name)) for name in ("layer", "variable", "cause")
+    }
+    for name in ("channel", "first_step", "last_step", "elements", "held"):
+        columns[name] = np.array(values(name), np.int64)
+    columns["largest"] = np.array(values("largest"), np.float64)
+    return Table("violations", run.name, None, None, columns)
+
+
+def function_table(run: Run) -> Table:
+    """A row for each record of the probe and place: how far outputs moved."""
+    return Table("function", run.name, None, None, run.function.columns())
+
+
+def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
+    """Of each variable a row for each record and channel; one variable at a time is in memory.
+
+    A variable that two layers share has one table. `UnknownName` if the run has no such layer.
+    """
+    chosen = list(run.layers) if layers is None else [run.layers[name].id for name in layers]
+    seen = set()
+    for layer in chosen:
+        for variable in run.layers[layer].variables.values():
+            if variable.id not in seen:
+                seen.add(variable.id)
+                columns = _only_occurring(variable.columns(threshold))
+                yield Table("channels", run.name, layer, variable.id, columns)
+
+
+def _only_occurring(columns: Columns) -> Columns:
+    """Of texts those that stand in the table."""
+    return {
+        name: occurring(column) if isinstance(column, Labels) else column
+        for name, column in columns.items()
+    }
+
+
+def write_csv(path: Path, columns: Columns) -> None:
+    """Writes CSV in UTF-8. Numbers are read back as they are; NaN is empty."""
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        file.writelines(csv_pieces([columns]))
+
+
+def write_npz(path: Path, columns: Columns) -> None:
+    """Writes NPZ, an array a column. Texts are numbers of names, which the manifest has."""
+    arrays: dict[str, Any] = {
+        name: column.codes if isinstance(column, Labels) else column
+        for name, column in columns.items()
+    }
+    np.savez_compressed(path, **arrays)
+
+
+def write_parquet(path: Path, columns: Columns) -> None:
+    """Writes Parquet; texts are dictionary-encoded."""
+    arrow, parquet = _arrow()
+
+    def array(column: Column) -> Any:
+        if not isinstance(column, Labels):
+            return arrow.array(column)
+        names = [name.encode("utf-8", "replace").decode("utf-8") for name in column.names]
+        return arrow.DictionaryArray.from_arrays(column.codes, arrow.array(names, arrow.string()))
+
+    arrays = {name: array(column) for name, column in columns.items()}
+    parquet.write_table(arrow.table(arrays), path)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(
+            "Could not export Parquet: expected pyarrow to be installed, got none. "
+            'Run: pip install "tb-pastnet[parquet]", or export csv or npz.'
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+def writer_of(form: str) -> Callable[[Path, Columns], None]:
+    """What writes a format: "csv", "parquet" or "npz"."""
+    if form == "parquet":
+        _arrow()
+    return {"csv": write_csv, "npz": write_npz, "parquet": write_parquet}[form]

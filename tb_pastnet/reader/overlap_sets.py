@@ -15,7 +15,7 @@ from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINAB
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import Needs, RecordSeries
+from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import measured_in
 from tb_pastnet.reader.store import RunReader
 
@@ -28,7 +28,7 @@ WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
 UNKNOWN = -1
 """The position of a set that isn't known: `numpy.searchsorted` tells it, less one."""
 
-NEEDS = Needs((NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE))
+NEEDS = NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE
 """The statistics that tell which channels are pruned or frozen."""
 
 Layers = Sequence[Mapping[int, VariableEntry]]

@@ -23,7 +23,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
-from tb_pastnet.reader.series import Needs, RecordSeries
+from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
     KERNEL,
@@ -142,13 +142,13 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
     """Reads variables, and the steps of the run: where a timeline is lost the first knows more."""
     run, masks = reader.run, reader.masks
     audited = all(masks.commanded(name) is None for name in variables[:1])
-    needs = Needs(AUDITED_ROWS if audited else STATE_ROWS)
+    rows = AUDITED_ROWS if audited else STATE_ROWS
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))
         return _variable_summary(series, records, masks.violations.get(name, ()))
 
-    summaries = dict(zip(variables, reader.each(variables, summary, needs), strict=True))
+    summaries = dict(zip(variables, reader.each(variables, summary, rows), strict=True))
     first = [summaries[name].steps for name in variables[:1]]
     return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from tb_pastnet.format.block import Block, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.join_blocks import (
-    MASK_ROWS,
     choose,
     concatenate,
     join_blocks,
@@ -32,21 +30,6 @@ from tb_pastnet.reader.threads import Each, in_turn
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-
-class Needs(NamedTuple):
-    """What is looked at of a variable's records; all else may come back as NaN."""
-
-    rows: Rows = ROWS  # the statistics
-    # of records before this step only what their masks held; None: all alike
-    since: int | None = None
-
-    def of(self, step: int) -> Rows:
-        """The statistics of a block whose last record is that of a step."""
-        return self.rows if self.since is None or step >= self.since else MASK_ROWS
-
-
-EVERYTHING = Needs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +82,7 @@ def make_series(
     *,
     withheld: Sequence[SeriesName] = (),
     sampled: bool = False,
-    needs: Needs = EVERYTHING,
+    rows: Rows = ROWS,
     each: Each = in_turn,
 ) -> RecordSeries:
     """Decodes and joins what is stored of a variable, in the order of the lineages.
@@ -110,11 +93,11 @@ def make_series(
         channels: the number of channels of the latest network.
         withheld: series that TensorBoard could not hand out.
         sampled: whether only a part of the events was read.
-        needs: what of them is looked at.
+        rows: the statistics that are looked at; all else may come back as NaN.
         each: how one event after the other is decoded.
     """
     decoded = [
-        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, needs, each)
+        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows, each)
         for part in parts
     ]
     order = [
@@ -136,7 +119,7 @@ def _decode(
     messages: Sequence[StoredMessage],
     channels: int,
     withheld: Sequence[SeriesName],
-    needs: Needs,
+    rows: Rows,
     each: Each,
 ) -> _Part:
     lost: Notes = Counter()
@@ -144,7 +127,7 @@ def _decode(
     lineage = part.lineage.name.lineage if part.lineage else 0
 
     def opened(data: bytes, *, tag: str, step: int, lineage: int) -> OpenBlock:
-        return open_block(data, tag=tag, step=step, lineage=lineage, rows=needs.of(step))
+        return open_block(data, tag=tag, step=step, lineage=lineage, rows=rows)
 
     blocks = decode_all(messages, opened, part.tag, lineage, lost, each=each)
     fitting = _of_width(blocks, channels, noted)
@@ -209,26 +192,20 @@ def _clock(
 def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:
     shown, superseded = int(keep.sum()), int((~keep).sum()) + part.notes[notes.RESHAPED]
     read = shown + superseded + part.left_out
-    if lineage is None:
-        return settle(
-            offered=read + part.damaged,
-            shown=shown,
-            superseded=superseded,
-            thinned=part.left_out,
-            dropped=0,
-            damaged=part.damaged,
-        )
-    line = lineage.timeline
-    # A run that is being written: blocks may be newer than the timeline that was read before.
-    newer = int((part.records.sequence >= line.offered).sum())
-    offered = line.offered + newer
-    missing = max(offered - read - line.thinned - line.dropped - part.damaged, 0)
+    offered, thinned, dropped = read + part.damaged, part.left_out, 0
+    if lineage is not None:
+        line = lineage.timeline
+        # A run that is being written: blocks may be newer than the timeline that was read before.
+        offered = line.offered + int((part.records.sequence >= line.offered).sum())
+        missing = max(offered - read - line.thinned - line.dropped - part.damaged, 0)
+        thinned += line.thinned + (missing if sampled else 0)
+        dropped = line.dropped
     return settle(
         offered=offered,
         shown=shown,
         superseded=superseded,
-        thinned=line.thinned + part.left_out + (missing if sampled else 0),
-        dropped=line.dropped,
+        thinned=thinned,
+        dropped=dropped,
         damaged=part.damaged,
     )
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import states
+from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.cache import Cache, ReadValue, sized
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
@@ -22,7 +23,7 @@ from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import EVERYTHING, Needs, RecordSeries, make_series
+from tb_pastnet.reader.series import RecordSeries, make_series
 from tb_pastnet.reader.series_source import ALL, RequestContext, RunDeleted, SeriesSource
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
@@ -210,9 +211,7 @@ class RunReader:
 
     def series(self, variable: str) -> RecordSeries:
         """The records of one variable."""
-        return self.kept(
-            ("series", variable), lambda: self._read_one(variable, EVERYTHING), large=True
-        )
+        return self.kept(("series", variable), lambda: self._read_one(variable, ROWS), large=True)
 
     def state_series(self, variable: str) -> StateSeries:
         """State and relative delta of one variable; a fifth of the size of its records."""
@@ -220,8 +219,8 @@ class RunReader:
         def make() -> StateSeries:
             commanded = self.masks.commanded(variable)
             # Marks look at the largest change, too.
-            needs = Needs(AUDITED_ROWS) if commanded is None else EVERYTHING
-            records = self._read_one(variable, needs)
+            rows = AUDITED_ROWS if commanded is None else ROWS
+            records = self._read_one(variable, rows)
             described = self.run.variables[variable]
             series = make_state_series(records, described, commanded, each=in_threads)
             return replace(series, events=tuple(recorded_events(records)))
@@ -239,7 +238,7 @@ class RunReader:
         self,
         variables: Sequence[str],
         make: Callable[[str, RecordSeries], Value],
-        needs: Needs = EVERYTHING,
+        rows: Rows = ROWS,
     ) -> Iterator[Value]:
         """Makes something of the records of many variables, of which few are held at a time.
 
@@ -247,7 +246,7 @@ class RunReader:
         """
 
         def read(group: Sequence[str]) -> list[Value]:
-            return [make(variable, series) for variable, series in self._read(group, needs)]
+            return [make(variable, series) for variable, series in self._read(group, rows)]
 
         for results in in_threads(read, self._calls(variables)):
             yield from results
@@ -257,24 +256,24 @@ class RunReader:
         kind: str,
         variables: Sequence[str],
         make: Callable[[str, RecordSeries], ReadValue],
-        needs: Needs = EVERYTHING,
+        rows: Rows = ROWS,
     ) -> Mapping[str, ReadValue]:
         """The same, kept by variable: only those that aren't there are made, in few calls."""
         keys = {self._key(kind, variable): variable for variable in variables}
 
         def made(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:
-            return self.each([keys[key] for key in missing], make, needs)
+            return self.each([keys[key] for key in missing], make, rows)
 
         values = self.store.small.get_each(dict.fromkeys(keys, self.run.version), made)
         return {variable: values[key] for key, variable in keys.items()}
 
-    def _read_one(self, variable: str, needs: Needs) -> RecordSeries:
+    def _read_one(self, variable: str, rows: Rows) -> RecordSeries:
         """The records of one variable; of a wide one by all threads."""
         wide = self.run.variables[variable].channels >= _WIDE
-        return next(self._read([variable], needs, a_few_at_once if wide else in_turn))[1]
+        return next(self._read([variable], rows, a_few_at_once if wide else in_turn))[1]
 
     def _read(
-        self, variables: Sequence[str], needs: Needs, each: Each = in_turn
+        self, variables: Sequence[str], rows: Rows, each: Each = in_turn
     ) -> Iterator[tuple[str, RecordSeries]]:
         run = self.run
         parts = [part for variable in variables for part in run.parts[variable]]
@@ -296,7 +295,7 @@ class RunReader:
                 run.variables[variable].channels,
                 withheld=reading[1],
                 sampled=most < ALL,
-                needs=needs,
+                rows=rows,
                 each=each,
             )
             yield variable, series

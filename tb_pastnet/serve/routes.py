@@ -18,8 +18,7 @@ from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, 
 from tb_pastnet.reader.notes import Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
-from tb_pastnet.reader.overview import overview_csv
-from tb_pastnet.reader.overview_columns import overview_columns
+from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series_source import RequestContext

@@ -118,7 +118,7 @@ def test_what_is_exported_is_what_is_read(tmp_path: Path, form: str, log: Any) -
 
 
 def test_numbers_of_a_csv_are_exact(tmp_path: Path) -> None:
-    from tb_pastnet.cli.export_tables import write_csv
+    from tb_pastnet.cli.export import write_csv
 
     double = [0.1, 1e-10, 1e20, 5e-324, -0.0, 1 / 3, 20.0, np.inf, np.nan]
     single = np.array(double, np.float32)
@@ -191,7 +191,7 @@ def test_it_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monk
             if next(calls) == at:
                 raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("tb_pastnet.cli.export_tables.write_csv", write)
+        monkeypatch.setattr("tb_pastnet.cli.export.write_csv", write)
         done = command("export", tmp_path / "log", tmp_path / "out")
         assert done.code == 2
         assert "expected a directory that can be written, got No space left on device" in done.error

@@ -9,7 +9,7 @@ from tb_pastnet.core import statistics as s
 from tb_pastnet.core.states import FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED
 from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.index import index_of, stretches
-from tb_pastnet.reader.overview_columns import NONFINITE, VIOLATED, WHOLE, overview_columns, pool
+from tb_pastnet.reader.overview import NONFINITE, VIOLATED, WHOLE, overview_columns, pool
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run

@@ -8,8 +8,7 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
-from tb_pastnet.reader.overview import overview_csv
-from tb_pastnet.reader.overview_columns import overview_columns
+from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
