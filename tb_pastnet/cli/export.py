@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import secrets
@@ -36,28 +37,8 @@ class Table(NamedTuple):
     columns: Columns
 
 
-def export(
-    logdir: str,
-    folder: str,
-    out: TextIO,
-    *,
-    form: str,
-    tables: Sequence[str],
-    runs: Sequence[str] | None = None,
-    layers: Sequence[str] | None = None,
-    threshold: float | None = None,
-) -> int:
-    """Writes tables of a log. All of the directory appears at once, or nothing of it.
-
-    Args:
-        logdir: the log directory.
-        folder: the directory to make; it may be there if it is empty.
-        out: what was written is said there.
-        form: "csv", "parquet" or "npz".
-        tables: some of "runs", "layers", "violations", "function", "channels".
-        runs: names of runs; None: all.
-        layers: ids of layers whose channels are written; None: of all.
-        threshold: the relative delta under which a channel is quiet.
+def export(options: argparse.Namespace, out: TextIO) -> int:
+    """Writes tables of a log, and returns 0. All of the directory appears, or nothing of it.
 
     Raises:
         InvalidArgument: what the format needs isn't installed.
@@ -65,9 +46,12 @@ def export(
         UnknownName: there is no such run, or no such layer in a run.
         UnwritableLog: the directory is there and not empty, or can't be written.
     """
-    write = writer_of(form)
-    chosen = Log(logdir).runs.chosen(runs)
+    write, folder = writer_of(options.format), options.out
+    runs = Log(options.logdir).runs.chosen(options.run)
+    threshold = THRESHOLD if options.threshold is None else options.threshold
+    tables = _tables(runs, options.tables, options.layer, threshold)
     target = Path(folder)
+    partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise UnwritableLog(
@@ -75,34 +59,25 @@ def export(
                 f"got one that holds something. Give another, or remove it."
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
         partial.mkdir()
+        entries = list(_written(partial, tables, write, options.format))
+        manifest = {"schema": SCHEMA, "format": options.format, "tables": entries}
+        (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "ascii")
+        size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
+        _appear(partial, target)
     except UnwritableLog:
         raise
     except OSError as error:
-        raise _unwritable(folder, error) from error
-    written_tables = _tables(chosen, tables, layers, THRESHOLD if threshold is None else threshold)
-    try:
-        entries = list(_written(partial, written_tables, write, form))
-        manifest = json.dumps({"schema": SCHEMA, "format": form, "tables": entries}, indent=1)
-        (partial / MANIFEST).write_text(manifest + "\n", "ascii")
-        size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-        _appear(partial, target)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise UnwritableLog(
+            f"Could not export to {folder!r}: expected a directory that can be written, got "
+            f"{error.strerror or error}. Give another, or make room."
+        ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     rows = sum(entry["rows"] for entry in entries)
     said = f"{counted(len(entries), 'table')}, {counted(rows, 'row')}, {size_of(size)}"
     out.write(f"{printable(folder)}: {said}; {MANIFEST} tells what each file holds\n")
     return 0
-
-
-def _unwritable(folder: str, error: OSError) -> UnwritableLog:
-    return UnwritableLog(
-        f"Could not export to {folder!r}: expected a directory that can be written, got "
-        f"{error.strerror or error}. Give another, or make room."
-    )
 
 
 def _appear(partial: Path, target: Path) -> None:

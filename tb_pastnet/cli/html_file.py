@@ -6,6 +6,7 @@ page asks for, packed. A few lines of script give it these in place of the netwo
 
 from __future__ import annotations
 
+import argparse
 import base64
 import gzip
 import json
@@ -50,14 +51,7 @@ class Ask(NamedTuple):
         return f"{self.route}?{urlencode(sorted(self.query.items()), doseq=True)}"
 
 
-def export_html(
-    logdir: str,
-    target: str,
-    out: TextIO,
-    *,
-    runs: Sequence[str] | None = None,
-    threshold: float | None = None,
-) -> int:
+def export_html(options: argparse.Namespace, out: TextIO) -> int:
     """Writes the page with the data of a log into one new file; returns 0.
 
     Raises:
@@ -65,9 +59,9 @@ def export_html(
         UnknownName: there is no such run.
         UnwritableLog: the file is there, or can't be written.
     """
-    log = Log(logdir)
-    chosen = log.runs.chosen(runs)
-    quiet = THRESHOLD if threshold is None else threshold
+    log, target = Log(options.logdir), options.out
+    chosen = log.runs.chosen(options.run)
+    quiet = THRESHOLD if options.threshold is None else options.threshold
     answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}
     for asks in (_overlaps(chosen), _channels(chosen, quiet)):
         room = MOST_OF_DETAIL

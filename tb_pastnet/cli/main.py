@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from tb_pastnet.cli.text import printable
@@ -90,7 +90,7 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _add_runs(report)
     report.add_argument(
         "--fail-on",
-        action="append",
+        action="extend",
         default=[],
         metavar="WHAT",
         type=_words(FAILURES),
@@ -151,20 +151,18 @@ def _threshold(text: str) -> float:
     return value
 
 
-class _words:  # noqa: N801 - argparse shows its name as that of a type
-    """Words with commas between them, each one of some."""
+def _words(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """A type of arguments: words with commas between them, each one of some."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self._known = words
-
-    def __call__(self, text: str) -> list[str]:
-        words = text.split(",")
-        for word in words:
-            if word not in self._known:
+    def words(text: str) -> list[str]:
+        for word in text.split(","):
+            if word not in known:
                 raise argparse.ArgumentTypeError(
-                    f"expected some of {', '.join(self._known)}, got {word!r}"
+                    f"expected some of {', '.join(known)}, got {word!r}"
                 )
-        return words
+        return text.split(",")
+
+    return words
 
 
 # What a command needs is imported when it is called: help comes at once.
@@ -174,17 +172,13 @@ def _check(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     del error
     from tb_pastnet.cli.check import check
 
-    return check(options.logdir, out, as_json=options.json)
+    return check(options, out)
 
 
 def _report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     from tb_pastnet.cli.report import report
 
-    fail_on = [word for words in options.fail_on for word in words]
-    return report(
-        options.logdir, out, error, runs=options.run, threshold=options.threshold,
-        fail_on=fail_on, as_json=options.json,
-    )  # fmt: skip
+    return report(options, out, error)
 
 
 def _export(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
@@ -192,12 +186,7 @@ def _export(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     if options.format == "html":
         from tb_pastnet.cli.html_file import export_html
 
-        return export_html(
-            options.logdir, options.out, out, runs=options.run, threshold=options.threshold
-        )
+        return export_html(options, out)
     from tb_pastnet.cli.export import export
 
-    return export(
-        options.logdir, options.out, out, form=options.format, tables=options.tables,
-        runs=options.run, layers=options.layer, threshold=options.threshold,
-    )  # fmt: skip
+    return export(options, out)

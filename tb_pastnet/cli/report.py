@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,35 +38,20 @@ SHOWN = 10
 STATES = ("moving", "reactivated", "settled", "frozen", "pruned")
 
 
-def report(
-    logdir: str,
-    out: TextIO,
-    error: TextIO,
-    *,
-    runs: Sequence[str] | None = None,
-    threshold: float | None = None,
-    fail_on: Sequence[str] = (),
-    as_json: bool = False,
-) -> int:
-    """Reports the runs of a log directory: 1 where something of `fail_on` was found, else 0.
+def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    """Reports the runs of a log directory; what of `--fail-on` was found is said on `error`.
 
-    Args:
-        logdir: the directory.
-        out: the report is written there.
-        error: what of `fail_on` was found is said there.
-        runs: names of runs; None: all.
-        threshold: the relative delta under which a channel is quiet.
-        fail_on: some of the words of `_COUNTS`.
-        as_json: all of it, for programs.
+    Returns:
+        1 where something of that was found or there is nothing to look at, else 0.
 
     Raises:
         UnreadableLog: it is no directory.
         UnknownName: there is no such run.
     """
-    log = Log(logdir)
-    sizes = _sizes(logdir)
-    quiet = THRESHOLD if threshold is None else threshold
-    chosen = log.runs.chosen(runs)
+    log = Log(options.logdir)
+    sizes = _sizes(options.logdir)
+    quiet = THRESHOLD if options.threshold is None else options.threshold
+    chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
     def reading() -> Iterator[dict[str, Any]]:
@@ -73,15 +59,15 @@ def report(
             entries.append(_entry(run, sizes.get(run.name, 0), quiet))
             yield entries[-1]
 
-    if as_json:
-        failed = _failures(list(reading()), fail_on)
+    if options.json:
+        failed = _failures(list(reading()), options.fail_on)
         json.dump({"schema": SCHEMA, "runs": entries, "failed": failed,
                    "warnings": list(log.warnings)}, out, indent=1, allow_nan=False)  # fmt: skip
         out.write("\n")
     else:
         # A run that is long takes seconds: people see each as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
-        failed = _failures(entries, fail_on)
+        failed = _failures(entries, options.fail_on)
     for failure in failed:
         error.write(f"failed: {printable(failure)}\n")
     return int(bool(failed))

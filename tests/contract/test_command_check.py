@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.cli.inspected import inspect
+from tb_pastnet.cli.check import inspect
 from tb_pastnet.format.tags import TAG_TIMELINE
 from tests import event_files as files
 from tests.commands import command
