@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.format.description import VariableEntry
+from tb_pastnet.reader.arrays import Flags, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import WEIGHTS, Layers, Sets, drawn, each_channels
 from tb_pastnet.reader.overlap_weights import each_weights, moment
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.state_series import KERNEL
 from tb_pastnet.reader.store import RunReader
-
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

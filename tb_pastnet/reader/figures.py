@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import states
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.run_summary import RunSummary, summary_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.threads import in_threads
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 BLOCK = 64
 """Records in one answer at most."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.format.function_change import MEASURES, Input, Place
+from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.function_series import FunctionSeries
 from tb_pastnet.reader.tables import Column, Columns, labels, repeated, to_dataframe
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Floats = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int64]
 
 
 class Function:

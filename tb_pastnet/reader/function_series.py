@@ -21,12 +21,12 @@ from tb_pastnet.format.function_change import (
 )
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Flags, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
-Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _Blocks = list[tuple[int, FunctionChange]]
 
@@ -143,7 +143,7 @@ def _thin(blocks: _Blocks, stride: int) -> _Blocks:
     return [(writer, block) for writer, block in thinned if len(block.steps)]
 
 
-def _choose(block: FunctionChange, flags: npt.NDArray[np.bool_]) -> FunctionChange:
+def _choose(block: FunctionChange, flags: Flags) -> FunctionChange:
     if flags.all():
         return block
     return replace(

@@ -6,13 +6,11 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tb_pastnet.core import states
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.runs import CatalogRun
 
@@ -65,7 +63,7 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
     }
 
 
-def stretches(steps: npt.NDArray[np.int64]) -> list[list[int]]:
+def stretches(steps: Integers) -> list[list[int]]:
     """Steps as stretches of equal strides: few numbers tell all of them.
 
     Returns:

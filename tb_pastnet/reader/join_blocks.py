@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
 from tb_pastnet.format.block import Block, OpenBlock, restore
-
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
+from tb_pastnet.reader.arrays import Flags, Integers
 
 MASK_ROWS = (KEPT, TRAINABLE)
 """The statistics that `join_blocks` looks at."""

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.mask_history import MaskEvent
 from tb_pastnet.reader.series import RecordSeries
 
-Integers = npt.NDArray[np.int64]
 Event = dict[str, Any]
 
 MOST_EVENTS = 256

@@ -14,6 +14,7 @@ from tb_pastnet.core import states, statistics
 from tb_pastnet.core.quantize import PRECISION, dequantize
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.layer_events import merge_events
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.sections import Sections
@@ -22,8 +23,6 @@ from tb_pastnet.reader.state_series import StateSeries, make_state_series, measu
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tables import Columns, Labels
 from tb_pastnet.reader.violation_list import mark, violations_of
-
-Floats = npt.NDArray[np.float64]
 
 _DIGITS = 4
 
@@ -60,7 +59,7 @@ def layer_view(
     return (header, _sections(series, state, first)), lost
 
 
-def first_after(steps: npt.NDArray[np.int64], since: int | None) -> int:
+def first_after(steps: Integers, since: int | None) -> int:
     """The position of the first record behind a step; all of them where none is named."""
     return 0 if since is None else int(np.searchsorted(steps, since, side="right"))
 

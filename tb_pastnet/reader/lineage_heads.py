@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description
@@ -17,6 +16,7 @@ from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Flags, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessage
 from tb_pastnet.reader.threads import Each, in_turn
@@ -171,7 +171,7 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
     )
 
 
-def rising(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def rising(steps: Integers) -> Flags:
     """Marks the steps that are larger than all before them: others break every picture.
 
     Example:

@@ -17,13 +17,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.file_source import FileSource
 from tb_pastnet.reader.function_outputs import Function
@@ -40,8 +40,6 @@ from tb_pastnet.reader.violation_list import Violation
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CEILING = 1 << 30
 """Bytes of decoded records that are kept for when they are asked for again."""

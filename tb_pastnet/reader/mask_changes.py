@@ -13,7 +13,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import overlap
 from tb_pastnet.errors import UnreadableRecord
@@ -21,13 +20,10 @@ from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_CHANGES = 1 << 19
 """Changes of one lineage that are held; a hostile log inflates to any number of them."""

@@ -11,13 +11,13 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.cache import Cache
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
 from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
@@ -29,9 +29,6 @@ from tb_pastnet.reader.series_source import (
     SeriesSource,
     StoredMessage,
 )
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_VIOLATIONS = 1 << 16
 """Violations of one lineage that are held; a hostile log inflates to any number of them."""

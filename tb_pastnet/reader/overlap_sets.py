@@ -7,21 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import overlap, states
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
 from tb_pastnet.format.description import VariableEntry
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import measured_in
 from tb_pastnet.reader.store import RunReader
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
 

@@ -9,12 +9,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import overlap, thinning
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.notes import Notes
@@ -28,10 +28,6 @@ from tb_pastnet.reader.overlap_sets import (
     records_in_force,
 )
 from tb_pastnet.reader.sections import Sections
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _ORIGIN, _LAYERS, _NO_RECORD, _UNREADABLE = "origin", "layers", "no record", "unknown"
 """Why two runs can't be compared."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import overlap
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, StoredMask
 from tb_pastnet.reader.mask_history import MaskHistory
@@ -30,9 +30,6 @@ from tb_pastnet.reader.overlap_sets import (
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 from tb_pastnet.reader.store import RunReader
 
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Readings = Mapping[SeriesName, Sequence[StoredMessage]]
 
 BYTES_A_CALL = 16 << 20

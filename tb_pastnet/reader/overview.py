@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tb_pastnet.core import states, thinning
 from tb_pastnet.core.account import Account
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import Figures, StepSpan
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, to_dataframe
@@ -25,8 +26,6 @@ from tb_pastnet.reader.tally import BINS, DECADES, Tally
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 WHOLE = 255
 """Parts that the shares of a column add up to."""

@@ -16,6 +16,7 @@ from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.states import NAMES, STATE, THRESHOLD, VIOLATED
 from tb_pastnet.core.states import relative_delta as delta_codes
 from tb_pastnet.format import description
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.layer_view import record_columns
 from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.series import RecordSeries
@@ -26,9 +27,6 @@ from tb_pastnet.reader.violation_list import Violation
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _NAMES = np.array(NAMES)
 

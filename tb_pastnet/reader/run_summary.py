@@ -13,13 +13,13 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
@@ -34,9 +34,6 @@ from tb_pastnet.reader.state_series import (
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tally import Tally, make_tally
 from tb_pastnet.reader.violation_list import mark
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _PRECISION = 0.045
 

@@ -7,18 +7,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import Notes
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SINK, SUMMARY = "sink", "summary"
 """Where a run comes from: our own writer, or a user's own (`tf.summary`)."""

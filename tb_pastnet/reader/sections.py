@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.core.states import States
+from tb_pastnet.reader.arrays import Floats
 from tb_pastnet.reader.threads import in_threads
 
 Integers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 """An answer as JSON values and arrays, both by name."""

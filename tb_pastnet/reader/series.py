@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
@@ -15,6 +14,7 @@ from tb_pastnet.core.quantize import Codes
 from tb_pastnet.format.block import Block, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.join_blocks import (
     choose,
     concatenate,
@@ -26,10 +26,6 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 from tb_pastnet.reader.threads import Each, in_turn
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

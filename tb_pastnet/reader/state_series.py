@@ -17,14 +17,11 @@ from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.layout import ROWS
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.threads import Each, in_turn
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 KERNEL = "kernel"
 """The role of weights that may be pruned."""

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import states
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
+from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue, sized
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
 from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
@@ -34,8 +34,6 @@ from tb_pastnet.reader.state_series import (
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
 from tb_pastnet.reader.threads import Each, Value, a_few_at_once, in_threads, in_turn
 from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
-
-Flags = npt.NDArray[np.bool_]
 
 CEILING = 320 << 20
 """Bytes of decoded records and of answers that are kept for later requests."""

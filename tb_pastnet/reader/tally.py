@@ -17,8 +17,7 @@ import numpy.typing as npt
 from tb_pastnet.core import states
 from tb_pastnet.core.quantize import CODES_PER_OCTAVE, INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.format import planes, varint
-
-Integers = npt.NDArray[np.int64]
+from tb_pastnet.reader.arrays import Integers
 
 _LEVEL = 1
 _WIDTH = len(states.NAMES) + 2

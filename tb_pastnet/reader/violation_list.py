@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import states
 from tb_pastnet.core import violation as core
 from tb_pastnet.core.violation import CAUSES
 from tb_pastnet.format.description import VariableEntry
+from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.state_series import Marks
 
@@ -52,7 +52,7 @@ class Violation:
 
 def mark(
     state: states.States,
-    steps: npt.NDArray[np.int64],
+    steps: Integers,
     violations: Iterable[core.Violation],
 ) -> states.States:
     """Adds the mark `VIOLATED` where the audit found that a channel moved in part.
