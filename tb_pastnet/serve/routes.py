@@ -10,7 +10,7 @@ from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
-from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
+from tb_pastnet.reader.figures import BLOCK, figures_of
 from tb_pastnet.reader.function_outputs import Function
 from tb_pastnet.reader.function_series import function_view
 from tb_pastnet.reader.index import index_of
@@ -20,13 +20,11 @@ from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
-from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import Columns, csv_pieces
 from tb_pastnet.reader.violation_list import mark
-from tb_pastnet.serve.http import parameters
 from tb_pastnet.serve.http.answers import (
     BINARY,
     CSV,
@@ -38,7 +36,7 @@ from tb_pastnet.serve.http.answers import (
     json_answer,
 )
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
-from tb_pastnet.serve.http.parameters import Arguments
+from tb_pastnet.serve.http.parameters import MOST_LISTED, Arguments, Query
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
@@ -51,7 +49,7 @@ class Route(NamedTuple):
     """What is served below a path."""
 
     # gives the answer to a request
-    answer: Callable[[Store, RequestContext, Arguments], Answer | NotModified]
+    answer: Callable[[Query], Answer | NotModified]
     kind: str  # the media type of its answers
     parameters: tuple[str, ...] = ()  # names of what may be asked of it
 
@@ -59,7 +57,7 @@ class Route(NamedTuple):
         self, store: Store, context: RequestContext, arguments: Arguments
     ) -> Answer | NotModified:
         """Answers a request."""
-        return self.answer(store, context, arguments)
+        return self.answer(Query(store, context, arguments))
 
 
 def kept(
@@ -107,23 +105,16 @@ def _kept_of(
     return kept(store, key, tuple(reader.run.version for reader in readers), make, large=large)
 
 
-def _run(store: Store, context: RequestContext, arguments: Arguments) -> RunReader:
-    return store.reader(context, parameters.run(arguments, store.catalog(context)))
-
-
-def _variable(
-    store: Store, context: RequestContext, arguments: Arguments
-) -> tuple[RunReader, VariableEntry, str]:
+def _variable(query: Query) -> tuple[RunReader, VariableEntry, str]:
     """The run, the variable and the id of the layer that are asked for."""
-    reader = _run(store, context, arguments)
-    layer = parameters.layer(arguments, reader.run)
-    return reader, parameters.variable(arguments, reader.run, layer), layer.id
+    reader = query.run()
+    layer = query.layer(reader.run)
+    return reader, query.variable(reader.run, layer), layer.id
 
 
-def index(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def index(query: Query) -> Answer | NotModified:
     """All runs and their networks."""
-    del arguments
-    catalog = store.catalog(context)
+    catalog = query.catalog
     runs = tuple((name, run.version) for name, run in catalog.runs.items())
 
     def make() -> Answer:
@@ -131,15 +122,15 @@ def index(store: Store, context: RequestContext, arguments: Arguments) -> Answer
         return json_answer(index_of(catalog), lost)
 
     version = (catalog.other_runs, catalog.warnings, runs)
-    return kept(store, ("index", context.experiment), version, make)
+    return kept(query.store, ("index", query.context.experiment), version, make)
 
 
-def overview(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def overview(query: Query) -> Answer | NotModified:
     """Every layer of a run in at most `cols` columns, from one step to another: to be drawn."""
-    reader = _run(store, context, arguments)
-    threshold = parameters.threshold(arguments)
-    most = parameters.columns(arguments)
-    span = StepSpan(*parameters.span(arguments))
+    reader = query.run()
+    threshold = query.threshold()
+    most = query.columns()
+    span = query.span()
 
     def make() -> Answer:
         figures = figures_of(reader, threshold)
@@ -148,12 +139,12 @@ def overview(store: Store, context: RequestContext, arguments: Arguments) -> Ans
     return _kept_of("overview", [reader], make, threshold, most, span)
 
 
-def records(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def records(query: Query) -> Answer | NotModified:
     """Exact figures of every layer at the record in force at a step, and at those around it."""
-    reader = _run(store, context, arguments)
-    threshold = parameters.threshold(arguments)
-    step = parameters.step(arguments, "at")
-    count = parameters.integer(arguments, "count", least=1, most=BLOCK) or BLOCK
+    reader = query.run()
+    threshold = query.threshold()
+    step = query.step("at")
+    count = query.integer("count", least=1, most=BLOCK) or BLOCK
 
     def make() -> Answer:
         figures = figures_of(reader, threshold)
@@ -164,11 +155,11 @@ def records(store: Store, context: RequestContext, arguments: Arguments) -> Answ
     return _kept_of("records", [reader], make, threshold, step, count)
 
 
-def layer(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def layer(query: Query) -> Answer | NotModified:
     """State and relative delta of each record and channel of one variable."""
-    reader, variable, layer_id = _variable(store, context, arguments)
-    threshold = parameters.threshold(arguments)
-    since = parameters.step(arguments, "since")
+    reader, variable, layer_id = _variable(query)
+    threshold = query.threshold()
+    since = query.step("since")
 
     def make() -> Answer:
         sections, lost = layer_view(reader, layer_id, variable, threshold, since)
@@ -177,17 +168,17 @@ def layer(store: Store, context: RequestContext, arguments: Arguments) -> Answer
     return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
 
 
-def channel(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def channel(query: Query) -> Answer | NotModified:
     """Everything recorded of one channel."""
-    reader, variable, layer_id = _variable(store, context, arguments)
-    number = parameters.channel(arguments, variable)
-    threshold = parameters.threshold(arguments)
+    reader, variable, layer_id = _variable(query)
+    number = query.channel(variable)
+    threshold = query.threshold()
     return json_answer(channel_view(reader, layer_id, variable, number, threshold), Notes())
 
 
-def violations(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def violations(query: Query) -> Answer | NotModified:
     """Held weights of a run that moved."""
-    reader = _run(store, context, arguments)
+    reader = query.run()
 
     def make() -> Answer:
         lost = reader.run.notes + reader.masks.notes
@@ -203,12 +194,10 @@ def violations(store: Store, context: RequestContext, arguments: Arguments) -> A
     return _kept_of("violations", [reader], make)
 
 
-def findings(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def findings(query: Query) -> Answer | NotModified:
     """What there is to know of some runs before anybody asks."""
-    catalog = store.catalog(context)
-    runs = parameters.runs(arguments, catalog, 1, parameters.MOST_LISTED)
-    threshold = parameters.threshold(arguments)
-    readers = [store.reader(context, run) for run in runs]
+    readers = query.runs(1, MOST_LISTED)
+    threshold = query.threshold()
 
     def make() -> Answer:
         body = {
@@ -221,9 +210,9 @@ def findings(store: Store, context: RequestContext, arguments: Arguments) -> Ans
     return _kept_of("findings", readers, make, threshold)
 
 
-def function(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def function(query: Query) -> Answer | NotModified:
     """How far the outputs of a run moved on its probe."""
-    reader = _run(store, context, arguments)
+    reader = query.run()
 
     def make() -> Answer:
         series, run = reader.function(), reader.run
@@ -233,19 +222,19 @@ def function(store: Store, context: RequestContext, arguments: Arguments) -> Ans
     return _kept_of("function", [reader], make, large=True)
 
 
-def overlap(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def overlap(query: Query) -> Answer | NotModified:
     """How far the masks of each two of some runs overlap at a step, over all layers or in one."""
-    runs = parameters.runs(arguments, store.catalog(context))
-    step = parameters.step(arguments, "step")
-    layer_id = arguments.get("layer")
+    readers = query.runs()
+    step = query.step("step")
+    layer_id = query.arguments.get("layer")
     if layer_id is not None and not any(
-        layer_.id == layer_id for run in runs for layer_ in run.layers
+        layer_.id == layer_id for reader in readers for layer_ in reader.run.layers
     ):
         raise not_found(
-            f"Could not find the layer: expected one of the {len(runs)} runs to have it, got "
+            f"Could not find the layer: expected one of the {len(readers)} runs to have it, got "
             f"{shown(layer_id)}. The index lists them."
         )
-    comparison = _comparison(store, context, arguments, runs, layer_id)
+    comparison = _comparison(query, readers, layer_id)
 
     def make() -> Answer:
         body, lost = overlap_view(comparison, step)
@@ -255,15 +244,12 @@ def overlap(store: Store, context: RequestContext, arguments: Arguments) -> Answ
     return _kept_of("overlap", comparison.readers, make, *asked, large=True)
 
 
-def overlap_layers(
-    store: Store, context: RequestContext, arguments: Arguments
-) -> Answer | NotModified:
+def overlap_layers(query: Query) -> Answer | NotModified:
     """Two runs, layer by layer in at most `cols` columns, or exactly at a step."""
-    catalog = store.catalog(context)
-    pair = parameters.run(arguments, catalog), parameters.run(arguments, catalog, "other")
-    most = parameters.columns(arguments)
-    step = parameters.step(arguments, "at")
-    comparison = _comparison(store, context, arguments, pair)
+    pair = query.run(), query.run("other")
+    most = query.columns()
+    step = query.step("at")
+    comparison = _comparison(query, pair)
 
     def make() -> Answer:
         sections, lost = overlap_layers_view(comparison, most, step)
@@ -274,41 +260,36 @@ def overlap_layers(
 
 
 def _comparison(
-    store: Store,
-    context: RequestContext,
-    arguments: Arguments,
-    runs: Sequence[CatalogRun],
-    layer_id: str | None = None,
+    query: Query, readers: Sequence[RunReader], layer_id: str | None = None
 ) -> MaskComparison:
-    unit = parameters.choice(arguments, "unit", UNITS)
-    mask = parameters.choice(arguments, "mask", MASKS)
-    return MaskComparison([store.reader(context, run) for run in runs], unit, mask, layer_id)
+    unit, mask = query.choice("unit", UNITS), query.choice("mask", MASKS)
+    return MaskComparison(readers, unit, mask, layer_id)
 
 
-def export(store: Store, context: RequestContext, arguments: Arguments) -> Answer | NotModified:
+def export(query: Query) -> Answer | NotModified:
     """What the pictures show, as CSV: of all layers, of each channel of one, or of the probe."""
-    if parameters.integer(arguments, "function", least=0, most=1):
-        series = _run(store, context, arguments).function()
+    if query.integer("function", least=0, most=1):
+        series = query.run().function()
         _check_lines(len(series.steps) * len(series.places))
         # All that single precision holds: a cosine is mostly nearly 1.
         return csv_answer(csv_pieces([Function(series).columns()], ".7g"))
-    if "layer" in arguments:
-        return csv_answer(csv_pieces(_layer_tables(store, context, arguments), ".4g"))
-    reader = _run(store, context, arguments)
+    if "layer" in query.arguments:
+        return csv_answer(csv_pieces(_layer_tables(query), ".4g"))
+    reader = query.run()
     _check_lines(len(reader.run.axis.steps) * len(reader.run.layers))
-    return csv_answer(overview_csv(figures_of(reader, parameters.threshold(arguments))))
+    return csv_answer(overview_csv(figures_of(reader, query.threshold())))
 
 
-def _layer_tables(store: Store, context: RequestContext, arguments: Arguments) -> Iterator[Columns]:
+def _layer_tables(query: Query) -> Iterator[Columns]:
     """The records of one variable, some at a time."""
-    reader, variable, _ = _variable(store, context, arguments)
-    threshold = parameters.threshold(arguments)
-    since = parameters.step(arguments, "since")
+    reader, variable, _ = _variable(query)
+    threshold = query.threshold()
+    since = query.step("since")
     series = reader.series(variable.id)
     first, stop = first_after(series.steps, since), len(series.steps)
     channels = slice(0, variable.channels)
-    if "channel" in arguments:
-        number = parameters.channel(arguments, variable)
+    if "channel" in query.arguments:
+        number = query.channel(variable)
         channels = slice(number, number + 1)
     width = channels.stop - channels.start
     _check_lines((stop - first) * width)

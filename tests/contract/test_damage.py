@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensorboard import context
+from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.http.parameters import Query
 from tb_pastnet.serve.routes import index, overview
 from tests import event_files as files
 from tests.tensorboards import LOADERS, board
@@ -69,7 +71,7 @@ def check_all(logdir: Path, loader: str, true: StateSeries) -> Counter[str]:
     with board(logdir, loader) as here:
         store = Store(here.provider)
         runs = store.catalog(CALLER).runs
-        index(store, CALLER, {})
+        index(Query(store, CALLER, MultiDict()))
 
         def check(name: str) -> str:
             run = runs[name]
@@ -96,7 +98,7 @@ def check_all(logdir: Path, loader: str, true: StateSeries) -> Counter[str]:
 
         with ThreadPoolExecutor(8) as threads:
             said = Counter(threads.map(check, runs))
-        overview(store, CALLER, {"run": next(iter(runs))})
+        overview(Query(store, CALLER, MultiDict({"run": next(iter(runs))})))
         return said
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import states
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
+from tb_pastnet.reader.figures import StepSpan
 from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.series_source import RequestContext
+from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
 
 Arguments = MultiDict[str, str]
@@ -31,131 +35,132 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,16}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
-def threshold(arguments: Arguments) -> float:
-    """The relative delta `th` under which a channel counts as quiet."""
-    text = arguments.get("th")
-    if text is None:
-        return states.THRESHOLD
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    if not math.isfinite(value):
-        raise bad_request(
-            f"Could not use the threshold: expected th to be a number from 0 on, got "
-            f"{shown(text)}. Leave it out for {states.THRESHOLD:g}."
-        )
-    return value
+class Query:
+    """A request for data: what is asked, of whom, and on whose behalf."""
 
+    def __init__(self, store: Store, context: RequestContext, arguments: Arguments) -> None:
+        self.store = store
+        self.context = context
+        self.arguments = arguments
 
-def integer(arguments: Arguments, name: str, *, least: int, most: int) -> int | None:
-    """A whole number; None where it is left out."""
-    text = arguments.get(name)
-    if text is None:
-        return None
-    value = int(text) if _WHOLE.fullmatch(text) else None
-    if value is None or not least <= value <= most:
-        raise bad_request(
-            f"Could not use {name}: expected a whole number from {least} to {most}, got "
-            f"{shown(text)}. Correct it or leave it out."
-        )
-    return value
+    @cached_property
+    def catalog(self) -> Catalog:
+        """All runs as of now."""
+        return self.store.catalog(self.context)
 
+    def threshold(self) -> float:
+        """The relative delta `th` under which a channel counts as quiet."""
+        text = self.arguments.get("th")
+        if text is None:
+            return states.THRESHOLD
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not math.isfinite(value):
+            raise bad_request(
+                f"Could not use the threshold: expected th to be a number from 0 on, got "
+                f"{shown(text)}. Leave it out for {states.THRESHOLD:g}."
+            )
+        return value
 
-def columns(arguments: Arguments) -> int:
-    """How many columns there may be, `cols`."""
-    return integer(arguments, "cols", least=1, most=MOST_COLUMNS) or COLUMNS
+    def integer(self, name: str, *, least: int, most: int) -> int | None:
+        """A whole number; None where it is left out."""
+        text = self.arguments.get(name)
+        if text is None:
+            return None
+        value = int(text) if _WHOLE.fullmatch(text) else None
+        if value is None or not least <= value <= most:
+            raise bad_request(
+                f"Could not use {name}: expected a whole number from {least} to {most}, got "
+                f"{shown(text)}. Correct it or leave it out."
+            )
+        return value
 
+    def columns(self) -> int:
+        """How many columns there may be, `cols`."""
+        return self.integer("cols", least=1, most=MOST_COLUMNS) or COLUMNS
 
-def step(arguments: Arguments, name: str) -> int | None:
-    """A step; None where it is left out."""
-    return integer(arguments, name, least=-MOST_STEP, most=MOST_STEP)
+    def step(self, name: str) -> int | None:
+        """A step; None where it is left out."""
+        return self.integer(name, least=-MOST_STEP, most=MOST_STEP)
 
+    def span(self) -> StepSpan:
+        """The steps `first` and `last`, both included; None where one is left out."""
+        first, last = self.step("first"), self.step("last")
+        if first is not None and last is not None and last < first:
+            raise bad_request(
+                f"Could not use last: expected a step from first={first} on, got {last}. "
+                "Exchange them."
+            )
+        return StepSpan(first, last)
 
-def span(arguments: Arguments) -> tuple[int | None, int | None]:
-    """The steps `first` and `last`, both included; None where one is left out."""
-    first, last = step(arguments, "first"), step(arguments, "last")
-    if first is not None and last is not None and last < first:
-        raise bad_request(
-            f"Could not use last: expected a step from first={first} on, got {last}. Exchange them."
-        )
-    return first, last
+    def run(self, by: str = "run") -> RunReader:
+        """The run named by `run`, or by another parameter."""
+        catalog = self.catalog
+        return self._reader(catalog, self._needed(by))
 
+    def runs(self, least: int = FEWEST_RUNS, most: int = MOST_RUNS) -> list[RunReader]:
+        """The runs named by `run`, which stands there once for each of them, in that order."""
+        catalog, names = self.catalog, self.arguments.getlist("run")
+        if not least <= len(names) <= most:
+            raise bad_request(
+                f"Could not choose runs: expected the parameter 'run' {least} to {most} "
+                f"times, got it {len(names)} times. Name each run by a parameter of its own."
+            )
+        return [self._reader(catalog, name) for name in names]
 
-def run(arguments: Arguments, catalog: Catalog, by: str = "run") -> CatalogRun:
-    """The run named by `run`, or by another parameter."""
-    return _named(_needed(arguments, by), catalog)
+    def _reader(self, catalog: Catalog, name: str) -> RunReader:
+        if name not in catalog.runs:
+            raise not_found(
+                f"Could not find the run: expected one of the {len(catalog.runs)} in the index, "
+                f"got {shown(name)}. It may not be loaded yet."
+            )
+        return self.store.reader(self.context, catalog.runs[name])
 
-
-def runs(
-    arguments: Arguments, catalog: Catalog, least: int = FEWEST_RUNS, most: int = MOST_RUNS
-) -> tuple[CatalogRun, ...]:
-    """The runs named by `run`, which stands there once for each of them, in that order."""
-    names = arguments.getlist("run")
-    if not least <= len(names) <= most:
-        raise bad_request(
-            f"Could not choose runs: expected the parameter 'run' {least} to {most} "
-            f"times, got it {len(names)} times. Name each run by a parameter of its own."
-        )
-    return tuple(_named(name, catalog) for name in names)
-
-
-def _named(name: str, catalog: Catalog) -> CatalogRun:
-    if name not in catalog.runs:
+    def layer(self, of: CatalogRun) -> LayerEntry:
+        """The layer named by `layer`."""
+        name = self._needed("layer")
+        for candidate in of.layers:
+            if candidate.id == name:
+                return candidate
         raise not_found(
-            f"Could not find the run: expected one of the {len(catalog.runs)} in the index, got "
-            f"{shown(name)}. It may not be loaded yet."
+            f"Could not find the layer: expected one of the {len(of.layers)} of run "
+            f"{shown(of.name)}, got {shown(name)}. The index lists them."
         )
-    return catalog.runs[name]
 
+    def choice(self, name: str, words: Sequence[str]) -> str:
+        """One of a few words, the first of them by default."""
+        text = self.arguments.get(name, words[0])
+        if text not in words:
+            raise bad_request(
+                f"Could not use {name}: expected one of {', '.join(words)}, got {shown(text)}. "
+                f"Correct it or leave it out for {words[0]}."
+            )
+        return text
 
-def layer(arguments: Arguments, of: CatalogRun) -> LayerEntry:
-    """The layer named by `layer`."""
-    name = _needed(arguments, "layer")
-    for candidate in of.layers:
-        if candidate.id == name:
-            return candidate
-    raise not_found(
-        f"Could not find the layer: expected one of the {len(of.layers)} of run "
-        f"{shown(of.name)}, got {shown(name)}. The index lists them."
-    )
+    def variable(self, of: CatalogRun, layer: LayerEntry) -> VariableEntry:
+        """The variable named by `variable`, or the one that the layer is drawn by."""
+        name = self.arguments.get("variable", layer.main)
+        if name not in layer.variables:
+            raise not_found(
+                f"Could not find the variable: expected one of the {len(layer.variables)} of layer "
+                f"{shown(layer.id)}, got {shown(name)}. The index lists them."
+            )
+        return of.variables[name]
 
+    def channel(self, variable: VariableEntry) -> int:
+        """The channel numbered by `channel`."""
+        self._needed("channel")
+        index = self.integer("channel", least=-(10**15), most=10**15)
+        if index is None or not 0 <= index < variable.channels:
+            raise not_found(
+                f"Could not find the channel: expected 0 to {variable.channels - 1} of "
+                f"{shown(variable.id)}, got {index}. The index tells how many there are."
+            )
+        return index
 
-def choice(arguments: Arguments, name: str, words: Sequence[str]) -> str:
-    """One of a few words, the first of them by default."""
-    text = arguments.get(name, words[0])
-    if text not in words:
-        raise bad_request(
-            f"Could not use {name}: expected one of {', '.join(words)}, got {shown(text)}. "
-            f"Correct it or leave it out for {words[0]}."
-        )
-    return text
-
-
-def variable(arguments: Arguments, of: CatalogRun, layer: LayerEntry) -> VariableEntry:
-    """The variable named by `variable`, or the one that the layer is drawn by."""
-    name = arguments.get("variable", layer.main)
-    if name not in layer.variables:
-        raise not_found(
-            f"Could not find the variable: expected one of the {len(layer.variables)} of layer "
-            f"{shown(layer.id)}, got {shown(name)}. The index lists them."
-        )
-    return of.variables[name]
-
-
-def channel(arguments: Arguments, variable: VariableEntry) -> int:
-    """The channel numbered by `channel`."""
-    _needed(arguments, "channel")
-    index = integer(arguments, "channel", least=-(10**15), most=10**15)
-    if index is None or not 0 <= index < variable.channels:
-        raise not_found(
-            f"Could not find the channel: expected 0 to {variable.channels - 1} of "
-            f"{shown(variable.id)}, got {index}. The index tells how many there are."
-        )
-    return index
-
-
-def _needed(arguments: Arguments, name: str) -> str:
-    if name not in arguments:
-        raise bad_request(
-            f"Could not answer: expected the parameter {name!r}, got none. "
-            "http_api.md lists the parameters of each route."
-        )
-    return arguments[name]
+    def _needed(self, name: str) -> str:
+        if name not in self.arguments:
+            raise bad_request(
+                f"Could not answer: expected the parameter {name!r}, got none. "
+                "http_api.md lists the parameters of each route."
+            )
+        return self.arguments[name]

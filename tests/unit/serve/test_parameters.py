@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import pytest
+from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun, TimeAxis
-from tb_pastnet.serve.http import parameters
+from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.failures import Failure
+from tb_pastnet.serve.http.parameters import Query
+from tests.providers import CALLER, MemoryProvider
 
 KERNEL = VariableEntry("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
 BIAS = VariableEntry("c/bias", "c", "bias", "bias", (4,), "float32", "0", True, 4, 1)
@@ -26,7 +29,13 @@ RUN = CatalogRun(
     Notes(),
     0,
 )
-CATALOG = Catalog({"a": RUN}, ())
+
+
+def query(arguments: dict[str, str]) -> Query:
+    """A request for what a store with one run has."""
+    store = Store(MemoryProvider())
+    store.catalog = lambda _: Catalog({"a": RUN}, ())  # type: ignore[method-assign]
+    return Query(store, CALLER, MultiDict(arguments))
 
 
 def _fails(status: int, text: str, ask, *arguments) -> None:
@@ -41,51 +50,49 @@ def _fails(status: int, text: str, ask, *arguments) -> None:
     ("text", "value"), [("0", 0.0), ("1e-4", 1e-4), (".5", 0.5), ("2.25", 2.25)]
 )
 def test_a_threshold_is_a_number_from_0_on(text: str, value: float) -> None:
-    assert parameters.threshold({"th": text}) == value
+    assert query({"th": text}).threshold() == value
 
 
 def test_the_threshold_has_a_default() -> None:
-    assert parameters.threshold({}) == 1e-4
+    assert query({}).threshold() == 1e-4
 
 
 @pytest.mark.parametrize("text", ["", "-1", "nan", "inf", "1e999", "1_0", "0x1", "١", "1\n", " 1"])
 def test_any_other_threshold_is_refused(text: str) -> None:
-    _fails(400, "expected th to be a number from 0 on", parameters.threshold, {"th": text})
+    _fails(400, "expected th to be a number from 0 on", query({"th": text}).threshold)
 
 
 def test_whole_numbers_are_parsed_strictly() -> None:
     def ask(text: str) -> int | None:
-        return parameters.integer({"n": text}, "n", least=-5, most=10)
+        return query({"n": text}).integer("n", least=-5, most=10)
 
     assert [ask("-5"), ask("+7"), ask("10")] == [-5, 7, 10]
     for text in ("", "11", "-6", "1.0", "1_0", "٣", "1e1", "9" * 5000, "0\n"):
         _fails(400, "expected a whole number from -5 to 10", ask, text)
-    assert parameters.integer({}, "n", least=0, most=1) is None
+    assert query({}).integer("n", least=0, most=1) is None
 
 
 def test_a_run_is_looked_up() -> None:
-    assert parameters.run({"run": "a"}, CATALOG) is RUN
-    _fails(400, "expected the parameter 'run'", parameters.run, {}, CATALOG)
-    _fails(
-        404, "expected one of the 1 in the index, got 'b'", parameters.run, {"run": "b"}, CATALOG
-    )
+    assert query({"run": "a"}).run().run is RUN
+    _fails(400, "expected the parameter 'run'", query({}).run)
+    _fails(404, "expected one of the 1 in the index, got 'b'", query({"run": "b"}).run)
 
 
 def test_a_layer_is_looked_up() -> None:
-    assert parameters.layer({"layer": "c"}, RUN) is LAYER
-    _fails(400, "expected the parameter 'layer'", parameters.layer, {}, RUN)
-    _fails(404, "of run 'a', got '../c'", parameters.layer, {"layer": "../c"}, RUN)
+    assert query({"layer": "c"}).layer(RUN) is LAYER
+    _fails(400, "expected the parameter 'layer'", query({}).layer, RUN)
+    _fails(404, "of run 'a', got '../c'", query({"layer": "../c"}).layer, RUN)
 
 
 def test_a_variable_is_the_main_one_unless_named() -> None:
-    assert parameters.variable({}, RUN, LAYER) is KERNEL
-    assert parameters.variable({"variable": "c/bias"}, RUN, LAYER) is BIAS
-    _fails(404, "of layer 'c', got 'x'", parameters.variable, {"variable": "x"}, RUN, LAYER)
+    assert query({}).variable(RUN, LAYER) is KERNEL
+    assert query({"variable": "c/bias"}).variable(RUN, LAYER) is BIAS
+    _fails(404, "of layer 'c', got 'x'", query({"variable": "x"}).variable, RUN, LAYER)
 
 
 def test_a_channel_is_within_the_variable() -> None:
-    assert parameters.channel({"channel": "3"}, KERNEL) == 3
-    _fails(400, "expected the parameter 'channel'", parameters.channel, {}, KERNEL)
-    _fails(400, "expected a whole number", parameters.channel, {"channel": "x"}, KERNEL)
+    assert query({"channel": "3"}).channel(KERNEL) == 3
+    _fails(400, "expected the parameter 'channel'", query({}).channel, KERNEL)
+    _fails(400, "expected a whole number", query({"channel": "x"}).channel, KERNEL)
     for text in ("4", "-1"):
-        _fails(404, "expected 0 to 3 of 'c/kernel'", parameters.channel, {"channel": text}, KERNEL)
+        _fails(404, "expected 0 to 3 of 'c/kernel'", query({"channel": text}).channel, KERNEL)
