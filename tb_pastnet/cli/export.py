@@ -31,10 +31,10 @@ class Table(NamedTuple):
     """A table."""
 
     kind: str  # one of "runs", "layers", "violations", "function", "channels"
-    run: str | None  # whose, None in the table of all runs
-    layer: str | None  # whose, None where it isn't of one
-    variable: str | None  # likewise
     columns: Columns
+    run: str | None = None  # whose, None in the table of all runs
+    layer: str | None = None  # whose, None where it isn't of one
+    variable: str | None = None  # likewise
 
 
 def export(options: argparse.Namespace, out: TextIO) -> int:
@@ -93,11 +93,11 @@ def _tables(
         yield runs_table(runs)
     for run in runs:
         if "layers" in kinds:
-            yield layers_table(run, threshold)
+            yield Table("layers", run.overview(threshold).columns(), run.name)
         if "violations" in kinds:
             yield violations_table(run)
         if "function" in kinds and run.function.places:
-            yield function_table(run)
+            yield Table("function", run.function.columns(), run.name)
         if "channels" in kinds:
             yield from channels_tables(run, layers, threshold)
 
@@ -165,12 +165,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
     }
     for name in ("offered", "shown", "superseded", "thinned", "dropped", "unreadable"):
         columns[name] = np.array([account[name] for account in accounts], np.int64)
-    return Table("runs", None, None, None, columns)
-
-
-def layers_table(run: Run, threshold: float) -> Table:
-    """A row for each record and layer: how many channels are in which state."""
-    return Table("layers", run.name, None, None, run.overview(threshold).columns())
+    return Table("runs", columns)
 
 
 def violations_table(run: Run) -> Table:
@@ -185,12 +180,7 @@ def violations_table(run: Run) -> Table:
     for name in ("channel", "first_step", "last_step", "elements", "held"):
         columns[name] = np.array(values(name), np.int64)
     columns["largest"] = np.array(values("largest"), np.float64)
-    return Table("violations", run.name, None, None, columns)
-
-
-def function_table(run: Run) -> Table:
-    """A row for each record of the probe and place: how far outputs moved."""
-    return Table("function", run.name, None, None, run.function.columns())
+    return Table("violations", columns, run.name)
 
 
 def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
@@ -205,7 +195,7 @@ def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) ->
             if variable.id not in seen:
                 seen.add(variable.id)
                 columns = _only_occurring(variable.columns(threshold))
-                yield Table("channels", run.name, layer, variable.id, columns)
+                yield Table("channels", columns, run.name, layer, variable.id)
 
 
 def _only_occurring(columns: Columns) -> Columns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +25,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.tags import parse_run
-from tb_pastnet.reader.index import overhead_of
+from tb_pastnet.reader.index import finite, overhead_of
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
@@ -138,14 +137,14 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "account": asdict(run.account),
         "overhead": overhead_of(run.overhead),
         "unreadable": run.account.unreadable + lost,
-        "sparsity": _finite(sparsity[-1]) if len(sparsity) else None,
+        "sparsity": finite(sparsity[-1]) if len(sparsity) else None,
         "bytes": size,
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
         "findings": [finding_json(finding) for finding in run.findings(threshold)],
         "violated_channels": len({(item.variable, item.channel) for item in violations}),
-        "violations": [asdict(item) | {"largest": _finite(item.largest)} for item in violations],
+        "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
     }
 
@@ -166,14 +165,10 @@ def _layer(overview: Any, number: int) -> dict[str, Any]:
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
         "nonfinite": count("nonfinite"),
-        "mean_delta": _finite(np.append(np.nan, overview.mean_delta[last, number])[-1]),
-        "pruned_weights": _finite(np.append(np.nan, overview.pruned_weights[last, number])[-1]),
+        "mean_delta": finite(np.append(np.nan, overview.mean_delta[last, number])[-1]),
+        "pruned_weights": finite(np.append(np.nan, overview.pruned_weights[last, number])[-1]),
         "prunable_weights": int(overview.prunable_weights[number]),
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:

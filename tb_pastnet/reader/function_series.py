@@ -22,7 +22,7 @@ from tb_pastnet.format.function_change import (
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Integers
-from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
@@ -156,20 +156,14 @@ def _choose(block: FunctionChange, flags: Flags) -> FunctionChange:
 
 
 def _records(blocks: _Blocks, writers: int) -> list[Integers]:
-    """Of each writer int64 (records, 5): message, row in it, number, step and past step.
-
-    Each record once: a message may be written again after a failure.
-    """
+    """Of each writer int64 (records, 5): message, row in it, number, step and past step."""
     tables = [[np.zeros((0, 5), np.int64)] for _ in range(writers)]
     for number, (writer, block) in enumerate(blocks):
         rows = np.arange(len(block.steps))
         columns = (np.full_like(rows, number), rows, block.sequence, block.steps, block.past_steps)
         tables[writer].append(np.column_stack(columns))
-    records = []
-    for table in map(np.concatenate, tables):
-        _, first = np.unique(table[:, _SEQUENCE], return_index=True)
-        records.append(table[first[rising(table[first, _STEP])]])
-    return records
+    joined = map(np.concatenate, tables)
+    return [table[once(table[:, _SEQUENCE], table[:, _STEP])] for table in joined]
 
 
 def _missing(

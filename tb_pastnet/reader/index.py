@@ -52,7 +52,7 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
         "records": len(steps),
         "steps": stretches(steps),
         "closed": run.closed,
-        "wall_time": [_finite(times[0]), _finite(times[-1])] if len(times) else [None, None],
+        "wall_time": [finite(times[0]), finite(times[-1])] if len(times) else [None, None],
         "lineages": [asdict(lineage.public) for lineage in run.lineages],
         "account": asdict(run.account),
         "overhead": overhead_of(run.overhead),
@@ -92,7 +92,7 @@ def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
     """What recording cost as JSON values; None where that isn't known."""
     if cost is None:
         return None
-    return {**asdict(cost), "seconds": cost.seconds, "share": _finite(cost.share)}
+    return {**asdict(cost), "seconds": cost.seconds, "share": finite(cost.share)}
 
 
 def _network(run: CatalogRun) -> dict[str, Any]:
@@ -106,21 +106,19 @@ def _network(run: CatalogRun) -> dict[str, Any]:
                 "name": layer.name,
                 "type": layer.type,
                 "variable": main.id,
-                "role": main.role,
-                "shape": main.shape,
-                "axis": main.axis,
-                "verified": main.verified,
-                "channels": main.channels,
+                **variable_facts(main),
                 "weights": math.prod(main.shape),
-                "variables": [_variable(run.variables[name]) for name in layer.variables],
+                "variables": [
+                    {"id": name, **variable_facts(run.variables[name])} for name in layer.variables
+                ],
             }
         )
     return {"layers": layers}
 
 
-def _variable(variable: VariableEntry) -> dict[str, Any]:
+def variable_facts(variable: VariableEntry) -> dict[str, Any]:
+    """What answers say of a variable."""
     return {
-        "id": variable.id,
         "role": variable.role,
         "shape": variable.shape,
         "axis": variable.axis,
@@ -129,5 +127,6 @@ def _variable(variable: VariableEntry) -> dict[str, Any]:
     }
 
 
-def _finite(seconds: float) -> float | None:
-    return float(seconds) if math.isfinite(seconds) else None
+def finite(value: float) -> float | None:
+    """A number as JSON has it; None where it has none."""
+    return float(value) if math.isfinite(value) else None

@@ -15,6 +15,7 @@ from tb_pastnet.core.quantize import PRECISION, dequantize
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
 from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.reader.index import variable_facts
 from tb_pastnet.reader.layer_events import merge_events
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.sections import Sections
@@ -41,11 +42,7 @@ def layer_view(
         "run": reader.run.name,
         "layer": layer,
         "variable": variable.id,
-        "role": variable.role,
-        "shape": variable.shape,
-        "axis": variable.axis,
-        "verified": variable.verified,
-        "channels": variable.channels,
+        **variable_facts(variable),
         "elements": variable.elements,
         "threshold": threshold,
         "patience": states.PATIENCE,

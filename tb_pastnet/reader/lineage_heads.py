@@ -16,7 +16,7 @@ from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Flags, Integers
+from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessage
 from tb_pastnet.reader.threads import Each, in_turn
@@ -154,15 +154,14 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
     if not blocks:
         return Timeline()
     sequence = np.concatenate([part.sequence for part in blocks])
-    _, first = np.unique(sequence, return_index=True)
     steps = np.concatenate([part.steps for part in blocks])
-    first = first[rising(steps[first])]
+    rows = once(sequence, steps)
     latest = max(blocks, key=lambda part: (part.offered, part.closed))
     return Timeline(
-        sequence[first],
-        steps[first],
-        np.concatenate([part.wall_times for part in blocks])[first],
-        np.concatenate([part.learning_rates for part in blocks])[first],
+        sequence[rows],
+        steps[rows],
+        np.concatenate([part.wall_times for part in blocks])[rows],
+        np.concatenate([part.learning_rates for part in blocks])[rows],
         latest.offered,
         latest.thinned,
         latest.dropped,
@@ -171,13 +170,17 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
     )
 
 
-def rising(steps: Integers) -> Flags:
-    """Marks the steps that are larger than all before them: others break every picture.
+def once(sequence: Integers, steps: Integers) -> Integers:
+    """The rows of records that count, in the order of their numbers, int64 (records,).
+
+    Each once, as a message may be written again after a failure; and those whose step is larger
+    than all before it: others break every picture.
 
     Example:
-        >>> rising(np.array([1, 3, 2, 3, 4])).tolist()
-        [True, True, False, False, True]
+        >>> once(np.array([1, 1, 2, 3, 4, 5]), np.array([1, 1, 3, 2, 3, 4])).tolist()
+        [0, 2, 5]
     """
-    flags = np.ones(len(steps), bool)
-    flags[1:] = steps[1:] > np.maximum.accumulate(steps)[:-1]
-    return flags
+    _, rows = np.unique(sequence, return_index=True)
+    is_rising = np.ones(len(rows), bool)
+    is_rising[1:] = steps[rows][1:] > np.maximum.accumulate(steps[rows])[:-1]
+    return rows[is_rising]

@@ -59,6 +59,29 @@ class Plan:
         return {mask.series: mask.cost for mask in chain.from_iterable(needed)}
 
 
+def _in_force(
+    history: MaskHistory,
+    steps: Integers,
+    variable: str,
+    masks: Sequence[str],
+    elements: int,
+) -> tuple[Integers, Flags]:
+    """A row a mask, then one for the lineage: equal columns, equal sets; and what is known."""
+    table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
+    is_known = np.zeros(len(steps), bool)
+    standing = np.where(steps >= 0, history.standing(steps), UNKNOWN)
+    for position, log in enumerate(history.logs):
+        own = standing == position
+        if log is None or not own.any():
+            continue
+        is_known[own], table[-1, own] = True, position
+        for row, mask in enumerate(masks):
+            table[row, own] = log.positions(variable, mask, elements, steps[own])
+    is_known &= (table[:-1] != LOST).all(axis=0)
+    table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
+    return table, is_known
+
+
 def make_plan(
     history: MaskHistory,
     steps: Integers,
@@ -73,19 +96,7 @@ def make_plan(
     """
     elements = math.prod(variable.shape)
     chosen = MASKS[:1] if mask == "kept" else MASKS
-    # A row a mask, then one for the lineage: equal columns, equal sets.
-    table = np.full((len(chosen) + 1, len(steps)), ALL_THROUGH)
-    is_known = np.zeros(len(steps), bool)
-    standing = np.where(steps >= 0, history.standing(steps), UNKNOWN)
-    for position, log in enumerate(history.logs):
-        own = standing == position
-        if log is None or not own.any():
-            continue
-        is_known[own], table[-1, own] = True, position
-        for row, name in enumerate(chosen):
-            table[row, own] = log.positions(variable.id, name, elements, steps[own])
-    is_known &= (table[:-1] != LOST).all(axis=0)
-    table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
+    table, is_known = _in_force(history, steps, variable.id, chosen, elements)
     if still is not None:
         table[:, still] = _STILL
         is_known |= still

@@ -21,7 +21,7 @@ from tb_pastnet.reader.join_blocks import (
     join_blocks,
     restored,
 )
-from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, rising
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
@@ -131,8 +131,7 @@ def _decode(
         fitting = iter(_as_written(fitting))
     records, left_out = join_blocks(restored(fitting), channels)
     if part.lineage is not None:
-        _, first = np.unique(records.sequence, return_index=True)
-        records = choose(records, first[rising(records.steps[first])])
+        records = choose(records, once(records.sequence, records.steps))
     if (part.tb_run, part.tag) in withheld:
         lost[notes.WITHHELD] += 1
     damaged = lost.total()
