@@ -39,7 +39,6 @@ MOST_PLACES = 1 << 17
 MOST_CHANGES = 256
 """Changes of the probe that are told."""
 
-_EVENT_RECORDS = 16
 _BLOCK, _ROW, _SEQUENCE, _STEP, _PAST = range(5)
 
 
@@ -87,13 +86,6 @@ def make_function(
     if withheld:
         lost[notes.WITHHELD] += len(withheld)
     return _join([block for _, block in blocks], _standing(rows, lineages), lost)
-
-
-def most_events(records: int, places: int) -> int | None:
-    """How many events of a probe one provider call can carry; None where that is all of them."""
-    if records * places <= 2 * MOST_CELLS:
-        return None
-    return max(2 * MOST_CELLS // (_EVENT_RECORDS * places), 1)
 
 
 def _decoded(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -27,7 +27,7 @@ from tb_pastnet.reader.overlap_sets import (
     names_in,
     read_channel_sets,
 )
-from tb_pastnet.reader.series_source import SeriesName, StoredMessage
+from tb_pastnet.reader.series_source import SeriesName, StoredMessage, grouped
 from tb_pastnet.reader.store import RunReader
 
 Readings = Mapping[SeriesName, Sequence[StoredMessage]]
@@ -52,7 +52,7 @@ class Plan:
     masks: tuple[tuple[StoredMask, ...], ...]  # of each set those masks that don't let all through
     elements: int  # of the variable
 
-    def cost(self, alone: bool) -> dict[SeriesName, int]:
+    def series(self, alone: bool) -> dict[SeriesName, int]:
         """The series to read, and how large they are at most."""
         sizes = zip(self.masks, self.sizes.tolist(), strict=True)
         needed = (masks for masks, size in sizes if math.isnan(size) or (size and not alone))
@@ -189,8 +189,13 @@ def each_weights(
         }
         for layer in layers
     )
-    for group, series in _calls(plans, alone):
-        readings = _read(readers[0], series, lost)
+
+    def series(layer: Mapping[int, Plan]) -> dict[SeriesName, int]:
+        each = (plan.series(bool(alone[run])) for run, plan in layer.items())
+        return {name: size for own in each for name, size in own.items()}
+
+    for group in grouped(plans, lambda layer: sum(series(layer).values()), BYTES_A_CALL):
+        readings = _read(readers[0], set().union(*map(series, group)), lost)
         for layer in group:
             most = 8 * MOST_BYTES // max(len(layer), 1)
             yield {run: _sets(plan, readings, most, lost) for run, plan in layer.items()}
@@ -216,22 +221,3 @@ def _still(
         for run, reader in enumerate(readers)
         for name, sets in read_channel_sets(reader, names_in(layers, run), lost).items()
     }
-
-
-def _calls(
-    plans: Iterable[Mapping[int, Plan]], alone: Flags
-) -> Iterator[tuple[list[Mapping[int, Plan]], dict[SeriesName, int]]]:
-    """Layers whose masks one call can carry, and the series that hold these."""
-    group: list[Mapping[int, Plan]] = []
-    series: dict[SeriesName, int] = {}
-    for layer in plans:
-        more: dict[SeriesName, int] = {}
-        for run, plan in layer.items():
-            more |= plan.cost(bool(alone[run]))
-        if group and sum(series.values()) + sum(more.values()) > BYTES_A_CALL:
-            yield group, series
-            group, series = [], {}
-        group.append(layer)
-        series |= more
-    if group:
-        yield group, series

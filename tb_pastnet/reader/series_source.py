@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from tb_pastnet.format.tags import parse_run
 
+Item = TypeVar("Item")
+
 ALL = 1 << 30
 """A number of events that no series reaches: read all of them."""
+
+
+_EVENT_RECORDS = 16
 
 
 class RequestContext(NamedTuple):
@@ -119,3 +124,27 @@ class SeriesSource(ABC):
             name = parse_run(deleted[0])
             raise RunDeleted(name.run if name else deleted[0])
         return reading
+
+
+def grouped(
+    items: Iterable[Item], size: Callable[[Item], int], most: int
+) -> Iterator[Sequence[Item]]:
+    """Items in their order, as many together as one call can carry; a larger one goes alone."""
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        more = size(item)
+        if group and total + more > most:
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += more
+    if group:
+        yield group
+
+
+def most_events(records: int, width: int, cells: int) -> int:
+    """How many events of records so wide one call can carry: all, or as many as twice the cells."""
+    if records * width <= 2 * cells:
+        return ALL
+    return max(2 * cells // (_EVENT_RECORDS * width), 1)

@@ -13,10 +13,11 @@ from tensorboard.data import provider as tb_provider
 from tb_pastnet.core import states
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
+from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue, sized
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
-from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
+from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.join_blocks import MOST_CELLS
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
@@ -24,7 +25,14 @@ from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import RecordSeries, make_series
-from tb_pastnet.reader.series_source import ALL, RequestContext, RunDeleted, SeriesSource
+from tb_pastnet.reader.series_source import (
+    ALL,
+    RequestContext,
+    RunDeleted,
+    SeriesSource,
+    grouped,
+    most_events,
+)
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
     Marks,
@@ -47,7 +55,6 @@ FRESH_FOR = 1.0
 MOST_ELEMENTS = 1 << 28
 """Elements of a mask that is unpacked: 256 MiB. A hostile log claims any number in a few bytes."""
 
-_EVENT_RECORDS = 16
 _SMALL = 2 / 5
 _LARGE = 2 << 20
 _WIDE = 256
@@ -195,16 +202,14 @@ class RunReader:
     def _read_function(self) -> FunctionSeries:
         probed = [head.tb_run for head in self.run.lineages if TAG_FUNCTION in head.versions]
         records = sum(len(head.timeline.steps) for head in self.run.lineages)
-        most = most_events(records, len(self.run.layers) + 1)
-        readings, _ = self.store.source.read_listed(
-            self.context, probed, [TAG_FUNCTION], most or ALL
-        )
+        most = most_events(records, len(self.run.layers) + 1, function_series.MOST_CELLS)
+        readings, _ = self.store.source.read_listed(self.context, probed, [TAG_FUNCTION], most)
         return make_function(
             self.run.lineages,
             readings,
             # What is listed and comes back empty was withheld, too.
             withheld=[name for name in probed if not readings.get((name, TAG_FUNCTION))],
-            sampled=most is not None,
+            sampled=most < ALL,
         )
 
     def series(self, variable: str) -> RecordSeries:
@@ -246,7 +251,7 @@ class RunReader:
         def read(group: Sequence[str]) -> list[Value]:
             return [make(variable, series) for variable, series in self._read(group, rows)]
 
-        for results in in_threads(read, self._calls(variables)):
+        for results in in_threads(read, grouped(variables, self._cells, CELLS_A_CALL)):
             yield from results
 
     def kept_each(
@@ -275,7 +280,8 @@ class RunReader:
     ) -> Iterator[tuple[str, RecordSeries]]:
         run = self.run
         parts = [part for variable in variables for part in run.parts[variable]]
-        most = max(map(self._most_events, variables), default=ALL)
+        widths = [run.variables[name].channels for name in variables]
+        most = max((most_events(self._records, width, MOST_CELLS) for width in widths), default=ALL)
         reading = self.store.source.read(
             self.context, run.tb_runs, [part.tag for part in parts], most
         )
@@ -298,28 +304,10 @@ class RunReader:
             )
             yield variable, series
 
-    def _cells(self, variable: str) -> int:
+    @property
+    def _records(self) -> int:
         timed = sum(len(head.timeline.steps) for head in self.run.lineages)
-        records = timed or len(self.run.axis.steps)
-        return max(records, 1) * self.run.variables[variable].channels
+        return max(timed or len(self.run.axis.steps), 1)
 
-    def _calls(self, variables: Sequence[str]) -> Iterator[list[str]]:
-        """Variables whose records one call can carry."""
-        group: list[str] = []
-        cells = 0
-        for variable in variables:
-            more = self._cells(variable)
-            if group and cells + more > CELLS_A_CALL:
-                yield group
-                group, cells = [], 0
-            group.append(variable)
-            cells += more
-        if group:
-            yield group
-
-    def _most_events(self, variable: str) -> int:
-        """How many events of a very wide variable one call can carry."""
-        if self._cells(variable) <= 2 * MOST_CELLS:
-            return ALL
-        cells_an_event = _EVENT_RECORDS * self.run.variables[variable].channels
-        return max(2 * MOST_CELLS // cells_an_event, 1)
+    def _cells(self, variable: str) -> int:
+        return self._records * self.run.variables[variable].channels

@@ -17,8 +17,8 @@ from tb_pastnet.format.function_change import (
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.function_series import FunctionSeries, make_function, most_events
-from tb_pastnet.reader.series_source import SeriesVersion, StoredMessage
+from tb_pastnet.reader.function_series import FunctionSeries, make_function
+from tb_pastnet.reader.series_source import ALL, SeriesVersion, StoredMessage, most_events
 from tests import probed
 from tests.unit.reader.test_runs import lineage
 
@@ -217,11 +217,12 @@ def test_places_without_end_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_how_much_one_call_can_carry() -> None:
-    assert most_events(1000, 1000) is None
-    assert most_events(2 * function.MOST_CELLS // 500, 500) is None
+    cells = function.MOST_CELLS
+    assert most_events(1000, 1000, cells) == ALL
+    assert most_events(2 * cells // 500, 500, cells) == ALL
     # 16 records an event.
-    assert most_events(8_000, 10_000) == 2 * function.MOST_CELLS // 160_000
-    assert most_events(1, 1 << 60) == 1
+    assert most_events(8_000, 10_000, cells) == 2 * cells // 160_000
+    assert most_events(1, 1 << 60, cells) == 1
     assert make(sampled=True).notes == {notes.FUNCTION_TOO_MANY: 1}
 
 
