@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tb_pastnet.format.tags import (
@@ -16,7 +16,6 @@ from tb_pastnet.format.tags import (
     TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
-    RunName,
     channels_tag,
     parse_run,
 )
@@ -46,76 +45,73 @@ class Catalog:
         return {name for run in self.runs.values() for name in (run.name, *run.tb_runs)}
 
 
-@dataclass
-class _Previous:
-    """What was found of an experiment the last time."""
-
-    listed_at: float = -math.inf
-    catalog: Catalog = field(default_factory=Catalog)
-    glance: Listing = field(default_factory=dict)
-    listing: Listing = field(default_factory=dict)
-    lineages: dict[str, LineageHead] = field(default_factory=dict)
-    joined: dict[str, CatalogRun] = field(default_factory=dict)
-    summaries: dict[str, CatalogRun] = field(default_factory=dict)
-
-
 class CatalogReader:
-    """Keeps the catalog up to date and reads only what is new. Safe to use from many threads.
+    """Keeps the catalogs of experiments up to date. Safe to use from many threads.
 
     A catalog is handed out again for `fresh_for` seconds: one listing serves all requests of a
     page.
     """
 
     def __init__(self, source: SeriesSource, fresh_for: float) -> None:
-        self._source = source
         self._fresh_for = fresh_for
         self._lock = threading.Lock()
-        self._previous: dict[str, _Previous] = defaultdict(_Previous)
+        self._experiments: dict[str, _Experiment] = defaultdict(lambda: _Experiment(source))
 
     def catalog(self, context: RequestContext) -> Catalog:
         """Lists all runs of an experiment as of now."""
         with self._lock:
-            previous = self._previous[context.experiment]
-            if time.monotonic() - previous.listed_at >= self._fresh_for:
-                previous.catalog = self._make(context, previous)
-                previous.listed_at = time.monotonic()
-            return previous.catalog
+            experiment = self._experiments[context.experiment]
+            if time.monotonic() - experiment.listed_at >= self._fresh_for:
+                experiment.update(context)
+                experiment.listed_at = time.monotonic()
+            return experiment.catalog
 
-    def _make(self, context: RequestContext, previous: _Previous) -> Catalog:
+
+class _Experiment:
+    """What was found of an experiment the last time: only what is new is read."""
+
+    def __init__(self, source: SeriesSource) -> None:
+        self.listed_at = -math.inf
+        self.catalog = Catalog()
+        self._source = source
+        self._glance: Listing = {}
+        self._listing: Listing = {}
+        self._heads: dict[str, LineageHead] = {}
+        self._runs: dict[str, CatalogRun] = {}
+        self._summaries: dict[str, CatalogRun] = {}
+
+    def update(self, context: RequestContext) -> None:
+        """Makes the catalog of what there is now."""
         # TensorBoard's data server may be slow to answer a first call (its sockets wait for more to
         # send): two calls wait together.
         glance, tb_runs = together(
             lambda: self._source.glance(context, _NAMED_SERIES), lambda: self._source.runs(context)
         )
-        listing = self._listing(context, previous, glance, tb_runs)
-        runs = dict(self._joined(context, previous, listing))
-        for run in self._own_writers(context, previous, listing):
+        self._list(context, glance, tb_runs)
+        self._join_lineages(context)
+        self._date_summaries(context)
+        runs = dict(self._runs)
+        for run in self._summaries.values():
             name = run.name
             while name in runs:
                 name += " (summary)"
             runs[name] = run if name == run.name else replace(run, name=name)
-        catalog = Catalog(dict(sorted(runs.items())), _warnings(listing))
+        catalog = Catalog(dict(sorted(runs.items())), _warnings(self._listing))
         foreign = sum(tb_run not in catalog.names for tb_run in tb_runs)
-        return replace(catalog, other_runs=foreign)
+        self.catalog = replace(catalog, other_runs=foreign)
 
-    def _listing(
-        self,
-        context: RequestContext,
-        previous: _Previous,
-        glance: Listing | None,
-        tb_runs: Sequence[str],
-    ) -> Listing:
-        """All our series. Only runs in which something was written are listed in full.
+    def _list(
+        self, context: RequestContext, glance: Listing | None, tb_runs: Sequence[str]
+    ) -> None:
+        """Lists all our series; only runs in which something was written in full.
 
         A writer ends each group of records with its timeline, and tells everything else in series
         of known names: where these stand still, so do the others. Runs without a timeline, such as
         a user's own writer's, can't be told so.
         """
         still = {}
-        if glance is not None and previous.glance:
-            still = {
-                run: previous.listing[run] for run in tb_runs if _stands(run, previous, glance)
-            }
+        if glance is not None and self._glance:
+            still = {run: self._listing[run] for run in tb_runs if self._stands(run, glance)}
             stale = [run for run in tb_runs if run not in still]
             listing, failed = self._source.listing(context, stale) if stale else ({}, [])
         else:
@@ -124,8 +120,12 @@ class CatalogReader:
         for tb_run in failed:
             listing[tb_run] = self._list_piecewise(context, tb_run)
         # The glance was made before: what was written since then shows the next time.
-        previous.glance, previous.listing = glance or {}, listing
-        return listing
+        self._glance, self._listing = glance or {}, listing
+
+    def _stands(self, run: str, glance: Listing) -> bool:
+        """Whether nothing was written to a run between two glances."""
+        timed = TAG_TIMELINE in glance.get(run, {}) and parse_run(run) is not None
+        return timed and run in self._listing and self._glance.get(run) == glance[run]
 
     def _list_piecewise(self, context: RequestContext, run: str) -> dict[str, SeriesVersion]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
@@ -139,61 +139,50 @@ class CatalogReader:
         tags = [channels_tag(variable.id) for variable in variables]
         return {**versions, **self._source.probe(context, run, tags)}
 
-    def _joined(
-        self, context: RequestContext, previous: _Previous, listing: Listing
-    ) -> dict[str, CatalogRun]:
-        names = {run: name for run in listing if (name := parse_run(run)) is not None}
-        heads = self._lineages(context, previous, listing, names)
+    def _join_lineages(self, context: RequestContext) -> None:
+        heads = self._read_heads(context)
         groups: dict[str, list[LineageHead]] = {}
-        for run in sorted(names):
-            groups.setdefault(names[run].run, []).append(heads[run])
-        previous.joined = {
-            name: previous.joined[name]
-            if name in previous.joined and _same(previous.joined[name].lineages, lineages)
+        for run in sorted(heads):
+            groups.setdefault(heads[run].name.run, []).append(heads[run])
+        self._runs = {
+            name: self._runs[name]
+            if name in self._runs and _same(self._runs[name].lineages, lineages)
             else join_lineages(name, lineages)
             for name, lineages in groups.items()
         }
-        return previous.joined
 
-    def _lineages(
-        self,
-        context: RequestContext,
-        previous: _Previous,
-        listing: Listing,
-        names: dict[str, RunName],
-    ) -> dict[str, LineageHead]:
-        """The heads of all lineages; takes those out of `names` that were deleted meanwhile."""
+    def _read_heads(self, context: RequestContext) -> dict[str, LineageHead]:
+        """The heads of all lineages but those that were deleted meanwhile."""
         heads = {
             run: head
-            for run, head in previous.lineages.items()
-            if head.versions == listing.get(run)
+            for run, head in self._heads.items()
+            if head.versions == self._listing.get(run)
         }
-        stale = [run for run in names if run not in heads]
+        stale = {
+            run: name
+            for run in self._listing
+            if run not in heads and (name := parse_run(run)) is not None
+        }
         for start in range(0, len(stale), _RUNS_A_CALL):
-            asked = stale[start : start + _RUNS_A_CALL]
+            asked = list(stale)[start : start + _RUNS_A_CALL]
             reading = self._source.read(context, asked, _HEAD)
-            for run in self._source.deleted(context, asked, reading):
-                del names[run]
-            for run in names.keys() & asked:
-                heads[run] = make_lineage(run, names[run], listing[run], reading)
+            deleted = self._source.deleted(context, asked, reading)
+            for run in set(asked).difference(deleted):
+                heads[run] = make_lineage(run, stale[run], self._listing[run], reading)
         # What TensorBoard withheld is asked for again the next time.
-        previous.lineages = {
-            run: head for run, head in heads.items() if notes.WITHHELD not in head.notes
-        }
+        self._heads = {run: head for run, head in heads.items() if notes.WITHHELD not in head.notes}
         return heads
 
-    def _own_writers(
-        self, context: RequestContext, previous: _Previous, listing: Listing
-    ) -> Iterable[CatalogRun]:
-        """The runs of users' own writers."""
+    def _date_summaries(self, context: RequestContext) -> None:
+        """Describes and dates the runs of users' own writers."""
         runs: dict[str, CatalogRun] = {}
-        for tb_run, versions in sorted(listing.items()):
+        for tb_run, versions in sorted(self._listing.items()):
             if parse_run(tb_run) is not None:
                 continue
             described = summary_runs.describe(tb_run, versions)
             if described is None:
                 continue
-            dated = previous.summaries.get(tb_run)
+            dated = self._summaries.get(tb_run)
             if dated is not None and dated.version == described.version:
                 runs[tb_run] = dated
                 continue
@@ -201,14 +190,7 @@ class CatalogReader:
             reading = self._source.read(context, [tb_run], [tag])
             if not self._source.deleted(context, [tb_run], reading):
                 runs[tb_run] = summary_runs.date(described, reading)
-        previous.summaries = runs
-        return runs.values()
-
-
-def _stands(run: str, previous: _Previous, glance: Listing) -> bool:
-    """Whether nothing was written to a run between two glances."""
-    timed = TAG_TIMELINE in glance.get(run, {}) and parse_run(run) is not None
-    return timed and run in previous.listing and previous.glance.get(run) == glance[run]
+        self._summaries = runs
 
 
 def _same(joined: Sequence[LineageHead], heads: Sequence[LineageHead]) -> bool:
