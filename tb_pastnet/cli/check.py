@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,7 +16,6 @@ from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
 from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.codecs import codec_of
-from tb_pastnet.format.description import Description
 from tb_pastnet.format.envelope import unseal
 from tb_pastnet.format.events import Event, Value, read_events
 from tb_pastnet.format.folder import find_runs
@@ -25,6 +24,7 @@ from tb_pastnet.format.tags import PLUGIN, RunName, parse_run
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.runs import SINK
+from tb_pastnet.reader.series_source import LOCAL
 
 SHOWN = 10
 """Faults of a file that are shown to people."""
@@ -62,8 +62,6 @@ class Inspected:
     faults: list[Fault] = field(default_factory=list)  # what isn't whole, in the order of offsets
     # offset and steps of each readable part of the timeline
     recorded: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
-    # that of the lineage as a readable description tells it, None without one
-    first_step: int | None = None
 
 
 def check(options: argparse.Namespace, out: TextIO) -> int:
@@ -74,7 +72,7 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
     """
     files = list(inspect(options.logdir))
     log = Log(options.logdir)
-    cuts = _cuts(files)
+    cuts = _cuts(log)
     file_entries = [_entry(file, cuts.get(file.run)) for file in files]
     runs = [_run_entry(run) for run in log.runs.values()]
     is_whole = not any(file.faults for file in files) and not any(
@@ -138,8 +136,6 @@ def _take(file: Inspected, event: Event, value: Value) -> None:
     file.readable += 1
     if isinstance(decoded, Timeline):
         file.recorded.append((event.offset, tuple(decoded.steps.tolist())))
-    elif isinstance(decoded, Description):
-        file.first_step = decoded.first_step
     if not event.intact:
         text = "the frame around it was altered; the message itself is whole"
         file.faults.append(Fault(event.offset, "frame", value.tag, event.step, text))
@@ -167,26 +163,12 @@ def _decoded(file: Inspected, value: Value, step: int) -> Any:
     return codec.decode(data, tag=tag, step=step, lineage=file.lineage.lineage)
 
 
-def _cuts(files: Iterable[Inspected]) -> dict[str, int | None]:
+def _cuts(log: Log) -> dict[str, int | None]:
     """By the name of each lineage's directory the step from which on it is superseded."""
-    starts: dict[RunName, int] = {}
-    names: dict[RunName, str] = {}
-    for file in files:
-        if file.lineage is None:
-            continue
-        names[file.lineage] = file.run
-        own = [step for _, steps in file.recorded for step in steps[:1]]
-        if own and file.first_step is not None:
-            own.append(file.first_step)
-        if file.lineage in starts:
-            own.append(starts[file.lineage])
-        if own:
-            starts[file.lineage] = min(own)
     cuts: dict[str, int | None] = {}
-    for run in {name.run for name in names}:
-        ordered = sorted(name for name in names if name.run == run)
-        firsts = first_steps_after([starts.get(name) for name in ordered])
-        cuts |= {names[name]: cut for name, cut in zip(ordered, firsts, strict=True)}
+    for run in log.store.catalog(LOCAL).runs.values():
+        firsts = first_steps_after([head.start for head in run.lineages])
+        cuts |= {head.tb_run: cut for head, cut in zip(run.lineages, firsts, strict=True)}
     return cuts
 
 

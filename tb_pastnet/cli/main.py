@@ -24,15 +24,7 @@ _CODES = "Exit codes: 0 all is well, 1 {found}, 2 the command can't be carried o
 
 
 def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
-    """Carries out a command.
-
-    Args:
-        arguments: those after `python -m tb_pastnet`.
-        out: what is found is written there.
-        error: what goes wrong is said there.
-
-    Returns:
-        The exit code.
+    """Carries out a command, the arguments after `python -m tb_pastnet`, and gives its exit code.
 
     Raises:
         SystemExit: from the parser, after it has said what is wrong (2) or shown help (0).

@@ -40,8 +40,7 @@ STATES = ("moving", "reactivated", "settled", "frozen", "pruned")
 def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     """Reports the runs of a log directory; what of `--fail-on` was found is said on `error`.
 
-    Returns:
-        1 where something of that was found or there is nothing to look at, else 0.
+    Gives 1 where something of that was found or there is nothing to look at, else 0.
 
     Raises:
         UnreadableLog: it is no directory.

@@ -33,14 +33,11 @@ def sized(value: ReadValue) -> tuple[ReadValue, int | None]:
 
 
 class Cache:
-    """Keeps the latest answers, each until its data changes or the ceiling is reached.
+    """Keeps the latest answers, each until its data changes or a ceiling of bytes is reached.
 
     Safe to use from many threads: one value is made once, however many ask for it at a time, and
     the making of one doesn't hold up the others. The least recently used go first. A value larger
     than the ceiling is handed out and not kept.
-
-    Args:
-        ceiling: bytes that may be held, as stated by whoever puts values in.
 
     Example:
         >>> cache = Cache(ceiling=100)

@@ -64,12 +64,10 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
 
 
 def stretches(steps: Integers) -> list[list[int]]:
-    """Steps as stretches of equal strides: few numbers tell all of them.
-
-    Returns:
-        First step, stride and count of each stretch, in order.
+    """Steps as stretches of equal strides, few numbers: first step, stride and count of each.
 
     Example:
+        >>> import numpy as np
         >>> stretches(np.array([0, 10, 20, 25, 30]))
         [[0, 10, 3], [25, 5, 2]]
     """

@@ -42,13 +42,10 @@ def _goes_on(first: OpenBlock, second: OpenBlock) -> bool:
 def join_blocks(
     blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS
 ) -> tuple[Block, int]:
-    """Joins blocks; where they are too many, leaves out records evenly but no change of a mask.
+    """Joins blocks in their order, and tells how many records were left out.
 
-    The rule looks at sequence numbers alone, so that the choice doesn't depend on the order in
-    which the blocks come.
-
-    Returns:
-        The records, in the order of the blocks, and how many were left out.
+    Where they are too many, records go evenly but no change of a mask. The rule looks at sequence
+    numbers alone, so that the choice doesn't depend on the order in which the blocks come.
     """
     room = max(most_cells // max(channels, 1), 1)
     held: list[Block] = []

@@ -23,13 +23,11 @@ _RATE_FACTOR = 1.5
 
 
 def recorded_events(series: RecordSeries) -> list[Event]:
-    """The events that records show.
+    """The events that records show, in order, the first 256.
 
-    Returns:
-        Step, kind and a text of each, in order, the first 256. Beside these a "learning_rate" has
-        `from` and `to`; "trainable" has how many of all `channels` are `frozen` and `pruned` from
-        then on; a "restart" has no more. A learning rate that glides is told once for each factor
-        of 1.5.
+    Beside step, kind and text a "learning_rate" has `from` and `to`; "trainable" has how many of
+    all `channels` are `frozen` and `pruned` from then on; a "restart" has no more. A learning rate
+    that glides is told once for each factor of 1.5.
     """
     events = [*_restarts(series), *_rates(series), *_masks(series)]
     return sorted(events, key=lambda event: int(event["step"]))[:MOST_EVENTS]

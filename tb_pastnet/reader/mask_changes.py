@@ -162,8 +162,6 @@ class MaskLog:
             return ALL_THROUGH
         changes = self.of(variable, mask)
         row = changes.in_force(steps)
-        if self.sure(variable, mask, elements) and len(changes.steps):
-            return np.where((row >= 0) & (changes.through[row] < elements), row, ALL_THROUGH)
         holes = self.held(variable, mask, elements, steps)
         return np.where(np.isnan(holes), LOST, np.where(holes > 0, row, ALL_THROUGH))
 
@@ -221,19 +219,14 @@ def read_mask_log(
     changes = _by_name(table, names)
     last = max((message.step for message in messages), default=-1)
     behind = {} if withheld or stored is None else {n: s for n, s in stored.items() if s > last}
-    torn = frozenset(name for name in behind if _is_torn(name, behind, changes, variables))
+    torn = frozenset(
+        name
+        for name, step in behind.items()
+        if name[0] in variables and step > changes.get(name, _NO_CHANGES).last_event
+    )
     if missing or torn:
         lost[notes.MASKS_LOST] += missing + len(torn)
     return MaskLog(changes, numbers_known[gaps], since[gaps], torn, lost)
-
-
-def _is_torn(
-    name: tuple[str, str],
-    stored: Mapping[tuple[str, str], int],
-    changes: Mapping[tuple[str, str], MaskChanges],
-    variables: Collection[str],
-) -> bool:
-    return name[0] in variables and stored[name] > changes.get(name, _NO_CHANGES).last_event
 
 
 def _by_name(

@@ -146,13 +146,10 @@ def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
 def _add(
     shared: Shared, alike: Integers, comparing: tuple[Flags, Flags], sets: Mapping[int, Sets]
 ) -> None:
-    """Adds one layer.
+    """Adds one layer, given the sets of the runs that have it, a column each.
 
-    Args:
-        shared: gets it.
-        alike: int64 (runs,), equal where runs have it with one shape, -1 where they don't have it.
-        comparing: bool (runs,), where it counts, and bool (runs, runs), what is compared.
-        sets: of the runs that have it, a column each.
+    `alike`, int64 (runs,), is equal where runs have it with one shape, -1 where they don't have it;
+    `comparing` tells where it counts, bool (runs,), and what is compared, bool (runs, runs).
     """
     counts, meet = comparing
     sizes, elements = np.full(len(alike), np.nan), np.zeros(len(alike))

@@ -29,10 +29,9 @@ _TURNED = 16
 
 
 def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Counts in the smallest dtype that holds them exactly: most are small.
+    """Counts in the smallest dtype that holds them exactly: u1, u2 or u4, as most are small.
 
-    Returns:
-        u1, u2 or u4; the same array where one of them is too large, no whole number, or NaN.
+    It is the same array where one of them is too large, no whole number, or NaN.
 
     Example:
         >>> smallest(np.array([0.0, 256.0])).dtype.name

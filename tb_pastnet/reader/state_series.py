@@ -179,9 +179,8 @@ def find_marks(state: states.States, series: RecordSeries) -> Marks:
 def pruned_weights(codes: Codes, elements: int) -> tuple[Floats, Floats]:
     """Estimates from the recorded shares how many weights the kept mask holds at zero.
 
-    Returns:
-        The number, float64 (records,), and how many weights lie in channels that are kept in part:
-        the shares of these are stored within 4.5 %, all others exactly.
+    Beside these, float64 (records,), tells how many weights lie in channels that are kept in part:
+    the shares of these are stored within 4.5 %, all others exactly.
     """
     kept = codes[KEPT]
     records = len(kept)

@@ -117,12 +117,8 @@ class RunReader:
     ) -> ReadValue:
         """What is made of the run, made anew when the run has changed. See `Cache.get`.
 
-        Args:
-            key: what of the run it is.
-            make: gives it.
-            version: changes when the data behind it do; by default when any of the run's do.
-            large: whether it is large, and others may displace it.
-            most: bytes of a value that is kept; None: any.
+        Another version than the run's changes when the data behind the value do. Others may
+        displace a `large` one; only one of at most so many bytes is kept.
         """
 
         def made() -> tuple[ReadValue, int | None]:

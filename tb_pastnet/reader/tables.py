@@ -108,7 +108,7 @@ def _pandas() -> Any:
 def csv_pieces(
     tables: Iterable[Columns], digits: str = "", formats: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    r"""Writes tables of the same columns, at least one, below one another as CSV after RFC 4180.
+    """Writes tables of the same columns, at least one, below one another as CSV after RFC 4180.
 
     Not with Python's own module: that of 3.10 can't write a name that holds NUL. A name that a
     spreadsheet would take for a formula begins with an apostrophe.
@@ -118,9 +118,6 @@ def csv_pieces(
         digits: the format of fractional numbers, such as ".4g"; by default they are read back as
             they are. NaN is empty.
         formats: of columns that have another one.
-
-    Yields:
-        Some lines at a time.
 
     Example:
         >>> table = {"name": labels(["a, b", "=c"]), "value": np.array([np.nan, 0.5])}

@@ -80,13 +80,8 @@ def violations_of(
 ) -> tuple[int, list[Violation]]:
     """The violations of one variable: how many, and the first of them, by first step and channel.
 
-    Args:
-        variable: the variable.
-        layer: the id of its layer.
-        audited: what the audit found of it.
-        marks: of its records. Marked channels of which the audit says nothing are listed.
-        first_channel: the number of the first channel of these records.
-        most: of either kind at most; None: all.
+    Marked channels of which the audit says nothing are listed, too; the first channel of these
+    records has a number. `most` counts for either kind; None: all.
     """
     ordered = sorted(audited, key=lambda violation: (violation.first_step, violation.channel))
     channels = marks.channels + first_channel

@@ -34,9 +34,7 @@ _TYPES = {
 class PastNetPlugin(base_plugin.TBPlugin):
     """Shows which channels of a network move, are frozen or are pruned.
 
-    Args:
-        context: TensorBoard's. Only the data provider is used: the fast loader has nothing else.
-        static: the directory of the built page.
+    Only the data provider of TensorBoard's context is used: the fast loader has nothing else.
     """
 
     plugin_name = PLUGIN
