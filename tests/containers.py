@@ -10,7 +10,7 @@ import numpy as np
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a container; see `serve.http.container`."""
+    """The header and the arrays of a container; see `serve.http.answers`."""
     (length,) = struct.unpack_from("<I", data)
     header = json.loads(data[4 : 4 + length])
     start = 4 + length

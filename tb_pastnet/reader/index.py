@@ -7,12 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from tb_pastnet.core import states
-from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.catalog import Catalog
-from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.runs import CatalogRun, variable_facts
 
 
 def index_of(catalog: Catalog) -> dict[str, Any]:
@@ -112,17 +111,6 @@ def _network(run: CatalogRun) -> dict[str, Any]:
             }
         )
     return {"layers": layers}
-
-
-def variable_facts(variable: VariableEntry) -> dict[str, Any]:
-    """What answers say of a variable."""
-    return {
-        "role": variable.role,
-        "shape": variable.shape,
-        "axis": variable.axis,
-        "verified": variable.verified,
-        "channels": variable.channels,
-    }
 
 
 def finite(value: float) -> float | None:

@@ -15,9 +15,9 @@ from tb_pastnet.core.quantize import PRECISION, dequantize
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
 from tb_pastnet.reader.arrays import Floats, Integers
-from tb_pastnet.reader.index import variable_facts
 from tb_pastnet.reader.layer_events import merge_events
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import variable_facts
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import StateSeries, make_state_series, measured_in

@@ -16,7 +16,6 @@ import numpy as np
 
 from tb_pastnet.core import states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers
@@ -28,7 +27,6 @@ from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
     KERNEL,
     STATE_ROWS,
-    StateSeries,
     make_state_series,
 )
 from tb_pastnet.reader.store import RunReader
@@ -143,34 +141,25 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))
-        return _variable_summary(series, records, masks.violations.get(name, ()))
+        state = series.unsettled
+        marked = mark(state, series.steps, masks.violations.get(name, ()))
+        violated = ((marked & np.uint8(states.VIOLATED)) != 0).any(axis=0)
+        since = states.stalled(records.codes, state)
+        since = since[since >= 0]
+        return _VariableSummary(
+            series.steps,
+            make_tally(marked, series.delta),
+            series.pruned,
+            series.partial,
+            int(np.count_nonzero(violated)),
+            Stalled(len(since), int(series.steps[since.max()]) if len(since) else None),
+            series.account,
+            series.notes,
+        )
 
     summaries = dict(zip(variables, reader.each(variables, summary, rows), strict=True))
     first = [summaries[name].steps for name in variables[:1]]
     return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
-
-
-def _variable_summary(
-    series: StateSeries, records: RecordSeries, violations: Sequence[Violation]
-) -> _VariableSummary:
-    marked = mark(series.unsettled, series.steps, violations)
-    violated = ((marked & np.uint8(states.VIOLATED)) != 0).any(axis=0)
-    return _VariableSummary(
-        series.steps,
-        make_tally(marked, series.delta),
-        series.pruned,
-        series.partial,
-        int(np.count_nonzero(violated)),
-        _stalled(records, series.unsettled),
-        series.account,
-        series.notes,
-    )
-
-
-def _stalled(records: RecordSeries, state: states.States) -> Stalled:
-    since = states.stalled(records.codes, state)
-    since = since[since >= 0]
-    return Stalled(len(since), int(records.steps[since.max()]) if len(since) else None)
 
 
 def _count_pruned(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -183,3 +184,14 @@ def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
         ),
         account,
     )
+
+
+def variable_facts(variable: VariableEntry) -> dict[str, Any]:
+    """What answers say of a variable."""
+    return {
+        "role": variable.role,
+        "shape": variable.shape,
+        "axis": variable.axis,
+        "verified": variable.verified,
+        "channels": variable.channels,
+    }

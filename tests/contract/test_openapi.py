@@ -14,8 +14,8 @@ from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.serve import plugin
-from tb_pastnet.serve.http import container, parameters
-from tb_pastnet.serve.http.answers import SCHEMA
+from tb_pastnet.serve.http import parameters
+from tb_pastnet.serve.http.answers import SCHEMA, pack
 from tb_pastnet.serve.routes import ROUTES
 from tests import described
 from tests.contract.test_http_api import BLOCK, sections
@@ -128,13 +128,13 @@ def test_a_wrong_container_is_found() -> None:
                "x-sections": {"a": {"dtype": ["f8"], "shape": ["K"]},
                               "b": {"dtype": ["u1", "u2"], "shape": ["L", "K"]}}}  # fmt: skip
     good = {"a": np.zeros(3), "b": np.zeros((2, 3), np.uint8)}
-    assert not container_faults(container.pack({}, good), content)
+    assert not container_faults(pack({}, good), content)
     content["x-sections"]["d"] = {"dtype": ["f4"], "shape": ["K"], "optional": True}
-    assert not container_faults(container.pack({}, good), content)
+    assert not container_faults(pack({}, good), content)
     more = {**good, "d": np.zeros(3, np.float32)}
-    assert not container_faults(container.pack({}, more), content)
+    assert not container_faults(pack({}, more), content)
     short = {**good, "d": np.zeros(2, np.float32)}
-    assert container_faults(container.pack({}, short), content) == [
+    assert container_faults(pack({}, short), content) == [
         "d: expected ['K'] of {'K': 3, 'L': 2}, got (2,)"
     ]
     for wrong, fault in [
@@ -143,4 +143,4 @@ def test_a_wrong_container_is_found() -> None:
         ({"a": np.zeros((3, 1))}, "a: expected ['K'] of {'K': 3}, got (3, 1)"),
         ({"c": np.zeros(3)}, "expected the sections ['a', 'b'], got ['a', 'b', 'c']"),
     ]:
-        assert container_faults(container.pack({}, {**good, **wrong}), content) == [fault]
+        assert container_faults(pack({}, {**good, **wrong}), content) == [fault]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tb_pastnet.serve.http.answers import SCHEMA
-from tb_pastnet.serve.http.strict_json import dumps
+from tb_pastnet.serve.http.answers import SCHEMA, dumps
 
 _LONGEST = 80
 

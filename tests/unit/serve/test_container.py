@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.serve.http.container import pack
+from tb_pastnet.serve.http.answers import pack
 from tests.containers import unpack
 
 DTYPES = st.sampled_from([np.uint8, np.int16, np.uint32, np.float32, np.float64])

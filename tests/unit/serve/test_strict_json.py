@@ -6,7 +6,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.serve.http.strict_json import dumps
+from tb_pastnet.serve.http.answers import dumps
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
