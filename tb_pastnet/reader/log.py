@@ -26,7 +26,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.file_source import FileSource
-from tb_pastnet.reader.function_outputs import Function
+from tb_pastnet.reader.function_series import Function
 from tb_pastnet.reader.lineage_heads import Lineage
 from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.overview import Overview
@@ -62,8 +62,6 @@ class Run:
         closed: whether training ended in order.
         lineages: its writers, in order; a later one supersedes from its first step on.
         skipped: variables that were not recorded, and why.
-        layers: in forward order, by id. Any end of an id that fits only one finds it.
-        variables: all of the network, by id, likewise.
         account: what became of its time steps: offered is the sum of the other numbers.
         overhead: what recording cost its training, all lineages together; None where the log
             doesn't tell, as one of summary calls. See `docs/overhead.md`.

@@ -16,7 +16,7 @@ from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import measured_in
+from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader
 
 WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
@@ -31,7 +31,6 @@ Layers = Sequence[Mapping[int, VariableEntry]]
 """Of each layer the variables to read, by the position of their runs."""
 
 _OBJECT_BYTES = 1024
-_SLAB = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,21 +184,9 @@ def make_channel_sets(series: RecordSeries, variable: VariableEntry) -> ChannelS
     In kernels alone channels of zeros count as pruned without a mask.
     """
     _, records, channels = series.codes.shape
-    sets = np.empty((records, 2, channels), bool)
-    measured = measured_in(series, variable)
-    # In slabs of channels: what is computed in between stays small.
-    width = max(_SLAB // max(records, 1), 1)
-    for start in range(0, channels, width):
-        part = slice(start, start + width)
-        state = states.STATE & states.unsettled_states(
-            series.codes[:, :, part],
-            series.steps,
-            series.past_steps,
-            measured=measured,
-            audited=True,
-        )
-        sets[:, 0, part] = state != states.PRUNED
-        sets[:, 1, part] = sets[:, 0, part] & (state != states.FROZEN)
+    state = make_state_series(series, variable, None).unsettled & np.uint8(states.STATE)
+    kept = state != states.PRUNED
+    sets = np.stack([kept, kept & (state != states.FROZEN)], axis=1)
     changed = np.ones(records, bool)
     changed[1:] = (sets[1:] != sets[:-1]).any(axis=(1, 2))
     rows = overlap.words(np.packbits(sets[changed], axis=2))

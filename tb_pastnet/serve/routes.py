@@ -11,8 +11,7 @@ from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, figures_of
-from tb_pastnet.reader.function_outputs import Function
-from tb_pastnet.reader.function_series import function_view
+from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
 from tb_pastnet.reader.notes import Notes, listed

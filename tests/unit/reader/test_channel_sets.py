@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import states
-from tb_pastnet.reader import notes, overlap_sets
+from tb_pastnet.reader import notes, state_series
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
     UNKNOWN,
@@ -48,7 +48,7 @@ def read(found: RunReader, lost: Notes | None = None) -> Mapping[str, ChannelSet
 
 @pytest.mark.parametrize("slab", [1, 80, 1 << 18])
 def test_sets_are_those_of_the_states(slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap_sets, "_SLAB", slab)
+    monkeypatch.setattr(state_series, "_SLAB", slab)
     provider = MemoryProvider()
     _, right = written(provider)
     sets = read(reader(Store(provider)))["c/kernel"]

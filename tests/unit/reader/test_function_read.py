@@ -10,8 +10,7 @@ from tb_pastnet.format.function_change import MEASURES
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series as function
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.function_outputs import Function
-from tb_pastnet.reader.function_series import FunctionSeries
+from tb_pastnet.reader.function_series import Function, FunctionSeries
 from tb_pastnet.reader.series_source import ALL
 from tb_pastnet.reader.store import Store
 from tb_pastnet.reader.tables import csv_pieces
