@@ -133,22 +133,29 @@ def figures_of(reader: RunReader, threshold: float) -> Figures:
 
 def _make_figures(reader: RunReader, threshold: float) -> Figures:
     summary, run = summary_of(reader), reader.run
-    channels = [run.variables[layer.main].channels for layer in run.layers]
-    layers = zip(summary.tallies, summary.rows, channels, strict=True)
-    rows = list(in_threads(lambda of: of[0].counts(threshold).on(of[1], of[2]), list(layers)))
+    shape = summary.rows.shape
+    counts = np.zeros((*shape, len(states.NAMES)), np.uint32)
+    violated, nonfinite = np.zeros((2, *shape), np.uint32)
+    mean_delta = np.full(shape, np.nan, np.float32)
 
-    def stacked(name: str, dtype: type[np.generic], *tail: int) -> npt.NDArray[Any]:
-        array = np.array([getattr(row, name) for row in rows], dtype)
-        return array.reshape(*summary.pruned.shape, *tail)
+    def fill(layer: int) -> None:
+        own, recorded = summary.tallies[layer].counts(threshold), summary.rows[layer] >= 0
+        rows = summary.rows[layer, recorded]
+        counts[layer, ~recorded, states.NO_DATA] = run.variables[run.layers[layer].main].channels
+        counts[layer, recorded] = own.counts[rows]
+        violated[layer, recorded] = own.violated[rows]
+        nonfinite[layer, recorded] = own.nonfinite[rows]
+        mean_delta[layer, recorded] = own.mean_delta[rows]
 
+    list(in_threads(fill, range(len(run.layers))))
     return Figures(
         run,
         threshold,
         summary,
         summary.steps,
-        stacked("counts", np.uint32, len(states.NAMES)),
-        stacked("violated", np.uint32),
-        stacked("nonfinite", np.uint32),
-        stacked("mean_delta", np.float32),
+        counts,
+        violated,
+        nonfinite,
+        mean_delta,
         summary.pruned,
     )

@@ -63,23 +63,6 @@ class StateCounts:
     # NaN where none moves
     mean_delta: npt.NDArray[np.float32]
 
-    def on(self, rows: Integers, channels: int) -> StateCounts:
-        """The same on another axis of steps, given the record at each, int64 (steps,), -1 for none.
-
-        Without a record all channels are counted as "no data", nothing else is, and the mean is
-        NaN.
-        """
-        counts = np.zeros((len(rows), len(states.NAMES)), np.uint32)
-        counts[:, states.NO_DATA] = channels
-        violated, nonfinite = np.zeros((2, len(rows)), np.uint32)
-        mean = np.full(len(rows), np.nan, np.float32)
-        filled = rows >= 0
-        counts[filled] = self.counts[rows[filled]]
-        violated[filled] = self.violated[rows[filled]]
-        nonfinite[filled] = self.nonfinite[rows[filled]]
-        mean[filled] = self.mean_delta[rows[filled]]
-        return StateCounts(counts, violated, nonfinite, mean)
-
 
 @dataclass(frozen=True, eq=False)
 class Tally:

@@ -149,7 +149,7 @@ class Query:
     def channel(self, variable: VariableEntry) -> int:
         """The channel numbered by `channel`."""
         self._needed("channel")
-        index = self.integer("channel", least=-(10**15), most=10**15)
+        index = self.step("channel")
         if index is None or not 0 <= index < variable.channels:
             raise not_found(
                 f"Could not find the channel: expected 0 to {variable.channels - 1} of "

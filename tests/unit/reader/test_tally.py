@@ -1,4 +1,4 @@
-"""The counts of a layer, record by record, and rows of them on other steps."""
+"""The counts of a layer, record by record."""
 
 from __future__ import annotations
 
@@ -67,16 +67,6 @@ def test_no_records_and_no_channels() -> None:
     narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).counts(1e-4)
     assert narrow.counts.tolist() == [[0] * 6] * 2
     assert np.isnan(narrow.mean_delta).all()
-
-
-def test_a_row_on_other_steps_has_no_data_where_there_is_no_record() -> None:
-    row = row_of([M, F | VIOLATED, M | NONFINITE], [0, 0, 0], 1e-4, 3)
-    found = row.on(np.array([-1, 0, 2, -1]), 3)
-    assert found.counts.tolist() == [[3, 0, 0, 0, 0, 0], *[[0, 2, 0, 0, 1, 0]] * 2, [3] + [0] * 5]
-    assert found.violated.tolist() == found.nonfinite.tolist() == [0, 1, 1, 0]
-    assert np.isnan(found.mean_delta).tolist() == [True, False, False, True]
-    assert found.counts.dtype == np.uint32
-    assert row.on(np.zeros(0, np.int64), 3).counts.shape == (0, 6)
 
 
 def test_the_distribution_is_of_deltas_of_channels_that_train() -> None:
