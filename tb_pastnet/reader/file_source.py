@@ -164,24 +164,16 @@ class FileSource(SeriesSource):
         """All runs of the directory, ours or not."""
         return list(self._scans)
 
-    def listing(
-        self, context: RequestContext, only: Collection[str] | None = None
-    ) -> tuple[Listing, list[str]]:
-        """All of our series. See `SeriesSource.listing`."""
-        chosen = self._listing if only is None else self._listing.keys() & only
-        return {run: dict(self._listing[run]) for run in chosen}, []
-
-    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
-        """Some tags of all runs. See `SeriesSource.glance`."""
-        listing = {run: self.probe(context, run, tags) for run in self._listing}
-        return {run: versions for run, versions in listing.items() if versions}
-
-    def probe(
-        self, context: RequestContext, run: str, tags: Collection[str]
-    ) -> dict[str, SeriesVersion]:
-        """Some tags of one run. See `SeriesSource.probe`."""
-        versions = self._listing.get(run, {})
-        return {tag: versions[tag] for tag in tags if tag in versions}
+    def series(
+        self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
+    ) -> Listing:
+        """Our series. See `SeriesSource.series`."""
+        chosen = {
+            run: {tag: version for tag, version in versions.items() if tags is None or tag in tags}
+            for run, versions in self._listing.items()
+            if runs is None or run in runs
+        }
+        return {run: versions for run, versions in chosen.items() if versions}
 
     def read(
         self,

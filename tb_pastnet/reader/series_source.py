@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+from tensorboard import errors
 
 from tb_pastnet.format.tags import parse_run
 
@@ -15,6 +18,8 @@ ALL = 1 << 30
 
 
 _EVENT_RECORDS = 16
+
+logger = logging.getLogger(__name__)
 
 
 class RequestContext(NamedTuple):
@@ -71,20 +76,55 @@ class SeriesSource(ABC):
         """All of TensorBoard's runs, ours or not."""
 
     @abstractmethod
+    def series(
+        self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
+    ) -> Listing:
+        """Our series of some runs and tags; None: of all. Fails where TensorBoard does."""
+
     def listing(
         self, context: RequestContext, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
-        """Our series by run and tag, of all runs or of some; and the runs that can't be listed."""
+        """Our series by run and tag, of all runs or of some; and the runs that can't be listed.
 
-    @abstractmethod
+        One series with metadata and without any value makes TensorBoard's slow loader fail for a
+        whole run.
+        """
+        try:
+            return self.series(context, only, None), []
+        except errors.PublicError:
+            raise
+        except Exception:  # of TensorBoard, see above
+            logger.debug("list_tensors failed; asking run by run", exc_info=True)
+        listing: Listing = {}
+        failed: list[str] = []
+        for run in self.runs(context) if only is None else only:
+            try:
+                listing.update(self.series(context, [run], None))
+            except Exception:
+                failed.append(run)
+        return listing, failed
+
     def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
         """Lists some tags of all runs: much quicker than all of them. None where that fails."""
+        try:
+            return self.series(context, None, tags)
+        except errors.PublicError:
+            raise
+        except Exception:  # of TensorBoard, as above
+            logger.debug("list_tensors failed; listing everything", exc_info=True)
+            return None
 
-    @abstractmethod
     def probe(
         self, context: RequestContext, run: str, tags: Collection[str]
     ) -> dict[str, SeriesVersion]:
         """Lists those of the tags that can be listed one by one, in a run that `listing` can't."""
+        versions: dict[str, SeriesVersion] = {}
+        for tag in tags:
+            try:
+                versions.update(self.series(context, [run], [tag]).get(run, {}))
+            except Exception:
+                logger.debug("list_tensors failed for one series", exc_info=True)
+        return versions
 
     @abstractmethod
     def read(

@@ -44,54 +44,10 @@ class TensorBoardSource(SeriesSource):
         runs = self._provider.list_runs(context.tensorboard, experiment_id=context.experiment)
         return [run.run_name for run in runs]
 
-    def listing(
-        self, context: RequestContext, only: Collection[str] | None = None
-    ) -> tuple[Listing, list[str]]:
-        """Lists our series. See `SeriesSource.listing`.
-
-        One series with metadata and without any value makes TensorBoard's slow loader fail for a
-        whole run.
-        """
-        try:
-            return self._list(context, only, None), []
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard, see above
-            logger.debug("list_tensors failed; asking run by run", exc_info=True)
-        listing: Listing = {}
-        failed: list[str] = []
-        for run in self.runs(context) if only is None else only:
-            try:
-                listing.update(self._list(context, [run], None))
-            except Exception:
-                failed.append(run)
-        return listing, failed
-
-    def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
-        """Lists some tags of all runs. See `SeriesSource.glance`."""
-        try:
-            return self._list(context, None, tags)
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard, as above
-            logger.debug("list_tensors failed; listing everything", exc_info=True)
-            return None
-
-    def probe(
-        self, context: RequestContext, run: str, tags: Collection[str]
-    ) -> dict[str, SeriesVersion]:
-        """Lists what TensorBoard can list. See `SeriesSource.probe`."""
-        versions: dict[str, SeriesVersion] = {}
-        for tag in tags:
-            try:
-                versions.update(self._list(context, [run], [tag]).get(run, {}))
-            except Exception:
-                logger.debug("list_tensors failed for one series", exc_info=True)
-        return versions
-
-    def _list(
+    def series(
         self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
     ) -> Listing:
+        """Lists our series. See `SeriesSource.series`."""
         by_run = self._provider.list_tensors(
             context.tensorboard,
             experiment_id=context.experiment,
