@@ -143,14 +143,14 @@ def _threshold(text: str) -> float:
     return value
 
 
-def _words(known: Sequence[str]) -> Callable[[str], list[str]]:
+def _words(choices: Sequence[str]) -> Callable[[str], list[str]]:
     """A type of arguments: words with commas between them, each one of some."""
 
     def words(text: str) -> list[str]:
         for word in text.split(","):
-            if word not in known:
+            if word not in choices:
                 raise argparse.ArgumentTypeError(
-                    f"expected some of {', '.join(known)}, got {word!r}"
+                    f"expected some of {', '.join(choices)}, got {word!r}"
                 )
         return text.split(",")
 

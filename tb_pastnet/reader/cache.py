@@ -103,12 +103,12 @@ class Cache:
         missing = [key for key, version in versions.items() if not self.holds(key, version)]
         fresh = dict(zip(missing, make(missing), strict=True)) if missing else {}
 
-        def made(key: Key) -> tuple[ReadValue, int | None]:
+        def make_one(key: Key) -> tuple[ReadValue, int | None]:
             # Not made above: it was held a moment ago and had to make room since.
             return sized(fresh[key] if key in fresh else next(iter(make([key]))))
 
         return {
-            key: self.get(key, version, partial(made, key)) for key, version in versions.items()
+            key: self.get(key, version, partial(make_one, key)) for key, version in versions.items()
         }
 
     def forget(self, names: Collection[Hashable]) -> None:

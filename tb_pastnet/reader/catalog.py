@@ -146,7 +146,8 @@ class _Experiment:
             groups.setdefault(heads[run].name.run, []).append(heads[run])
         self._runs = {
             name: self._runs[name]
-            if name in self._runs and _same(self._runs[name].lineages, lineages)
+            if name in self._runs
+            and set(map(id, self._runs[name].lineages)) == set(map(id, lineages))
             else join_lineages(name, lineages)
             for name, lineages in groups.items()
         }
@@ -191,10 +192,6 @@ class _Experiment:
             if not self._source.deleted(context, [tb_run], reading):
                 runs[tb_run] = summary_runs.date(described, reading)
         self._summaries = runs
-
-
-def _same(joined: Sequence[LineageHead], heads: Sequence[LineageHead]) -> bool:
-    return {id(head) for head in joined} == {id(head) for head in heads}
 
 
 def _warnings(listing: Listing) -> tuple[str, ...]:

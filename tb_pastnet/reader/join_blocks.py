@@ -26,17 +26,16 @@ def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
     cells = 0
     for block in blocks:
         more = block.channels * len(block.steps)
-        if group and (cells + more > _TOGETHER or not _goes_on(group[-1], block)):
+        goes_on = not group or bool(
+            group[-1].sequence[-1] < block.sequence[0] and group[-1].steps[-1] < block.steps[0]
+        )
+        if group and (cells + more > _TOGETHER or not goes_on):
             yield restore(group)
             group, cells = [], 0
         group.append(block)
         cells += more
     if group:
         yield restore(group)
-
-
-def _goes_on(first: OpenBlock, second: OpenBlock) -> bool:
-    return bool(first.sequence[-1] < second.sequence[0] and first.steps[-1] < second.steps[0])
 
 
 def join_blocks(

@@ -29,17 +29,14 @@ def recorded_events(series: RecordSeries) -> list[Event]:
     all `channels` are `frozen` and `pruned` from then on; a "restart" has no more. A learning rate
     that glides is told once for each factor of 1.5.
     """
-    events = [*_restarts(series), *_rates(series), *_masks(series)]
+    resumed = series.steps[np.flatnonzero(np.diff(series.writers)) + 1]
+    restarts = [_event(step, "restart", "training was resumed here") for step in resumed]
+    events = [*restarts, *_rates(series), *_masks(series)]
     return sorted(events, key=lambda event: int(event["step"]))[:MOST_EVENTS]
 
 
 def _event(step: np.int64, kind: str, text: str, **values: float) -> Event:
     return {"step": int(step), "kind": kind, "text": text, **values}
-
-
-def _restarts(series: RecordSeries) -> list[Event]:
-    rows = np.flatnonzero(np.diff(series.writers)) + 1
-    return [_event(series.steps[row], "restart", "training was resumed here") for row in rows]
 
 
 def _rates(series: RecordSeries) -> list[Event]:

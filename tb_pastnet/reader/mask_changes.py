@@ -200,8 +200,8 @@ def read_mask_log(
         messages: events of the series `masks`.
         lineage: the writer's id.
         variables: of others, and of masks that we don't know, only the numbers of changes count.
-        stored: the largest event step of the series of each variable and mask, which tells of a
-            last change that is missing in the log.
+        stored: the largest event step of the series of each variable and mask: of a last change
+            that is missing in the log.
         withheld: whether TensorBoard could not hand the series out.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})

@@ -44,6 +44,8 @@ class Sets:
 
     def size(self, position: int) -> float:
         """How many elements are in a set, NaN where that isn't known."""
+        if position == UNKNOWN:
+            return math.nan
         size = float(self.sizes[position])
         if not math.isnan(size):
             return size
@@ -63,6 +65,8 @@ class Sets:
 
 def intersection(first: Sets, position: int, second: Sets, of: int) -> float:
     """How many elements two sets share, NaN where that isn't known."""
+    if UNKNOWN in (position, of):
+        return math.nan
     if first.plain(position):
         return second.size(of) if first.sizes[position] else 0.0
     if second.plain(of):

@@ -127,46 +127,29 @@ def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Sha
 
 def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     count = len(steps)
-    intersections, own, expected = np.zeros((3, count, count))
+    common, own, expected = np.zeros((3, count, count))
     matched, unmatched = np.zeros((2, count, count), np.int64)
     kept, elements = np.zeros((2, count))
-    shared = Shared(intersections, own, expected, matched, unmatched, kept, elements, Notes())
+    lost = Notes()
     columns = [np.array([-1 if step is None else step]) for step in steps]
     layers = list(comparison.layers(columns).values())
-    counted = comparison.counted(layers)
     meet = comparison.meet(columns)
-    every = comparison.each(columns, layers, shared.notes)
-    for layer, counts, sets in zip(layers, counted, every, strict=True):
-        alike = np.full(count, -1)
+    every = comparison.each(columns, layers, lost)
+    for layer, counts, sets in zip(layers, comparison.counted(layers), every, strict=True):
+        alike, sizes, widths = np.full(count, -1), np.full(count, np.nan), np.zeros(count)
         alike[list(layer)] = likeness(list(layer.values()), comparison.unit)
-        _add(shared, alike, (counts, meet), sets)
-    return shared
-
-
-def _add(
-    shared: Shared, alike: Integers, comparing: tuple[Flags, Flags], sets: Mapping[int, Sets]
-) -> None:
-    """Adds one layer, given the sets of the runs that have it, a column each.
-
-    `alike`, int64 (runs,), is equal where runs have it with one shape, -1 where they don't have it;
-    `comparing` tells where it counts, bool (runs,), and what is compared, bool (runs, runs).
-    """
-    counts, meet = comparing
-    sizes, elements = np.full(len(alike), np.nan), np.zeros(len(alike))
-    for number, own in sets.items():
-        elements[number] = own.elements
-        position = int(own.positions[0])
-        sizes[number] = math.nan if position == UNKNOWN else own.size(position)
-    shared.kept[counts] += sizes[counts]
-    shared.elements[counts] += elements[counts]
-    any_counts = counts[:, None] | counts
-    matched = any_counts & (alike[:, None] == alike) & (alike >= 0)
-    shared.layers[matched] += 1
-    shared.unmatched[any_counts & ~matched] += 1
-    shared.common[matched] += _intersections(sizes, sets, meet & matched)[matched]
-    shared.own[matched] += np.broadcast_to(sizes[:, None], matched.shape)[matched]
-    expected = overlap.expected_both(sizes[:, None], sizes, elements[:, None])
-    shared.expected[matched] += expected[matched]
+        for number, of_run in sets.items():
+            sizes[number], widths[number] = of_run.size(int(of_run.positions[0])), of_run.elements
+        any_counts = counts[:, None] | counts
+        pairs = any_counts & (alike[:, None] == alike) & (alike >= 0)
+        kept[counts] += sizes[counts]
+        elements[counts] += widths[counts]
+        matched[pairs] += 1
+        unmatched[any_counts & ~pairs] += 1
+        common[pairs] += _intersections(sizes, sets, meet & pairs)[pairs]
+        own[pairs] += np.broadcast_to(sizes[:, None], pairs.shape)[pairs]
+        expected[pairs] += overlap.expected_both(sizes[:, None], sizes, widths[:, None])[pairs]
+    return Shared(common, own, expected, matched, unmatched, kept, elements, lost)
 
 
 def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floats:
@@ -289,11 +272,8 @@ def _count(first: Sets, second: Sets, comparable: bool) -> Floats:
     numbers = np.full((3, kinds.shape[1]), np.nan)
     # In the order of steps: the bits of each mask are decoded once.
     for column, (a, b) in enumerate(kinds.T.tolist()):
-        if a != UNKNOWN:
-            numbers[0, column] = first.size(a)
-        if b != UNKNOWN:
-            numbers[1, column] = second.size(b)
-        if comparable and UNKNOWN not in (a, b):
+        numbers[:2, column] = first.size(a), second.size(b)
+        if comparable:
             numbers[2, column] = intersection(first, a, second, b)
     result: Floats = numbers[:, columns_of]
     return result

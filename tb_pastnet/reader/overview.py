@@ -7,7 +7,7 @@ part, marks stand where any record bears them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import Figures, StepSpan
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, to_dataframe
-from tb_pastnet.reader.tally import BINS, DECADES, Tally
+from tb_pastnet.reader.tally import BINS, DECADES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -138,11 +138,13 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
     """Figures of all records in columns, at most so many of some steps."""
     summary = figures.summary
     sparse = bool(np.nan_to_num(figures.pruned).any())
+    deltas = sum((tally.deltas for tally in summary.tallies), np.zeros(BINS, np.int64))
     header = {
         **figures.header(),
         "violated_channels": summary.violated_channels,
         "sparse": sparse,
-        "deltas": _distribution(summary.tallies),
+        # How many relative deltas of channels that train lie where, over all records and layers.
+        "deltas": {"from": DECADES[0], "to": DECADES[1], "counts": deltas.tolist()},
         "accounts": [asdict(account) for account in summary.accounts],
         "notes": notes.listed(summary.notes),
     }
@@ -157,12 +159,6 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
         "learning_rates": rates[ends],
         **_drawn(shown, starts, sparse),
     }
-
-
-def _distribution(tallies: Sequence[Tally]) -> dict[str, Any]:
-    """How many relative deltas of channels that train lie where, over all records and layers."""
-    counts = sum((tally.deltas for tally in tallies), np.zeros(BINS, np.int64))
-    return {"from": DECADES[0], "to": DECADES[1], "counts": counts.tolist()}
 
 
 def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.NDArray[Any]]:

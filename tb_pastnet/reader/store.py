@@ -121,12 +121,12 @@ class RunReader:
         displace a `large` one; only one of at most so many bytes is kept.
         """
 
-        def made() -> tuple[ReadValue, int | None]:
+        def fresh() -> tuple[ReadValue, int | None]:
             value, size = sized(make())
             return value, None if most is not None and value.size > most else size
 
         cache = self.store.large if large else self.store.small
-        return cache.get(self._key(*key), self.run.version if version is None else version, made)
+        return cache.get(self._key(*key), self.run.version if version is None else version, fresh)
 
     def _key(self, kind: Hashable, *rest: Hashable) -> tuple[Hashable, ...]:
         return kind, self.context.experiment, self.run.name, *rest
@@ -260,10 +260,10 @@ class RunReader:
         """The same, kept by variable: only those that aren't there are made, in few calls."""
         keys = {self._key(kind, variable): variable for variable in variables}
 
-        def made(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:
+        def make_all(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:
             return self.each([keys[key] for key in missing], make, rows)
 
-        values = self.store.small.get_each(dict.fromkeys(keys, self.run.version), made)
+        values = self.store.small.get_each(dict.fromkeys(keys, self.run.version), make_all)
         return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, rows: Rows) -> RecordSeries:

@@ -47,7 +47,6 @@ _NAME_BYTES = 512
 class Route(NamedTuple):
     """What is served below a path."""
 
-    # gives the answer to a request
     answer: Callable[[Query], Answer | NotModified]
     kind: str  # the media type of its answers
     parameters: tuple[str, ...] = ()  # names of what may be asked of it
