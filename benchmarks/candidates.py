@@ -22,10 +22,12 @@ from benchmarks._options import pairs_of, with_pairs
 from benchmarks._pairs import Action, interleaved
 from benchmarks._recording_ways import limits
 from benchmarks._rows import Rows
+from tb_pastnet.keras.keras_source import SWITCH, KerasSource
 from tb_pastnet.keras.measure import stacks
-from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
+from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.weights import TFWeight, network
 from tb_pastnet.record import array_copies
+from tb_pastnet.record.weight import Network
 
 TABLE = "Statistics and past copy of all weights, as multiples of the limit"
 PLAIN, FAST = "ours: TensorFlow, small variables stacked", "ours, [fast]: numba"
@@ -35,8 +37,8 @@ BAR = 3.0
 def ours(records: Sequence[TFWeight], way: str) -> Action:
     """What tb_pastnet does."""
     with mock.patch.dict(os.environ, {SWITCH: "1" if way == FAST else "0"}):
-        made = ChannelPass([one.variable for one in records], [one.axis for one in records])
-    return lambda: made.statistics(replace=True)
+        source = KerasSource(Network.of(records), LearningRate())
+    return lambda: source.compare(0, replace=True)
 
 
 def one_by_one(records: Sequence[TFWeight]) -> Action:

@@ -1,18 +1,36 @@
-"""The source of a network whose weights are variables of TensorFlow."""
+"""The source of a network whose weights are variables of TensorFlow.
+
+Statistics of all channels take as few passes over the weights as there can be. float32 weights in
+the memory of this machine are measured by numba where it is installed (the extra `fast`),
+everything else by TensorFlow, where it is.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tb_pastnet.keras.measure.channel_pass import ChannelPass
+import numpy as np
+import tensorflow as tf
+
+from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
+from tb_pastnet.keras.measure.copies import TensorCopies
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
+from tb_pastnet.keras.measure.stacks import Stack, stacks
 from tb_pastnet.keras.model.trainable_flags import TrainableFlags
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.workers import writes
 from tb_pastnet.record.source import Floats, Source
 from tb_pastnet.record.weight import Network
+
+if TYPE_CHECKING:
+    from tb_pastnet.record.array_copies import ArrayCopies
+
+SWITCH = "PASTNET_FAST"
+"""Variable of the environment: 0 keeps numba out where it is installed."""
 
 
 class KerasSource(Source):
@@ -28,13 +46,28 @@ class KerasSource(Source):
         runner: Runner = EAGER,
     ) -> None:
         super().__init__(network)
-        variables = [weight.variable for weight in network.weights]
-        axes = [weight.axis for weight in network.weights]
-        beside = rate if isinstance(rate, LearningRate) else None
-        self._pass = ChannelPass(variables, axes, copies, runner, beside)
         self._rate = rate
         self._flags = TrainableFlags(network.weights)
         self._writes = writes(weight.variable for weight in network.everything)
+        axes = [weight.axis for weight in network.weights]
+        every = stacks([weight.variable for weight in network.weights], axes)
+        fused = fitting(every) if runner is EAGER else []
+        taken = {stack.members for stack in fused}
+        rest = [stack for stack in every if stack.members not in taken]
+        members = [member for stack in (*fused, *rest) for member in stack.members]
+        # Where each weight lies among those of the stacks, and each of its channels.
+        self._places = np.argsort(members)
+        ends = np.cumsum([axes[member].channels for member in members])
+        spans = np.split(np.arange(ends[-1]), ends[:-1])
+        self._order = np.concatenate([spans[place] for place in self._places])
+        beside = rate if isinstance(rate, LearningRate) else LearningRate()
+        self._copies: list[list[ArrayCopies | TensorCopies]] = []
+        for _ in range(copies):
+            parts: list[ArrayCopies | TensorCopies] = [fused_copies(fused, beside)] if fused else []
+            if rest:
+                # Once is enough to read the rate.
+                parts.append(TensorCopies(rest, runner, LearningRate() if fused else beside))
+            self._copies.append(parts)
 
     @property
     def writes(self) -> bool:
@@ -51,12 +84,62 @@ class KerasSource(Source):
 
     def copy(self, number: int) -> None:
         """See `Source`."""
-        self._pass.copy(number)
+        for part in self._copies[number]:
+            part.take()
 
     def past(self, number: int) -> Sequence[Any]:
-        """See `Source`: tensors."""
-        return self._pass.past(number)
+        """See `Source`: tensors or arrays. Later copies leave them as they are."""
+        values = [value for part in self._copies[number] for value in part.past()]
+        return [values[place] for place in self._places]
 
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`."""
-        return self._pass.statistics(number, replace=replace)
+        parts = [part.compare(replace=replace) for part in self._copies[number]]
+        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        result = np.empty((len(STATISTICS), len(self._order)), stacked.dtype)
+        # Told to clip, NumPy writes in place.
+        np.take(stacked, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
+        # What isn't measured here has no data.
+        result[NONFINITE + 1 :] = np.nan
+        result[[KEPT, TRAINABLE]] = 1
+        return result
+
+
+def fitting(every: Sequence[Stack]) -> list[Stack]:
+    """The stacks that numba can measure, in the memory that TensorFlow holds them in."""
+    if os.environ.get(SWITCH) == "0":
+        return []
+    try:
+        from tb_pastnet.core.memory_layout import layout_of
+    except ModuleNotFoundError:  # the extra `fast` isn't installed
+        return []
+    except Exception as error:
+        text = "Could not use numba, so that TensorFlow measures: %s. Mend or remove it."
+        logging.getLogger("tb_pastnet").warning(text, error)
+        return []
+    fitted = [
+        stack
+        for stack in every
+        if stack.variables[0].dtype == tf.float32
+        and layout_of(stack.axis, len(stack.members)) is not None
+    ]
+    # Where each is read into: for variables on an accelerator that is there.
+    read = EAGER.function(lambda: [stack.read() for stack in fitted])
+    places = [value.device for value in read()] if fitted else []
+    return [stack for stack, place in zip(fitted, places, strict=True) if "CPU" in str(place)]
+
+
+def fused_copies(fitted: Sequence[Stack], rate: LearningRate) -> ArrayCopies:
+    """Past copies of stacks that numba measures; the rate is read with them."""
+    from tb_pastnet.record.array_copies import ArrayCopies
+
+    run = EAGER.function(lambda: [*(stack.read() for stack in fitted), *rate.tensors()])
+
+    def read() -> list[Any]:
+        # Views of what TensorFlow holds: nothing is copied, and training, which goes on once they
+        # are let go, doesn't have to either.
+        tensors = run()
+        rate.hear(tensors[len(fitted) :])
+        return [np.asarray(memoryview(value)) for value in tensors[: len(fitted)]]
+
+    return ArrayCopies([(stack.axis, len(stack.members)) for stack in fitted], read)

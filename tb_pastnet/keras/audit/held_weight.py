@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.measure.stacks import STACK_ELEMENTS
+from tb_pastnet.keras.measure.stacks import stacks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.outside_strategy import outside_strategy
 from tb_pastnet.record.audit.open_violations import Channels, Ints
@@ -159,19 +159,14 @@ def which_moved(held: Sequence[HeldWeight]) -> Any:
 
     Small weights of one shape are compared together, which halves the time to compile it.
     """
-    groups: dict[Any, list[int]] = {}
-    for number, weight in enumerate(held):
-        variable = weight.variable
-        large = variable.shape.num_elements() > STACK_ELEMENTS
-        key = (tuple(variable.shape.as_list()), variable.dtype, number if large else None)
-        groups.setdefault(key, []).append(number)
+    groups = stacks([weight.variable for weight in held], [weight.axis for weight in held])
     moved = []
-    for numbers in groups.values():
-        group = [held[number] for number in numbers]
-        rows = [(weight.value(), weight.expected(), weight.held()) for weight in group]
+    for group in groups:
+        weights = [held[number] for number in group.members]
+        rows = [(weight.value(), weight.expected(), weight.held()) for weight in weights]
         columns = [_flattened(column) for column in zip(*rows, strict=True)]
         moved.append(tf.reduce_any(_moved(*columns), 1))
-    order = np.argsort([number for numbers in groups.values() for number in numbers])
+    order = np.argsort([number for group in groups for number in group.members])
     return tf.gather(tf.concat(moved, 0), order)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import keras
+import tensorflow as tf
+
 from tb_pastnet.keras.types import Model, Optimizer, RateSource
 
 UNKNOWN = float("nan")
@@ -14,27 +17,10 @@ class LearningRate:
     """Gives the learning rate of a step, NaN where none is known.
 
     Where one variable holds it, that is read in the same call as the weights, where it costs
-    nothing more.
-
-    Args:
-        source: a number, a variable, an optimizer, a Keras schedule, a function without
-            arguments; None takes the optimizer that the model was compiled with, if any.
-        model: the recorded model.
-
-    Example:
-        >>> LearningRate(0.1)(7)
-        0.1
-        >>> import keras
-        >>> rate = LearningRate(keras.optimizers.SGD(0.5))
-        >>> rate.hear(rate.tensors())
-        >>> rate(7)
-        0.5
+    nothing more. Without a source, the rate is that of the optimizer the model is compiled with.
     """
 
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
-        import keras
-        import tensorflow as tf
-
         self._value = _value_of(source, model)
         owner = getattr(model, "optimizer", None) if source is None else source
         holder = getattr(owner, "learning_rate", source)
@@ -44,8 +30,6 @@ class LearningRate:
 
     def tensors(self) -> list[Any]:
         """What to read with the weights: one float32 scalar, or none."""
-        import tensorflow as tf
-
         if self._variable is None:
             return []
         return [tf.reshape(tf.cast(tf.convert_to_tensor(self._variable), tf.float32), ())]
@@ -63,21 +47,15 @@ class LearningRate:
         if value is self._variable and self._heard is not None:
             heard, self._heard = self._heard, None
             return heard
-        import tensorflow as tf
-
         return float(tf.convert_to_tensor(value))
 
 
 def optimizer_of(source: RateSource) -> Any:
     """The Keras optimizer among the sources of a learning rate, None of others."""
-    import keras
-
     return source if isinstance(source, keras.optimizers.Optimizer) else None
 
 
 def _value_of(source: RateSource, model: Model) -> Callable[[int], Any]:
-    import keras
-
     if isinstance(source, keras.optimizers.schedules.LearningRateSchedule):
         return source  # type: ignore[no-any-return]
     if source is None:

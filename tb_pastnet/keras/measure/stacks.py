@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 
 STACK_ELEMENTS = 1 << 16
 """Variables up to this size are stacked with others of their shape."""
-
-Integers = npt.NDArray[np.intp]
 
 
 class Stack(NamedTuple):
@@ -60,15 +56,3 @@ def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]
         Stack(tuple(members), tuple(variables[number] for number in members), axes[members[0]])
         for members in groups.values()
     ]
-
-
-def channel_order(all_stacks: Sequence[Stack], starts: Integers) -> Integers:
-    """Where the channels of the variables, in their order, lie among those of the stacks."""
-    order = np.empty(starts[-1], np.intp)
-    place = 0
-    for stack in all_stacks:
-        for member in stack.members:
-            start, stop = starts[member], starts[member + 1]
-            order[start:stop] = np.arange(place, place + stop - start)
-            place += stop - start
-    return order

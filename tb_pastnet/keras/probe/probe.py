@@ -130,7 +130,8 @@ class _Comparison:
 
     def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float64]:
         """float64 (places, 4)."""
-        values: npt.NDArray[np.float64] = self._measure(list(past))[0].numpy()
+        tensors = [tf.convert_to_tensor(value) for value in past]
+        values: npt.NDArray[np.float64] = self._measure(tensors)[0].numpy()
         return values
 
     def try_out(self) -> list[int]:

@@ -11,8 +11,9 @@ import tensorflow as tf
 import tb_pastnet
 from tb_pastnet import Recorder
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
+from tb_pastnet.keras.keras_source import SWITCH
 from tb_pastnet.keras.measure.learning_rate import LearningRate
+from tests.sources import source_of
 
 AXIS = explicit_axis(-1, (3, 4), "w")
 SCHEDULE = keras.optimizers.schedules.ExponentialDecay(0.5, 10, 0.1)
@@ -92,10 +93,10 @@ def test_it_is_read_with_the_comparison(monkeypatch, fast, replace):
     rate = LearningRate(variable)
     # A float16 weight is TensorFlow's, also where numba measures the others.
     weights = [tf.Variable(tf.ones((3, 4))), tf.Variable(tf.ones((3, 4), tf.float16))]
-    measured = ChannelPass(weights, [AXIS, AXIS], rate=rate)
+    source = source_of(weights, [AXIS, AXIS], rate=rate)
     for value in (0.25, 0.125):
         variable.assign(value)
-        rows = measured.statistics(replace=replace)
+        rows = source.compare(0, replace=replace)
         variable.assign(7)
         assert (rate(1), rate(2)) == (value, 7)
         np.testing.assert_array_equal(rows[0], np.full(8, np.sqrt(3), np.float32))

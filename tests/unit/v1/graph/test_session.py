@@ -11,9 +11,9 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import channel_statistics
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.measure.channel_pass import ChannelPass
 from tb_pastnet.v1.graph.graph_variables import graph_variables
 from tb_pastnet.v1.graph.session import GraphSession
+from tests.sources import source_of
 
 VALUE = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -47,7 +47,7 @@ def test_statistics_are_those_of_the_definition(variable, control, request):
     request.addfinalizer(tf.enable_control_flow_v2 if was else tf.disable_control_flow_v2)
     site, axis = GraphSession(), explicit_axis(-1, (4, 3), "w")
     face = site.variable_of(variable, writable=True)
-    measured = ChannelPass([face], [axis], 2, site)
+    measured = source_of([face], [axis], 2, site)
     values = [VALUE, VALUE + np.eye(3)[1], VALUE * [1, np.nan, 1e30], VALUE]
     values = [value.astype("f") for value in values]
     with tf.Session() as session, session.as_default():
@@ -57,7 +57,7 @@ def test_statistics_are_those_of_the_definition(variable, control, request):
         for past, value in pairwise(values):
             face.assign(value)
             for number, before in ((0, past), (1, VALUE)):
-                found = measured.statistics(number, replace=number == 0)
+                found = measured.compare(number, replace=number == 0)
                 expected = channel_statistics(value, before, axis)
                 np.testing.assert_allclose(found, expected, rtol=1e-6)
         np.testing.assert_array_equal(measured.past(0)[0], VALUE)

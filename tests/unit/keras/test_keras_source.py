@@ -12,10 +12,11 @@ from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
+from tb_pastnet.keras.keras_source import SWITCH
 from tb_pastnet.keras.measure import stacks
-from tb_pastnet.keras.measure.channel_pass import SWITCH, ChannelPass
 from tb_pastnet.keras.measure.copies import TensorCopies
-from tb_pastnet.keras.measure.fused import FusedCopies
+from tb_pastnet.record.array_copies import ArrayCopies
+from tests.sources import source_of
 
 SHAPES = [
     ((3, 4), -1),
@@ -38,9 +39,9 @@ def _with(request):
 
 
 def compare(currents, pasts, axes, dtype=tf.float32):
-    """The pass beside the definition, for the same stored values."""
+    """The source beside the definition, for the same stored values."""
     variables = [tf.Variable(past, dtype=dtype) for past in pasts]
-    reducer = ChannelPass(variables, axes)
+    source = source_of(variables, axes)
     past = [variable.numpy() for variable in variables]
     for variable, current in zip(variables, currents, strict=True):
         variable.assign(tf.cast(current, dtype))
@@ -48,7 +49,7 @@ def compare(currents, pasts, axes, dtype=tf.float32):
     expected = np.concatenate(
         [channel_statistics(*values) for values in zip(stored, past, axes, strict=True)], axis=1
     )
-    return reducer.statistics(), expected
+    return source.compare(0), expected
 
 
 def check(found, expected):
@@ -83,17 +84,17 @@ AXIS = explicit_axis(-1, (3, 4), "w")
 def two(_with):
     """Traced once for all examples."""
     variables = [tf.Variable(tf.zeros((3, 4))) for _ in range(2)]
-    return variables, ChannelPass(variables, [AXIS, AXIS])
+    return variables, source_of(variables, [AXIS, AXIS])
 
 
 def test_numba_measures_what_it_can_and_tensorflow_the_rest(monkeypatch):
     variables = [tf.Variable(tf.zeros((2, 3), dtype)) for dtype in (tf.float16, tf.float32)]
     axes = [explicit_axis(-1, (2, 3), "w")] * 2
-    for switch, classes in (("1", [FusedCopies, TensorCopies]), ("0", [TensorCopies])):
+    for switch, classes in (("1", [ArrayCopies, TensorCopies]), ("0", [TensorCopies])):
         monkeypatch.setenv(SWITCH, switch)
-        reducer = ChannelPass(variables, axes)
-        assert [type(part) for part in reducer._copies[0]] == classes
-        assert [past.dtype for past in reducer.past()] == [tf.float16, tf.float32]
+        source = source_of(variables, axes)
+        assert [type(part) for part in source._copies[0]] == classes
+        assert [tf.as_dtype(past.dtype) for past in source.past(0)] == [tf.float16, tf.float32]
 
 
 @pytest.mark.parametrize("error", [ModuleNotFoundError, SystemError], ids=["absent", "broken"])
@@ -105,16 +106,12 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
 
     real = builtins.__import__
     monkeypatch.setenv(SWITCH, "1")
-    for module in (
-        "keras.measure.fused",
-        "record.array_copies",
-        "core.memory_layout",
-        "core.kernels",
-    ):
+    for module in ("record.array_copies", "core.memory_layout", "core.kernels"):
         monkeypatch.delitem(sys.modules, f"tb_pastnet.{module}")
+    monkeypatch.delattr("tb_pastnet.core.kernels")
     monkeypatch.setattr(builtins, "__import__", imported)
-    reducer = ChannelPass([tf.Variable(tf.zeros((3, 4)))], [AXIS])
-    assert [type(part) for part in reducer._copies[0]] == [TensorCopies]
+    source = source_of([tf.Variable(tf.zeros((3, 4)))], [AXIS])
+    assert [type(part) for part in source._copies[0]] == [TensorCopies]
     text = "Could not use numba, so that TensorFlow measures: no numba here. Mend or remove it."
     assert caplog.messages == ([] if error is ModuleNotFoundError else [text])
 
@@ -124,14 +121,14 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
     arrays(np.float32, (2, 3, 4), elements=st.sampled_from(EXTREMES)),
 )
 def test_extremes(two, current, past):
-    variables, reducer = two
+    variables, source = two
     for variable, value in zip(variables, past, strict=True):
         variable.assign(value)
-    reducer.copy()
+    source.copy(0)
     for variable, value in zip(variables, current, strict=True):
         variable.assign(value)
     parts = [channel_statistics(c, p, AXIS) for c, p in zip(current, past, strict=True)]
-    check(reducer.statistics(), np.concatenate(parts, axis=1))
+    check(source.compare(0), np.concatenate(parts, axis=1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
@@ -186,33 +183,33 @@ def test_nan_spoils_no_other_channel():
 def test_copies_are_kept_apart():
     weight = tf.Variable([[1.0]])
     axis = explicit_axis(-1, (1, 1), "w")
-    reducer = ChannelPass([weight], [axis], copies=2)
+    source = source_of([weight], [axis], copies=2)
     weight.assign([[3.0]])
-    reducer.copy(1)
+    source.copy(1)
     weight.assign([[7.0]])
-    assert reducer.statistics(0)[DELTA_NORM].tolist() == [6]
-    assert reducer.statistics(1)[DELTA_NORM].tolist() == [4]
+    assert source.compare(0)[DELTA_NORM].tolist() == [6]
+    assert source.compare(1)[DELTA_NORM].tolist() == [4]
     assert weight.numpy().tolist() == [[7]]
 
 
 @pytest.mark.parametrize("value", [2.0, np.nan], ids=["on the device", "exact"])
 def test_comparing_and_copying_at_once(value):
     weight = tf.Variable([[1.0, 1.0], [1.0, 1.0]])
-    reducer = ChannelPass([weight], [explicit_axis(-1, (2, 2), "w")])
+    source = source_of([weight], [explicit_axis(-1, (2, 2), "w")])
     weight.assign([[value, 1.0], [1.0, 1.0]])
-    first = reducer.statistics(0, replace=True)
+    first = source.compare(0, replace=True)
     assert first[CHANGED].tolist() == [0.5, 0]
-    assert reducer.statistics(0)[CHANGED].tolist() == [0, 0]
+    assert source.compare(0)[CHANGED].tolist() == [0, 0]
 
 
 def test_many_small_variables_are_few_operations():
     variables = [tf.Variable(tf.ones((4, 3))) for _ in range(50)]
     axes = [explicit_axis(-1, (4, 3), "w")] * 50
-    reducer = ChannelPass(variables, axes)
-    assert len(reducer._stacks) == 1
+    source = source_of(variables, axes)
+    assert len(stacks.stacks(variables, axes)) == 1
     variables[17].assign_add(tf.ones((4, 3)))
     start, stop = 17 * 3, 18 * 3
-    moved = np.flatnonzero(reducer.statistics()[DELTA_NORM])
+    moved = np.flatnonzero(source.compare(0)[DELTA_NORM])
     assert moved.tolist() == list(range(start, stop))
 
 
@@ -222,13 +219,13 @@ def test_norms_of_past_values_are_those_of_the_values(monkeypatch, fast):
     monkeypatch.setenv(SWITCH, fast)
     random = np.random.default_rng(3)
     weight = tf.Variable(random.normal(size=(5, 4)).astype("f"))
-    measured = ChannelPass([weight], [explicit_axis(-1, (5, 4), "w")])
+    source = source_of([weight], [explicit_axis(-1, (5, 4), "w")])
 
     def move(scale=1.0):
         weight.assign(scale * random.normal(size=(5, 4)).astype("f"))
 
     def check(past, *, replace=False):
-        found = measured.statistics(replace=replace)[1]
+        found = source.compare(0, replace=replace)[1]
         expected = np.linalg.norm(past.astype(np.float64), axis=0)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -242,7 +239,7 @@ def test_norms_of_past_values_are_those_of_the_values(monkeypatch, fast):
     past = weight.numpy()
     move()
     check(past, replace=True)
-    measured.copy()
+    source.copy(0)
     past = weight.numpy()
     move()
     check(past)
