@@ -74,20 +74,9 @@ def channels(
 class Compared:
     """A current and a past value, for one record of a user's own writer.
 
-    Args:
-        name: of the summary, for errors.
-        current: see `channels`.
-        past: see `channels`.
-        trainable: see `channels`.
-        kept: see `channels`.
-        channel_axis: see `channels`.
-
     Attributes:
         values: tensors of both, and of the masks kept and trainable.
         metadata: what says that a summary has such records.
-
-    Raises:
-        InvalidArgument: see `channels`.
     """
 
     def __init__(
@@ -107,12 +96,7 @@ class Compared:
         self.metadata = _metadata(self._axis, current)
 
     def message(self, tag: str, step: TensorLike) -> Any:
-        """Builds the record, a tensor of bytes.
-
-        Args:
-            tag: that it is written under.
-            step: that it is written under.
-        """
+        """Builds the record, a tensor of bytes."""
         current, past, *masks = self.values
         # Halves are exact in float32, which numpy_function takes everywhere.
         wide = current.dtype if current.dtype == tf.float64 else tf.float32

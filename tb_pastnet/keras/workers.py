@@ -24,10 +24,6 @@ def writes(variables: Iterable[Any]) -> bool:
 
     Of the workers of one strategy that is the one whose task is "chief", or worker 0 where there is
     none, as TensorFlow itself has it. A process without other workers always writes.
-
-    Example:
-        >>> writes([tf.Variable(1.0)])
-        True
     """
     strategies = (getattr(variable, "distribute_strategy", None) for variable in variables)
     resolvers = (getattr(strategy, "cluster_resolver", None) for strategy in strategies)
@@ -35,14 +31,7 @@ def writes(variables: Iterable[Any]) -> bool:
 
 
 def check_agreed(variable: Variable, subject: str, *masks: Any) -> None:
-    """Waits for the other workers of a variable, and compares what they are about to set.
-
-    Raises:
-        InvalidArgument: another worker sets something else, or nothing in `PATIENCE`.
-
-    Example:
-        >>> check_agreed(tf.Variable(1.0), "the masks of 'w'", np.ones(3, bool))  # nobody to ask
-    """
+    """Waits for the other workers of a variable, and compares what they are about to set."""
     strategy = getattr(variable, "distribute_strategy", None)
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return

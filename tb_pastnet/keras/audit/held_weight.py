@@ -14,9 +14,9 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.measure.stacks import stacks
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.keras.outside_strategy import outside_strategy
 from tb_pastnet.record.audit.open_violations import Channels, Ints
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
@@ -64,7 +64,7 @@ class HeldWeight:
         if not flagged:
             self.reference = None
         elif self.reference is None or own != self._followed[1]:
-            self._refer()
+            self.reference = EAGER.variable(self.value, "pastnet_held")
         parts = (masks, None if masks is None else masks.reference, self.reference)
         if any(new is not old for new, old in zip(parts, self._parts, strict=True)):
             self.version += 1
@@ -73,14 +73,6 @@ class HeldWeight:
         changed = followed != self._followed
         self._parts, self._followed = parts, followed
         return changed
-
-    def _refer(self) -> None:
-        """Takes the value of now as what `trainable=False` holds."""
-        with tf.init_scope():
-            value = self.value()
-            self.reference = outside_strategy(
-                lambda: tf.Variable(value, trainable=False, name="pastnet_held")
-            )
 
     def value(self) -> Any:
         """The value now, of the first replica."""

@@ -7,11 +7,10 @@ from typing import Any
 
 import keras
 
-from tb_pastnet.keras.audit.assignments import assignments
 from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
-from tb_pastnet.keras.audit.optimizer_facts import KerasOptimizerFacts
+from tb_pastnet.keras.audit.optimizer_facts import KerasOptimizerFacts, assignments
 from tb_pastnet.keras.masks.enforcer import attached
-from tb_pastnet.keras.masks.optimizer_hook import innermost
+from tb_pastnet.keras.masks.optimizers import innermost
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.trainable_flags import Flags, TrainableFlags
 from tb_pastnet.keras.model.weights import TFWeight
@@ -89,25 +88,5 @@ def audit_of(
     A weight that isn't trainable costs one copy of it while that lasts. To count how often they are
     set by hand, `assign` of held weights is wrapped. Of a distribution strategy the first replica
     is read.
-
-    Args:
-        model: a keras.Model or layer, a tf.Module, or a mapping of names to variables; the masks
-            that it carries, or gets, are found.
-        weights: of it.
-        masks: of a model that can't carry them.
-        optimizer: the one that trains, where the model isn't compiled with it.
-
-    Example:
-        >>> import numpy as np
-        >>> from tb_pastnet.keras.model.weights import network
-        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-        >>> model.trainable = False
-        >>> audit = audit_of(model, network(model).weights)
-        >>> audit.check(1)
-        []
-        >>> model.set_weights([model.get_weights()[0], np.array([0, 0.5])])
-        >>> [violation] = audit.check(2)
-        >>> violation.variable, violation.channel, violation.largest, violation.cause
-        ('dense/bias', 1, 0.5, 'loaded')
     """
     return Audit(ModelAudit(model, weights, optimizer), lambda: masks or attached(model))

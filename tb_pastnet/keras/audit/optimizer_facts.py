@@ -1,22 +1,27 @@
-"""What can be read of an optimizer of Keras. What can't be read is left out."""
+"""What can be read of an optimizer of Keras, and how often variables are set by hand.
+
+What can't be read is left out.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.audit.assignments import assignments
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at
-from tb_pastnet.keras.masks.optimizer_hook import hook_of
-from tb_pastnet.keras.masks.slots import averages_of, slots_of
+from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.open_violations import Ints
 from tb_pastnet.record.audit.training_facts import Applied, Average
 
+_METHODS = ("assign", "_restore_from_tensors")
+_OPTIMIZERS = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer")
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
@@ -101,3 +106,38 @@ class KerasOptimizerFacts:
 
 def _int_of(variable: tf.Variable) -> int:
     return int(tf.convert_to_tensor(variable))
+
+
+class _Counted:
+    """Stands for a method of one variable. An object, so that a deep copy binds to its own."""
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+        self.count = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Whatever fails here, it isn't the user's assignment.
+        with suppress(Exception):
+            caller = str(sys._getframe(1).f_globals.get("__name__"))
+            if tf.executing_eagerly() and not caller.startswith(_OPTIMIZERS):
+                self.count += 1
+        return self._method(*args, **kwargs)
+
+
+def assignments(variable: tf.Variable) -> int:
+    """How often it was set by hand, eagerly, since this was asked first, whoever asked.
+
+    That is by `assign`, `set_weights` or loading, but not by an optimizer of Keras. A variable that
+    takes no attributes isn't counted.
+    """
+    return sum(_counted(variable, name) for name in _METHODS)
+
+
+def _counted(variable: tf.Variable, name: str) -> int:
+    method = getattr(variable, name, None)
+    if isinstance(method, _Counted):
+        return method.count
+    if method is not None:
+        with suppress(AttributeError):
+            setattr(variable, name, _Counted(method))
+    return 0

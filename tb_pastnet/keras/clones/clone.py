@@ -1,18 +1,35 @@
-"""Clones a network of which only tensors, or a function, are left."""
+"""Clones networks: whole models of Keras, parts between symbolic tensors, and functions."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.clone_function import clone_function
-from tb_pastnet.keras.clones.clone_model import Values, clone_model, clone_tensors
-from tb_pastnet.keras.clones.layer_state import Initializer
-from tb_pastnet.keras.graphs.callable_network import functions_of
+from tb_pastnet.keras.clones.layer_copies import LayerCopies, of_keras
+from tb_pastnet.keras.clones.layer_state import (
+    Initializer,
+    assign,
+    copy_flags,
+    draw,
+    layer_pairs,
+    listed_variables,
+    take_over,
+)
+from tb_pastnet.keras.clones.proof import check_pairs, used_variables
+from tb_pastnet.keras.clones.symbolic import PartLayer, part_between
+from tb_pastnet.keras.graphs.callable_network import (
+    Arguments,
+    callable_network,
+    functions_of,
+    specs_of,
+)
 from tb_pastnet.keras.graphs.nodes import Nest
+from tb_pastnet.keras.graphs.reason import reason
+from tb_pastnet.keras.model.walk import tf_variable
 
 
 def clone_network(
@@ -70,19 +87,19 @@ def clone_network(
         >>> float(keras.Model(x, y)(batch)[0, 0]), float(copy(batch)[0, 0])
         (2.0, 5.0)
     """
-    values = _values(weights, initializer)
+    _check_values(weights, initializer)
     if not tf.executing_eagerly():
         raise InvalidArgument(
             "Could not clone a network: expected to run eagerly, got a call inside of a "
             "tf.function. Clone it before, and call the clone there."
         )
     if outputs is not None:
-        return clone_tensors(inputs, outputs, values, name)
+        return _clone_tensors(inputs, outputs, name, weights, initializer)
     if isinstance(inputs, keras.layers.Layer):
-        return clone_model(inputs, values, example, name)
+        return _clone_model(inputs, example, name, weights, initializer)
     if not callable(inputs):
         raise _unknown(inputs)
-    if not values.copied and initializer is None:
+    if weights == "fresh" and initializer is None:
         raise InvalidArgument(
             "Could not clone a function with fresh weights: expected an initializer, got none. A "
             "function has no layers that know theirs: pass initializer=, such as "
@@ -91,7 +108,7 @@ def clone_network(
     return clone_function(inputs, initializer, example, name)
 
 
-def _values(weights: str, initializer: Initializer | None) -> Values:
+def _check_values(weights: str, initializer: Initializer | None) -> None:
     if weights not in ("copy", "fresh"):
         raise InvalidArgument(
             f"Could not clone a network: expected weights 'copy' or 'fresh', got {weights!r}. "
@@ -102,7 +119,6 @@ def _values(weights: str, initializer: Initializer | None) -> Values:
             "Could not clone a network: expected an initializer with weights='fresh' only, got one "
             "with 'copy'. Pass weights='fresh' as well."
         )
-    return Values(weights == "copy", initializer)
 
 
 def _unknown(given: object) -> InvalidArgument:
@@ -118,3 +134,116 @@ def _unknown(given: object) -> InvalidArgument:
         f"Could not clone a network: expected KerasTensors, a keras.Model or a function, got a "
         f"{type(given).__name__}. Pass {hint}."
     )
+
+
+def _clone_tensors(
+    inputs: Nest, outputs: Nest, name: str | None, weights: str, initializer: Initializer | None
+) -> keras.Model:
+    part = part_between(inputs, outputs)
+    copies = LayerCopies()
+    copy = copies.model(part, name)
+    clone = _Clone("the network", PartLayer(part), copy, specs_of(part.inputs))
+    _finish(clone, copies, weights, initializer)
+    return copy
+
+
+def _clone_model(
+    model: keras.layers.Layer,
+    example: Nest,
+    name: str | None,
+    weights: str,
+    initializer: Initializer | None,
+) -> keras.layers.Layer:
+    network = callable_network(model)
+    arguments = _arguments(model, example)
+    copies = LayerCopies()
+    copy = copies.operation(model)
+    if name is not None:
+        copy.name = name
+    if not copy.built or len(copy.variables) < len(model.variables):
+        _build(copy, model, arguments, network.name)
+    _finish(_Clone(network.name, model, copy, arguments), copies, weights, initializer)
+    return copy
+
+
+class _Clone(NamedTuple):
+    name: str
+    original: keras.layers.Layer
+    copy: keras.layers.Layer
+    arguments: Arguments
+
+
+def _finish(
+    clone: _Clone, copies: LayerCopies, weights: str, initializer: Initializer | None
+) -> None:
+    """Proves that a copy is one, and gives it its values."""
+    layers = layer_pairs(copies.pairs, clone.name)
+    listed = listed_variables(layers, clone.name)
+    take_over(layers, saved=weights == "copy")
+    copy_flags(layers)
+    networks = (clone.original, clone.copy)
+    used = used_variables(networks, copies.pairs, clone.arguments, clone.name)
+    # What is used tells its own place; what isn't goes by the order in which layers list it.
+    paired = {id(original) for original, _ in used}
+    unused = [pair for pair in listed if id(pair[0]) not in paired]
+    pairs = check_pairs([*used, *unused], clone.name)
+    if weights == "copy":
+        assign(pairs)
+        return
+    assign((tf_variable(original), tf_variable(copy)) for original, copy in copies.loose)
+    if initializer is not None:
+        trained = [tf_variable(variable) for variable in clone.copy.trainable_variables]
+        draw(trained, initializer, clone.name)
+
+
+def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:
+    """What a model can be traced with."""
+    if example is not None:
+        return (example if isinstance(example, tuple) else (example,)), {}
+    if isinstance(model, keras.Function):
+        return specs_of(model.input)
+    if getattr(model, "inputs", None):
+        return specs_of(model.inputs[0])
+    # It was built with shapes; their dtype is the one that it computes with.
+    config = model.get_build_config() or {}
+    if "shapes_dict" in config:
+        shapes = {key.removesuffix("_shape"): each for key, each in config["shapes_dict"].items()}
+        return (), {key: _shaped(each, model.input_dtype) for key, each in shapes.items()}
+    if "input_shape" not in config:
+        raise InvalidArgument(
+            f"Could not clone model {model.name!r}: expected to know what it is called with, got a "
+            f"model that was built without shapes. Pass example=, a batch."
+        )
+    return (_shaped(config["input_shape"], model.input_dtype),), {}
+
+
+def _shaped(shape: Any, dtype: str) -> Any:
+    """TensorSpecs of a nest of shapes."""
+    if isinstance(shape, dict):
+        return {key: _shaped(each, dtype) for key, each in shape.items()}
+    if all(each is None or isinstance(each, int) for each in shape):
+        return tf.TensorSpec((None, *shape[1:]) if shape else (), dtype)
+    return [_shaped(each, dtype) for each in shape]
+
+
+def _build(
+    copy: keras.layers.Layer, model: keras.layers.Layer, arguments: Arguments, name: str
+) -> None:
+    """Builds a copy as its original was."""
+    if not of_keras(type(model), "build_from_config"):
+        copy.build_from_config(model.get_build_config())
+        return
+    args, kwargs = tf.nest.map_structure(_symbolic, arguments)
+    try:
+        copy(*args, **kwargs)
+    except Exception as error:
+        raise InvalidArgument(
+            f"Could not build the copy of {name}: expected one that takes what the model was built "
+            f"with, got: {reason(error).rstrip('.')}. Pass example=, a batch."
+        ) from error
+
+
+def _symbolic(leaf: object) -> Any:
+    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+        return leaf
+    return keras.KerasTensor(leaf.shape, keras.backend.standardize_dtype(leaf.dtype))

@@ -121,9 +121,6 @@ def again(layer: keras.layers.Layer) -> Any:
     """A layer of the same class, config and name, that isn't built.
 
     Classes and functions of the user needn't be registered: the layer itself has them.
-
-    Raises:
-        InvalidArgument: its class can't be made from its config.
     """
     copy = _from_config(layer)
     if _policies(copy) != _policies(layer):
@@ -144,15 +141,7 @@ def inside(layer: keras.layers.Layer) -> list[Any]:
 
 
 def of_keras(kind: type, name: str) -> bool:
-    """Whether a class has this attribute from Keras itself.
-
-    Example:
-        >>> class Mine(keras.layers.Layer):
-        ...     def call(self, x):
-        ...         return x
-        >>> of_keras(Mine, "build"), of_keras(Mine, "call")
-        (True, False)
-    """
+    """Whether a class has this attribute from Keras itself."""
     owner = next(base for base in kind.__mro__ if name in vars(base))
     return _root(owner.__module__) == "keras"
 

@@ -18,11 +18,7 @@ Initializer = Callable[..., Any]
 
 
 def layer_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
-    """Layers that were copied, and their copies, with all layers in them.
-
-    Raises:
-        InvalidArgument: a copy has other layers inside.
-    """
+    """Layers that were copied, and their copies, with all layers in them."""
     unique: dict[int, Pair] = {}
     for layer, copy in pairs:
         originals, copies = inside(layer), inside(copy)
@@ -64,11 +60,7 @@ def take_over(pairs: Iterable[Pair], *, saved: bool) -> None:
 
 
 def listed_variables(pairs: Iterable[Pair], name: str) -> list[Pair]:
-    """The tf.Variables that layers list, each with that of the copy.
-
-    Raises:
-        InvalidArgument: a copy lists more or less, or was made under another strategy.
-    """
+    """The tf.Variables that layers list, each with that of the copy."""
     variables: list[Pair] = []
     for layer, copy in pairs:
         own, copied = layer.variables, copy.variables
@@ -112,11 +104,7 @@ def assign(pairs: Iterable[Pair]) -> None:
 
 
 def draw(variables: Iterable[tf.Variable], initializer: Initializer, name: str) -> None:
-    """Gives those variables that are trainable and floating values of an initializer.
-
-    Raises:
-        InvalidArgument: it returns another shape.
-    """
+    """Gives those variables that are trainable and floating values of an initializer."""
     for variable in variables:
         if variable.trainable and variable.dtype.is_floating:
             value = tf.convert_to_tensor(

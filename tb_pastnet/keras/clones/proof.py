@@ -45,9 +45,6 @@ def used_variables(
     """The tf.Variables that a network of Keras uses, each with that in its place in a copy.
 
     `layers` are pairs of those whose losses count as results.
-
-    Raises:
-        InvalidArgument: they don't compute the same, or the copy uses state of the original.
     """
     args, kwargs = arguments
     sides = [pair[0] for pair in layers], [pair[1] for pair in layers]
@@ -90,11 +87,7 @@ def _traced(
 
 
 def refuse_python(concrete: ConcreteFunction, name: str) -> None:
-    """Refuses a function that runs Python code, which no graph shows.
-
-    Raises:
-        InvalidArgument: it does.
-    """
+    """Refuses a function that runs Python code, which no graph shows."""
     python = operation_types(concrete) & PYTHON
     if python:
         raise InvalidArgument(
@@ -128,11 +121,7 @@ def _pairs_by_graph(original: ConcreteFunction, copy: ConcreteFunction, name: st
 
 
 def captured_pairs(original: ConcreteFunction, copy: ConcreteFunction, name: str) -> list[Pair]:
-    """The variables that a function and the same one loaded again capture, in their own order.
-
-    Raises:
-        InvalidArgument: the copy uses state of the original, or not the same.
-    """
+    """The variables that a function and the same one loaded again capture, in their own order."""
     # Not by their graphs: a gradient that was taken of it has changed the loops of the original.
     captures = _own_captures(original, copy, name)
     if len(captures[0]) != len(captures[1]):
@@ -163,14 +152,7 @@ def _own_captures(
 
 
 def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
-    """Checks that variables of an original and of its copy go together one to one.
-
-    Returns:
-        Each pair once.
-
-    Raises:
-        InvalidArgument: a variable is shared, or split in two, or of another shape or dtype.
-    """
+    """Checks that variables of an original and of its copy go together one to one."""
     pairs = list(pairs)
     originals = {id(original) for original, _ in pairs}
     twins: dict[int, Any] = {}

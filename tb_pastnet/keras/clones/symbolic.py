@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -20,10 +20,7 @@ class SymbolicPart(NamedTuple):
     calls: tuple[Any, ...]
 
     def run(self, inputs: Nest, call: Callable[[Any, Any, Any], Any]) -> Any:
-        """Computes the outputs from other inputs, in nests like those of the part's own.
-
-        `call` gets an operation, and args and kwargs in which each symbolic tensor is replaced.
-        """
+        """Computes the outputs from other inputs; `call` gets operation, args and kwargs."""
         flat = (keras.tree.flatten(self.inputs), keras.tree.flatten(inputs))
         values = dict(zip(map(id, flat[0]), flat[1], strict=True))
 
@@ -58,15 +55,15 @@ class PartLayer(keras.layers.Layer):
 
 
 def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> SymbolicPart:
-    """Finds the calls that lead from some symbolic tensors to others.
-
-    Raises:
-        InvalidArgument: one isn't a KerasTensor, the outputs need more than these inputs, or less
-            where none may be `unused`.
-    """
+    """Finds the calls that lead from symbolic tensors to others; `unused` inputs may be allowed."""
     starts = _checked(inputs, "inputs")
     ends = _checked(outputs, "outputs")
-    _refuse_twice(starts)
+    for number, tensor in enumerate(starts):
+        if any(tensor is other for other in starts[:number]):
+            raise InvalidArgument(
+                f"Could not clone a network: expected each input once, got {_shown(tensor)} twice. "
+                f"Leave one out."
+            )
     calls, reached, lacking = _walk(starts, ends)
     if lacking:
         raise _cut(starts, ends, lacking)
@@ -95,6 +92,7 @@ def _walk(
     """The calls in order, which inputs they take, and the inputs that are lacking."""
     inputs = {id(tensor) for tensor in starts}
     reached: set[int] = set()
+    done: set[int] = set()
     lacking: dict[int, Any] = {}
     calls: dict[int, Any] = {}
     stack = list(reversed(ends))
@@ -106,25 +104,15 @@ def _walk(
             reached.add(id(tensor))
         elif call is None or call.is_input:
             lacking[id(tensor)] = tensor
-        elif id(call) not in calls:
-            seen = (inputs, lacking, calls)
-            missing = [each for each in call.input_tensors if not _done(each, *seen)]
+        else:
+            missing = [each for each in call.input_tensors if id(each) not in done]
             if missing:
                 stack.extend(reversed(missing))
                 continue
-            reached.update(id(each) for each in call.input_tensors if id(each) in inputs)
             calls[id(call)] = call
+        done.add(id(tensor))
         stack.pop()
     return tuple(calls.values()), reached, lacking
-
-
-def _done(
-    tensor: keras.KerasTensor,
-    inputs: Collection[int],
-    lacking: Collection[int],
-    calls: Collection[int],
-) -> bool:
-    return id(tensor) in inputs or id(tensor) in lacking or id(origin(tensor)) in calls
 
 
 def _takes_training(operation: keras.Operation) -> bool:
@@ -150,21 +138,10 @@ def _checked(tensors: Nest, word: str) -> list[Any]:
     return flat
 
 
-def _refuse_twice(tensors: Sequence[keras.KerasTensor]) -> None:
-    seen: set[int] = set()
-    for tensor in tensors:
-        if id(tensor) in seen:
-            raise InvalidArgument(
-                f"Could not clone a network: expected each input once, got {_shown(tensor)} twice. "
-                f"Leave one out."
-            )
-        seen.add(id(tensor))
-
-
 def _cut(
     starts: Sequence[keras.KerasTensor],
     ends: Sequence[keras.KerasTensor],
-    lacking: dict[int, keras.KerasTensor],
+    lacking: Mapping[int, keras.KerasTensor],
 ) -> InvalidArgument:
     for output in ends:
         _, reached, needed = _walk(starts, [output])

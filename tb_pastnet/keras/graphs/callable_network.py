@@ -41,11 +41,7 @@ class CallableNetwork(NamedTuple):
 
 
 def callable_network(network: object) -> CallableNetwork:
-    """Says how a network is called: a built keras.Model or layer, a tf.Module, or a function.
-
-    Raises:
-        InvalidArgument: the model isn't built, or it can't be called.
-    """
+    """Says how a network is called: a built keras.Model or layer, a tf.Module, or a function."""
     if isinstance(network, keras.layers.Layer):
         return _of_keras(network)
     if not callable(network):
@@ -106,12 +102,7 @@ def _listed(network: tf.Module) -> dict[str, Found]:
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """The name, numbered where it is taken.
-
-    Example:
-        >>> free_name("scale", {"scale", "scale_1"})
-        'scale_2'
-    """
+    """The name, numbered where it is taken."""
     number, free = 0, name
     while free in taken:
         number += 1

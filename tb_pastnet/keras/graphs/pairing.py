@@ -179,11 +179,7 @@ class _Walk:
         self._first, self._second, self._equal = first, second, equal
 
     def follow(self, tensors: Iterable[tuple[str, str]]) -> None:
-        """Goes from pairs of tensors back to the inputs.
-
-        Raises:
-            Differs: the graphs aren't the same there.
-        """
+        """Goes from pairs of tensors back to the inputs."""
         stack = list(tensors)
         while stack:
             tensor, twin_tensor = stack.pop()

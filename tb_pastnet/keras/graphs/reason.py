@@ -14,14 +14,7 @@ _LONGEST = 300
 
 
 def reason(error: BaseException) -> str:
-    r"""What an error says, in one line, without the stacks and arguments that are added to it.
-
-    Example:
-        >>> reason(ValueError("Exception.\n\n\x1b[1mNo\nweights.\x1b[0m\n\nArgs:"))
-        'No weights.'
-        >>> reason(KeyError("mask"))
-        "KeyError: 'mask'"
-    """
+    r"""What an error says, in one line, without the stacks and arguments that are added to it."""
     # The text of a KeyError is a repr, where lines don't end.
     text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
     for pattern in (_BOLD, _USER_CODE):

@@ -41,14 +41,6 @@ def take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Signatur
     """Splits arguments into their signature and their tensors.
 
     These are tensors or TensorSpecs, flat: a ragged or sparse one is several.
-
-    Raises:
-        InvalidArgument: an argument is a KerasTensor, or a value that can't be compared.
-
-    Example:
-        >>> signature, tensors = take_apart([{"x": np.ones(2)}], {"scale": 3})
-        >>> len(tensors), signature.parts
-        (1, (Dense(dtype=tf.float64, masked=False), 3))
     """
     structure = (tuple(args), dict(kwargs))
     leaves = [_tensor_of(leaf) for leaf in tf.nest.flatten(structure)]

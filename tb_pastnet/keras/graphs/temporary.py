@@ -7,22 +7,13 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.keras.graphs.trace import Trace
-from tb_pastnet.keras.outside_strategy import outside_strategy
+from tb_pastnet.keras.strategies import outside_strategy
 
 
 class TemporaryVariable:
     """Stands in for a variable, and has no memory between calls unless it is kept.
 
     XLA can't compile what fills an empty one: it can't change the shape of a variable.
-
-    Example:
-        >>> temporary = TemporaryVariable(tf.Variable([1.0, 2.0]))
-        >>> temporary.fill(tf.constant([3.0, 4.0]))
-        >>> temporary.variable.numpy().tolist()
-        [3.0, 4.0]
-        >>> temporary.empty()
-        >>> temporary.variable.numpy().tolist()
-        []
     """
 
     def __init__(
@@ -52,16 +43,6 @@ class Scratch:
     """Takes what a network writes, so that the current values stay as they are.
 
     Each copy is filled before each call that writes to it. TensorFlow doesn't save it.
-
-    Example:
-        >>> from tb_pastnet.keras.graphs.trace import Tracer
-        >>> total = tf.Variable(1.0)
-        >>> trace, inputs = Tracer(lambda x: total.assign_add(x), "sums").trace([tf.ones(())], {})
-        >>> scratch = Scratch(kept=True)
-        >>> scratch.add(total)
-        >>> called = trace.call(inputs, scratch.filled(trace))
-        >>> called.numpy().item(), total.numpy().item()
-        (2.0, 1.0)
     """
 
     def __init__(self, *, kept: bool) -> None:

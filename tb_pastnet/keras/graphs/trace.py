@@ -74,9 +74,6 @@ class Trace:
 
     Attributes:
         captures: what it takes from outside, in its own order.
-
-    Raises:
-        InvalidArgument: one of its variables was deleted.
     """
 
     def __init__(self, concrete: ConcreteFunction) -> None:
@@ -139,11 +136,7 @@ class Tracer:
         self._lock = RLock()
 
     def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Trace, list[Any]]:
-        """The trace for some arguments, and their tensors.
-
-        Raises:
-            InvalidArgument: the network doesn't take these, or a variable of it was deleted.
-        """
+        """The trace for some arguments, and their tensors."""
         signature, tensors = take_apart(args, kwargs)
         with self._lock:
             traces = self._kept.pop(signature.key, None) or _Traces()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -12,7 +13,6 @@ import tensorflow as tf
 
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.keras.layers.effective import EffectiveScope
 from tb_pastnet.keras.layers.masked_weight import MaskedWeight
 from tb_pastnet.keras.layers.refusals import refuse_layer
 from tb_pastnet.keras.model.walk import find_weights
@@ -74,7 +74,8 @@ class Masked(keras.layers.Wrapper):
         settings.setdefault("dtype", layer.dtype_policy)
         super().__init__(layer, **settings)
         self.supports_masking = layer.supports_masking
-        self._masks = _Masks(dict(masks or {}))
+        # What trackers of Keras and TensorFlow shall not look into.
+        self._masks = SimpleNamespace(given=dict(masks or {}), weights={})
 
     def build(self, input_shape: Any = None) -> None:
         """Builds the layer inside, and masks for each of its weights.
@@ -114,7 +115,7 @@ class Masked(keras.layers.Wrapper):
         """
         refuse_layer(self.layer)
         values = [(each.weight, each.effective()) for each in self.masked_weights()]
-        scope = EffectiveScope(values, self.name)
+        scope = _EffectiveScope(values, self.name)
         if training is not None:  # Keras drops it where the layer inside has no use for it
             kwargs["training"] = training
         with scope:
@@ -146,7 +147,8 @@ class Masked(keras.layers.Wrapper):
                 f"Could not find {name!r} of {self.name!r}: expected a built layer, got one "
                 f"without weights. Call it, or its build(input_shape), first."
             )
-        return self._masks.weights[resolve(name, self._masks.weights)]
+        weights: dict[str, MaskedWeight] = self._masks.weights
+        return weights[resolve(name, weights)]
 
     def prune(self, name: str, kept: npt.ArrayLike) -> None:
         """Prunes weights; see `MaskedWeight.prune` for what is raised.
@@ -200,7 +202,9 @@ class Masked(keras.layers.Wrapper):
 
     def get_config(self) -> dict[str, Any]:
         """The layer inside, and the masks with the frozen values, None where nothing is held."""
-        return {**super().get_config(), "masks": self._masks.packed()}
+        packed = {each.name: pack(each.stored()) for each in self.masked_weights()}
+        held = {name: text for name, text in packed.items() if text}
+        return {**super().get_config(), "masks": held or self._masks.given or None}
 
 
 @keras.saving.register_keras_serializable(package="tb_pastnet")
@@ -273,13 +277,38 @@ class MaskedDense(Masked):
         return cls(**config)
 
 
-class _Masks:
-    """What trackers of Keras and TensorFlow shall not look into."""
+class _EffectiveScope(keras.StatelessScope):
+    """Lets layers read given values for some variables, and write all others."""
 
-    def __init__(self, given: dict[str, Mapping[str, str]]) -> None:
-        self.given = given
-        self.weights: dict[str, MaskedWeight] = {}
+    def __init__(self, values: Sequence[tuple[Any, Any]], name: str) -> None:
+        super().__init__(values, collect_losses=True, initialize_variables=False)
+        self._own = {id(variable) for variable, _ in values}
+        self._name = name
 
-    def packed(self) -> Packed | None:
-        packed = {name: pack(weight.stored()) for name, weight in self.weights.items()}
-        return {name: text for name, text in packed.items() if text} or self.given or None
+    def get_current_value(self, variable: tf.Variable) -> Any:
+        """That of a variable: ours, or what a scope around has for it."""
+        value = super().get_current_value(variable)
+        if value is None and self.original_scope is not None:
+            return self.original_scope.get_current_value(variable)
+        return value
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        """Writes a variable at once, as without the scope: statistics, and states of seeds."""
+        variable, value = update
+        if id(variable) in self._own:
+            raise InvalidArgument(
+                f"Could not hold the weights of {self._name!r}: expected a layer that leaves them "
+                f"to the optimizer, got one that writes {variable.name!r} in call. Mask the layers "
+                f"around it."
+            )
+        self.__exit__()
+        try:
+            variable.assign(value)
+        finally:
+            self.__enter__()
+
+    def own_losses(self) -> list[Any]:
+        """The losses that layers added in the scope, each once."""
+        flat = {id(loss): loss for loss in tf.nest.flatten(self.losses)}
+        # Copies: by identity the layers inside would count them a second time.
+        return [tf.identity(loss) for loss in flat.values()]

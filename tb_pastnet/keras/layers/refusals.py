@@ -16,11 +16,7 @@ from tb_pastnet.record.masks.editor import unmaskable
 
 
 def refuse_weight(weight: TFWeight) -> None:
-    """Raises where masks beside a model would not hold what the layer of a weight computes with.
-
-    Raises:
-        InvalidArgument: its layer writes it in `call`, adds LoRA matrices to it, or is quantized.
-    """
+    """Raises where masks beside a model would not hold what the layer of a weight computes with."""
     writes = "Mask the layers around it, or take SpectralNormalization away."
     lora = "Mask it before enable_lora, or merge the LoRA weights by saving the model."
     rounded = "Mask it before you quantize: rounding keeps zeros."
@@ -41,13 +37,7 @@ def refuse_weight(weight: TFWeight) -> None:
 
 
 def refuse_layer(layer: keras.layers.Layer) -> None:
-    """Raises where a layer computes with something else than its weights as they are read.
-
-    Raises:
-        InvalidArgument: it is no Keras layer, it or a part of it writes its weights in call, keeps
-            a state from batch to batch, has LoRA matrices, is quantized, has a nested tf.function
-            for its call, or owns masks.
-    """
+    """Raises where a layer computes with something else than its weights as they are read."""
     if not isinstance(layer, keras.layers.Layer):
         raise InvalidArgument(
             f"Could not mask {layer!r:.60}: expected a Keras layer, got {type(layer).__name__}. "

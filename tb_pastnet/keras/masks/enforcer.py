@@ -16,9 +16,17 @@ import tensorflow as tf
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
-from tb_pastnet.keras.masks.optimizer_hook import Hook, hook_of, innermost, merged
-from tb_pastnet.keras.masks.slots import averages_of, fresh_value, slots_of
+from tb_pastnet.keras.masks.optimizers import (
+    Hook,
+    averages_of,
+    fresh_value,
+    hook_of,
+    innermost,
+    merged,
+    slots_of,
+)
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.model.weights import shown
 
 ATTRIBUTE = "_pastnet_masks"
 
@@ -43,11 +51,7 @@ class MaskEnforcer:
         return [hook for reference in self._hooks if (hook := reference()) is not None]
 
     def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
-        """Holds from now on.
-
-        Raises:
-            InvalidArgument: there is none, or it is something else.
-        """
+        """Holds from now on."""
         self.install(_checked(optimizer or self.compiled_optimizer(), self._model))
         if self.enforces:
             return
@@ -75,9 +79,9 @@ class MaskEnforcer:
         hook = hook_of(inner)
         if hook is None:
             merged(lambda _: self._hooks.append(weakref.ref(Hook(inner, self._state))), inner)
-        elif hook.holder is not self._state:
+        elif hook.table is not self._state:
             raise InvalidArgument(
-                f"Could not hold the masks of {_shown(self._model)}: expected an optimizer of its "
+                f"Could not hold the masks of {shown(self._model)}: expected an optimizer of its "
                 f"own, got one that holds the masks of another model. Give each model its own "
                 f"optimizer."
             )
@@ -120,18 +124,14 @@ class MaskEnforcer:
 
 
 def attach(model: Any, state: MaskState) -> None:
-    """Keeps the masks with the model, so that they are saved with it.
-
-    Raises:
-        InvalidArgument: the model was restored from a checkpoint whose masks can't be read by now.
-    """
+    """Keeps the masks with the model, so that they are saved with it."""
     if not isinstance(model, keras.layers.Layer | tf.Module):
         return
     try:
         setattr(model, ATTRIBUTE, state)
     except tf.errors.NotFoundError as error:
         raise InvalidArgument(
-            f"Could not take up the masks of {_shown(model)}: expected the checkpoint that it was "
+            f"Could not take up the masks of {shown(model)}: expected the checkpoint that it was "
             f"restored from, got none in its place. Make Masks before you restore, or restore "
             f"again."
         ) from error
@@ -149,12 +149,7 @@ def _checked(optimizer: object, model: Any) -> Any:
         return optimizer
     got = "none" if optimizer is None else type(optimizer).__name__
     raise InvalidArgument(
-        f"Could not hold the masks of {_shown(model)}: expected a model compiled with a Keras "
+        f"Could not hold the masks of {shown(model)}: expected a model compiled with a Keras "
         f"optimizer, or optimizer=, got {got}. Compile the model first, pass the optimizer that "
         f"trains it, or only watch with enforce=False."
     )
-
-
-def _shown(model: Any) -> str:
-    name = getattr(model, "name", None)
-    return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

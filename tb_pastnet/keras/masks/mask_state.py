@@ -8,6 +8,7 @@ Keras that loads the file.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -21,7 +22,7 @@ from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.workers import check_agreed
 from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.record.masks.packed import SavedMasks, Sums
+from tb_pastnet.record.masks.packed import SavedMasks
 from tb_pastnet.record.masks.resumed import Resumed, check_sums
 
 STORED = "masks"
@@ -33,14 +34,11 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
     def __init__(self, weights: Sequence[TFWeight]) -> None:
         MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))
         keras.losses.Loss.__init__(self, name="pastnet_masks")
-        self._loaded = _Loaded()
+        # Trackers shall not look into it: check sums of a file, and what they were compared to.
+        self._loaded = SimpleNamespace(sums=None, resumed=None)
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
-        """Sets the masks of a weight, the same in all workers of a strategy.
-
-        Raises:
-            InvalidArgument: another worker sets others, or none.
-        """
+        """Sets the masks of a weight, the same in all workers of a strategy, or raises."""
         variable = self.weights[name].variable
         check_agreed(variable, f"the masks of {name!r}", kept, trainable)
         super().write(name, kept, trainable)
@@ -67,7 +65,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
     def resumed(self) -> Resumed | None:
         """What became of masks and held values when they were loaded; None where they weren't."""
         self.settle()
-        return self._loaded.resumed
+        resumed: Resumed | None = self._loaded.resumed
+        return resumed
 
     def serialize(self) -> bytes:
         """Masks and check sums of what is held, one bit an element and mask, before compression.
@@ -80,11 +79,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 
     def deserialize(self, string_value: bytes) -> None:
-        """Reads what `serialize` wrote, maybe before the weights are loaded.
-
-        Raises:
-            InvalidArgument: the masks are of other variables.
-        """
+        """Reads what `serialize` wrote, maybe before the weights are loaded."""
         if not string_value:
             return
         self.origin, loaded = packed.load(string_value, self._check_fits)
@@ -118,11 +113,3 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
             # An index, as h5py's data sets are not quite arrays.
             self.deserialize(store[STORED][()].tobytes())
-
-
-class _Loaded:
-    """What trackers shall not look into: check sums of a file, and what they were compared to."""
-
-    def __init__(self) -> None:
-        self.sums: dict[str, Sums] | None = None
-        self.resumed: Resumed | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import keras
 
@@ -11,16 +11,8 @@ from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
 from tb_pastnet.core.rules import SCOPES
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.steps import BatchCount
-
-
-class Prunes(Protocol):
-    """What the callback asks of the masks."""
-
-    def prune_smallest(
-        self, sparsity: float, *, scope: str, structured: bool, variables: Any
-    ) -> Any:
-        """Prunes the smallest weights until that fraction of all is pruned."""
 
 
 class PruningCallback(keras.callbacks.Callback):
@@ -62,7 +54,7 @@ class PruningCallback(keras.callbacks.Callback):
 
     def __init__(
         self,
-        masks: Prunes,
+        masks: Masks,
         schedule: PolynomialDecay | OneShot,
         every: int = 100,
         scope: str = "global",

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
-from tb_pastnet.keras.masks.slots import slots_of
+from tb_pastnet.keras.masks.optimizers import slots_of
 from tb_pastnet.keras.model.walk import tf_variable
 
 Array = npt.NDArray[Any]
@@ -113,11 +113,7 @@ def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snap
 def rewind(
     state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot, what: str
 ) -> Rewound:
-    """Goes back to a snapshot, as `Masks.rewind` says.
-
-    Raises:
-        InvalidArgument: the snapshot is of another model, or `what` is another word.
-    """
+    """Goes back to a snapshot, as `Masks.rewind` says."""
     _check(state, snapshot, what)
     start = _step(optimizer)
     if what == LEARNING_RATE:

@@ -7,13 +7,13 @@ seen by every step that is traced already.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.core.selection import Mask
+from tb_pastnet.keras.strategies import scope_of
 
 _SMALL = 1 << 16
 """Elements up to which a constant of zeros is worth its memory: broadcasting one is slower."""
@@ -99,9 +99,3 @@ class VariableMasks:
         """
         value = tf.where(through, tf.convert_to_tensor(variable), held)
         variable.assign(value, read_value=False)
-
-
-def scope_of(variable: tf.Variable) -> AbstractContextManager[Any]:
-    """Where variables of the same distribution are made."""
-    strategy = getattr(variable, "distribute_strategy", None)
-    return nullcontext() if strategy is None else strategy.scope()

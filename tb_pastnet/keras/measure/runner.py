@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_pastnet.keras.outside_strategy import outside_strategy
+from tb_pastnet.keras.strategies import outside_strategy
 
 
 class Runner:
@@ -16,11 +16,6 @@ class Runner:
 
     Code that is given to it works eagerly and in a graph alike: it reads variables by
     `tf.convert_to_tensor` and `read_value`, and writes them by `assign(…, read_value=False)`.
-
-    Example:
-        >>> weight = EAGER.variable(lambda: tf.ones(2), "weight")
-        >>> EAGER.fetch(lambda: 2 * weight)().tolist()
-        [2.0, 2.0]
     """
 
     def variable(self, build: Callable[[], Any], name: str) -> Any:

@@ -15,19 +15,7 @@ _TRAINABLE = attrgetter("trainable")
 
 
 class TrainableFlags:
-    """The `trainable` flags that concern some variables.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> layer = SimpleNamespace(trainable=True)
-        >>> weight, mean = Found("a", "w", None, "Dense", holders=(layer,)), Found(
-        ...     "a", "mean", None, "Dense", statistic=True, holders=(layer,)
-        ... )
-        >>> switches = TrainableFlags([weight, mean])
-        >>> layer.trainable = False
-        >>> switches.of(switches.read())
-        [False, True]
-    """
+    """The `trainable` flags that concern some variables."""
 
     def __init__(self, weights: Sequence[TFWeight | Found]) -> None:
         # Of a statistic they say nothing.

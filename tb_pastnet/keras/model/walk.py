@@ -60,12 +60,7 @@ class Found:
 
 
 def find_variables(model: Model) -> list[Found]:
-    """Lists the variables of a model in forward order, each shared one once.
-
-    Raises:
-        InvalidArgument: the model isn't built, or is something else.
-        UnsupportedBackend: Keras doesn't run on TensorFlow.
-    """
+    """Lists the variables of a model in forward order, each shared one once."""
     import keras
     import tensorflow as tf
 

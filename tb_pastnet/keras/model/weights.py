@@ -8,7 +8,7 @@ from typing import Any
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import choose, resolve
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
-from tb_pastnet.keras.past.replicas import differs
+from tb_pastnet.keras.strategies import differs
 from tb_pastnet.keras.types import Model, Variable
 from tb_pastnet.record.weight import Array, Network, OwnMasks, Weight
 
@@ -52,35 +52,13 @@ def network(
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
 ) -> Network[TFWeight]:
-    """Lists what is recorded of a model.
-
-    Args:
-        model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
-        variables: those to record: names (a whole path, the end of one, or a pattern such as
-            `"*/kernel"`) or the variables themselves. None: all.
-        channel_axes: corrections by name: an axis, or several to be numbered together.
-
-    Returns:
-        The variables with their names and channels, and their layers.
-
-    Raises:
-        InvalidArgument: the model isn't built, nothing is left to record, or an axis is out of
-            range.
-        UnknownName: a name fits no variable, or several.
-        UnsupportedBackend: Keras doesn't run on TensorFlow.
-
-    Example:
-        >>> import tensorflow as tf
-        >>> net = network({"dense/kernel": tf.Variable(tf.ones((2, 3)))})
-        >>> [(weight.name, weight.axis.channels) for weight in net.weights]
-        [('dense/kernel', 3)]
-    """
-    return network_of(find_variables(model), _shown(model), variables, channel_axes)
+    """Lists what is recorded of a model."""
+    return network_of(find_variables(model), shown(model), variables, channel_axes)
 
 
 def network_of(
     entries: Sequence[Found],
-    shown: str,
+    subject: str,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
 ) -> Network[TFWeight]:
@@ -101,7 +79,7 @@ def network_of(
         ],
         variables,
         skipped=skipped,
-        shown=shown,
+        shown=subject,
         name_of=_names_in(usable),
     )
 
@@ -159,6 +137,7 @@ def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> Ch
     )
 
 
-def _shown(model: Model) -> str:
+def shown(model: Model) -> str:
+    """What errors call a model."""
     name = getattr(model, "name", None)
     return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

@@ -8,21 +8,16 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.temporary import TemporaryVariable
-from tb_pastnet.keras.past.checksum import checksum
-from tb_pastnet.keras.past.shadows import (
-    Followed,
-    Shadow,
-    Shadows,
-    Variables,
-    followed,
-    own_variable,
-)
+from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables, own_variable
 
 WHOLE = 4096
 """Variables of up to this many elements are kept whole: a half of them is worth little."""
 
 _LEAST = 2.0**-126
 """The smallest normal bfloat16; processors take what is smaller for zero."""
+
+ACROSS = 1024
+"""Places in a row of what a checksum is summed of."""
 
 _NONE = -1
 """A checksum that no value has."""
@@ -70,13 +65,8 @@ class PastDeltas(Shadows):
     """
 
     def __init__(self, variables: Variables) -> None:
-        with tf.init_scope():
-            parts: list[Shadow] = [
-                _HalvedShadow(variable) if _halves(variable) else Shadow(variable)
-                for variable in followed(variables)
-            ]
-        super().__init__(parts)
-        self.stored = [variable for part in parts for variable in part.stored]
+        super().__init__(variables, _shadow)
+        self.stored = [variable for part in self._parts for variable in part.stored]
 
     def sync(self, tau: float = 1.0) -> None:
         """Makes the past equal to the current values.
@@ -99,16 +89,15 @@ class PastDeltas(Shadows):
 class _HalvedShadow(Shadow):
     """The past of a variable as its movement, and a checksum of the value it is counted from."""
 
-    def __init__(self, variable: Followed) -> None:
-        self.current = variable.current
-        self._name = variable.name
-        zeros = tf.zeros(self.current.shape, tf.bfloat16)
-        self._delta = own_variable(f"delta/{variable.name}", zeros)
-        self._mark = own_variable(f"mark/{variable.name}", checksum(self.current.read_value()))
+    def __init__(self, current: tf.Variable, name: str) -> None:
+        self.current = current
+        self._name = name
+        self._delta = own_variable(f"delta/{name}", tf.zeros(current.shape, tf.bfloat16))
+        self._mark = own_variable(f"mark/{name}", checksum(current.read_value()))
         self.stored = [self._delta, self._mark]
         # XLA can't fill it, and names the variable in its error.
-        name = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{variable.name}"
-        self._temporary = TemporaryVariable(self.current, name)
+        needed = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{name}"
+        self._temporary = TemporaryVariable(current, needed)
         self.full = self._temporary.variable
 
     def value(self) -> tf.Tensor:
@@ -156,9 +145,10 @@ class _HalvedShadow(Shadow):
         return current, delta
 
 
-def _halves(variable: Followed) -> bool:
-    current = variable.current
-    return current.dtype in (tf.float32, tf.float64) and current.shape.num_elements() > WHOLE
+def _shadow(current: tf.Variable, name: str, *, hard: bool) -> Shadow:
+    if current.dtype in (tf.float32, tf.float64) and current.shape.num_elements() > WHOLE:
+        return _HalvedShadow(current, name)
+    return Shadow(current, name, hard=hard)
 
 
 def _movement(current: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
@@ -174,3 +164,37 @@ def _movement(current: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
 def _as_moved(current: tf.Tensor, delta: tf.Tensor) -> Any:  # noqa: ARG001  only its gradient counts
     """The delta, whose gradient is that of the current value."""
     return tf.identity(delta), lambda upstream: (upstream, None)
+
+
+def checksum(value: tf.Tensor) -> tf.Tensor:
+    """A number from 0 on that changes with the bits of float32 or float64 and with their order.
+
+    Whole numbers are summed, so it is the same eagerly, in a graph and under XLA. By chance two
+    values have the same one in one of 2^63 cases.
+    """
+    flat = tf.reshape(value, [-1])
+    cut = flat.shape[0] - flat.shape[0] % (2 * ACROSS)
+    # Two float32 are read as one number: no copy is made.
+    pair = () if value.dtype == tf.float64 else (2,)
+    blocks = _spread(tf.bitcast(tf.reshape(flat[:cut], [-1, ACROSS, *pair]), tf.int64))
+    if value.dtype == tf.float64:
+        rest = _spread(tf.bitcast(flat[cut:], tf.int64))
+    else:
+        rest = tf.cast(tf.bitcast(flat[cut:], tf.int32), tf.int64)
+    # Each place counts with an odd factor of its own.
+    total = (
+        _weighed(tf.reduce_sum(blocks, 1), 0, 2 * ACROSS)
+        + _weighed(tf.reduce_sum(blocks, 0), 1, 2)
+        + _weighed(rest, 2 * cut + 1, 2)
+    )
+    return tf.bitwise.bitwise_and(total, tf.int64.max)
+
+
+def _spread(bits: tf.Tensor) -> tf.Tensor:
+    """Lets the highest bit count lower down too: else two signs that flip would cancel out."""
+    return bits + tf.bitwise.right_shift(bits, tf.constant(32, tf.int64))
+
+
+def _weighed(numbers: tf.Tensor, first: int, step: int) -> tf.Tensor:
+    factors = tf.range(first, first + step * numbers.shape[0], step, tf.int64)
+    return tf.reduce_sum(numbers * factors)

@@ -1,13 +1,183 @@
-"""Shadow variables: past values of chosen variables, synced by hand."""
+"""Shadow variables: past values of chosen variables, synced by hand, hard or soft."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import tensorflow as tf
 
+from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.past.shadows import Shadow, Shadows, Variables, followed
+from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.strategies import primary
+
+if TYPE_CHECKING:
+    import keras
+
+Item = TypeVar("Item")
+
+Variables: TypeAlias = "Sequence[keras.Variable | tf.Variable] | Mapping[str, Any]"
+"""In an order that is kept, or by name."""
+
+
+def moved(current: tf.Tensor, past: tf.Tensor, tau: float | tf.Tensor) -> tf.Tensor:
+    """The past value after a soft sync: tau * current + (1 - tau) * past, in their dtype."""
+    # A cast would round a number to float32 first.
+    number = is_number(tau)
+    share = tf.constant(float(tau), current.dtype) if number else tf.cast(tau, current.dtype)
+    return share * current + (1 - share) * past
+
+
+def difference(current: tf.Tensor, past: tf.Tensor, name: str | None = None) -> tf.Tensor:
+    """Current minus past; of bools whether they differ."""
+    subtract = tf.math.logical_xor if current.dtype == tf.bool else tf.subtract
+    return subtract(current, past, name=name)
+
+
+class Shadow:
+    """The past of a variable as a copy.
+
+    Attributes:
+        current: the variable.
+        full: the variable that holds the past value, between `fill` and `empty`.
+        stored: the variables that keep the past.
+    """
+
+    def __init__(self, current: tf.Variable, name: str, *, hard: bool) -> None:
+        self.current = current
+        # Keras's statistics move by averages of their own, which a soft sync would slow.
+        self._hard = hard
+        self.full = own_variable(f"past/{name}", current.read_value())
+        self.stored = [self.full]
+
+    def value(self) -> tf.Tensor:
+        """The past value."""
+        return self.full.read_value()
+
+    def delta(self) -> tf.Tensor:
+        """Current minus past."""
+        return difference(tf.convert_to_tensor(self.current), self.full.read_value())
+
+    def sync(self, tau: float | tf.Tensor = 1.0) -> None:
+        """Moves the past value towards the current one."""
+        value = tf.convert_to_tensor(self.current)
+        hard = self._hard or (isinstance(tau, int | float) and tau == 1)
+        if not hard and value.dtype.is_floating:
+            value = moved(value, self.full.read_value(), tau)
+        self.full.assign(value)
+
+    def begin(self) -> tf.Tensor | None:
+        """Before an update; returns what `end` needs."""
+        self.sync()
+        return None
+
+    def end(self, previous: tf.Tensor | None) -> tf.Operation | None:
+        """After an update; returns the operation to wait for. The copy was taken in `begin`."""
+        return None
+
+    def fill(self) -> tf.Operation | None:
+        """Gives `full` the past value; returns the operation to wait for. It always has it."""
+        return None
+
+    def empty(self) -> None:
+        """Frees what `fill` took: nothing."""
+
+
+class Untracked(Generic[Item]):
+    """Things in which TensorFlow doesn't look for variables to save, such as the current ones."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = tuple(items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+
+class Shadows(tf.Module):
+    """The past of several variables, one part each."""
+
+    def __init__(self, variables: Variables, part: Callable[..., Shadow]) -> None:
+        named = variables if isinstance(variables, Mapping) else dict(enumerate(variables))
+        if not named:
+            raise InvalidArgument(
+                "Could not make past variables: expected at least one variable, got none. Build "
+                "the model before you pass its variables."
+            )
+        super().__init__()
+        currents = [_current(name, variable) for name, variable in named.items()]
+        with tf.init_scope():
+            self._parts = Untracked(
+                part(
+                    current,
+                    name if isinstance(name, str) else _own_name(variable),
+                    hard=not getattr(variable, "trainable", True),
+                )
+                for current, (name, variable) in zip(currents, named.items(), strict=True)
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the past takes between two calls."""
+        stored = [variable for part in self._parts for variable in part.stored]
+        return sum(each.shape.num_elements() * each.dtype.size for each in stored)
+
+    @property
+    def handles(self) -> frozenset[int]:
+        """By `id`, the handles of the current variables."""
+        return frozenset(id(part.current.handle) for part in self._parts)
+
+    def values(self) -> list[Any]:
+        """The past values, one tensor a variable.
+
+        Raises:
+            InvalidArgument: eagerly, of a PastDeltas, a variable has changed outside of `step`.
+        """
+        return [part.value() for part in self._parts]
+
+    def delta(self) -> list[Any]:
+        """Current minus past, one tensor a variable, in the variable's own dtype and shape.
+
+        Its gradient is that of the current variable. Of a bool variable it is True where the two
+        differ.
+
+        Raises:
+            InvalidArgument: as of `values`.
+        """
+        return [part.delta() for part in self._parts]
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Around all that changes the variables: the past values are those from before it.
+
+        With Keras that is the update, and the forward pass with `training=True`. The past of a
+        PastDeltas is read before or after the block.
+
+        Example:
+            >>> from tb_pastnet import PastVariables
+            >>> weight = tf.Variable(1.0)
+            >>> past = PastVariables([weight])
+            >>> with past.step():
+            ...     _ = weight.assign_add(2.0)
+            >>> past.delta()[0].numpy().item()
+            2.0
+        """
+        previous = [part.begin() for part in self._parts]
+        yield
+        parts = zip(self._parts, previous, strict=True)
+        _in_turn(partial(part.end, value) for part, value in parts)
+
+    @contextmanager
+    def standing_in(self) -> Iterator[dict[int, Any]]:
+        """By `id` of each current handle, that of a variable which holds the past value."""
+        try:
+            _in_turn(part.fill for part in self._parts)
+            yield {id(part.current.handle): part.full.handle for part in self._parts}
+        finally:
+            for part in self._parts:
+                part.empty()
 
 
 class PastVariables(Shadows):
@@ -40,10 +210,8 @@ class PastVariables(Shadows):
     """
 
     def __init__(self, variables: Variables) -> None:
-        with tf.init_scope():
-            parts = [Shadow(variable) for variable in followed(variables)]
-        super().__init__(parts)
-        self.past = [part.full for part in parts]
+        super().__init__(variables, Shadow)
+        self.past = [part.full for part in self._parts]
 
     def sync(self, tau: float | Any = 1.0) -> None:
         """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
@@ -63,3 +231,33 @@ class PastVariables(Shadows):
             )
         for part in self._parts:
             part.sync(tau)
+
+
+def own_variable(name: str, value: tf.Tensor) -> tf.Variable:
+    """A variable that is saved, and not trained."""
+    return tf.Variable(value, trainable=False, name=name)
+
+
+def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:
+    """Runs them one after the other also in a graph: what each needs is freed before the next."""
+    done: list[Any] = []
+    for action in actions:
+        with tf.control_dependencies(done):
+            result = action()
+        # Eagerly there is nothing to wait for, nor where nothing was to be done.
+        done = [] if result is None else [result]
+
+
+def _current(name: object, variable: object) -> tf.Variable:
+    current = tf_variable(variable)
+    if current is None:
+        raise InvalidArgument(
+            f"Could not make a past variable of {name!r}: expected a keras.Variable or a "
+            f"tf.Variable, got {type(variable).__name__}. Pass variables, not values."
+        )
+    return primary(current)
+
+
+def _own_name(variable: keras.Variable | tf.Variable) -> str:
+    path = getattr(variable, "path", None) or variable.name
+    return str(path).partition(":")[0]

@@ -14,8 +14,7 @@ from tb_pastnet.format.function_change import LAYER, OUTPUT
 from tb_pastnet.keras.graphs.callable_network import callable_network, free_name
 from tb_pastnet.keras.graphs.trace import Trace, Tracer
 from tb_pastnet.keras.model.walk import named_children
-from tb_pastnet.keras.probe.classes import classes_of, loss_of
-from tb_pastnet.keras.probe.measures import Classes
+from tb_pastnet.keras.probe.measures import Classes, classes_of, loss_of
 
 
 class TracedPlace(NamedTuple):
@@ -35,9 +34,6 @@ class OutputTracer:
 
     Attributes:
         places: of the last trace: the layers, then the outputs.
-
-    Raises:
-        InvalidArgument: the network isn't built, or can't be called.
     """
 
     def __init__(self, network: Any, layers: Mapping[str, keras.layers.Layer]) -> None:
@@ -61,11 +57,7 @@ class OutputTracer:
         self._tracer = Tracer(listening if keras_own else tf.function(listening), source.name)
 
     def trace(self, arguments: Sequence[Any]) -> tuple[Trace, list[tf.Tensor]]:
-        """The trace for some arguments, which returns a list of tensors a place, and its inputs.
-
-        Raises:
-            InvalidArgument: the network doesn't take these.
-        """
+        """The trace for some arguments, which returns a list of tensors a place, and its inputs."""
         with self._returned.listening(_all_layers((self._network, *self._layers.values()))):
             return self._tracer.trace(arguments, {})
 

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.narrow import narrow
+from tb_pastnet.core.probe_inputs import named_leaves, refused, sample_count
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input, Place
-from tb_pastnet.keras.graphs.nodes import READS
+from tb_pastnet.keras.graphs.nodes import READS, Nest
 from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
 from tb_pastnet.keras.graphs.trace import Trace
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.keras.past.replicas import primary
 from tb_pastnet.keras.probe.layer_outputs import OutputTracer
 from tb_pastnet.keras.probe.measures import Pair, changes
-from tb_pastnet.keras.probe.probe_batch import ProbeBatch, probe_batch
+from tb_pastnet.keras.strategies import primary
 from tb_pastnet.record.failures import reason_of
 from tb_pastnet.record.weight import Network
 
 _HARMLESS = READS | {"LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2"}
+
+
+class ProbeBatch(NamedTuple):
+    """A batch to evaluate a network on: copies of its arguments, what they are, and samples."""
+
+    arguments: tuple[Any, ...]
+    inputs: tuple[Input, ...]
+    samples: int
 
 
 class Probe:
@@ -36,125 +46,84 @@ class Probe:
     Attributes:
         inputs: the probe batch.
         places: what is compared.
-
-    Raises:
-        InvalidArgument: the model can't be called, or not with this batch, it returns no numbers,
-            or it holds state that a call would change for the training.
-
-    Example:
-        >>> import keras
-        >>> from tb_pastnet.keras.model.weights import network
-        >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
-        >>> model.set_weights([np.array([[3.0]])])
-        >>> probe = Probe(model, network(model), np.ones((5, 1), np.float32))
-        >>> [(place.kind, place.name) for place in probe.places]
-        [('layer', 'dense'), ('output', 'dense')]
-        >>> probe.values([tf.constant([[2.0]])])[:2].tolist()
-        [[0.5, 0.5], [1.0, 1.0]]
     """
 
-    def __init__(self, model: Any, network: Network[TFWeight], batch: Any) -> None:
+    def __init__(
+        self,
+        model: keras.layers.Layer | tf.Module | Callable[..., Any],
+        network: Network[TFWeight],
+        batch: Nest,
+    ) -> None:
         if isinstance(model, Mapping) or not callable(model):
             raise InvalidArgument(
                 f"Could not probe a {type(model).__name__}: expected a model that can be called, "
                 f"got one without __call__. Pass the model itself, or leave out probe=."
             )
         fixed = probe_batch(batch)
-        layers = {
-            record.text.layer: record.found.owner
-            for record in network.weights
-            if record.found.owner is not None
-        }
-        tracer = OutputTracer(model, layers)
-        self.inputs: tuple[Input, ...] = fixed.inputs
+        owners = ((weight.text.layer, weight.found.owner) for weight in network.weights)
+        tracer = OutputTracer(model, {path: owner for path, owner in owners if owner is not None})
+        self.inputs = fixed.inputs
+        self._samples = fixed.samples
+        self._scratch = Scratch(kept=False)
+        self._measure = tf.function(self._measured, autograph=False)
         try:
-            trace, tensors = tracer.trace(fixed.arguments)
-            self._comparison = _Comparison(trace, tensors, _Past(network), tracer, fixed.samples)
-            elements = self._comparison.try_out()
+            elements = self._try_out(network, tracer, fixed)
         except InvalidArgument:
             raise
         except Exception as error:
             raise _unusable(tracer.name, fixed, error) from error
         self.places = tuple(
             Place(place.kind, place.name, int(number))
-            for place, number in zip(tracer.places, elements, strict=True)
+            for place, number in zip(self._traced, elements, strict=True)
         )
 
     def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float32]:
-        """Compares the current network with one that has these values of the recorded variables.
+        """Compares the current network with one that has these values of the recorded variables."""
+        tensors = [tf.convert_to_tensor(value) for value in past]
+        return narrow(self._measure(tensors)[0].numpy().T)
 
-        Returns:
-            float32 (4, places), see `format.function_change.MEASURES`.
-        """
-        return narrow(self._comparison.values(past).T)
-
-
-class _Past:
-    """The recorded variables, and what stands in for them."""
-
-    def __init__(self, network: Network[TFWeight]) -> None:
-        self.variables = [record.found.variable for record in network.weights]
-        self.stand_ins = [TemporaryVariable(_sources(each)[0]) for each in self.variables]
-        self.state = {
+    def _try_out(
+        self, network: Network[TFWeight], tracer: OutputTracer, batch: ProbeBatch
+    ) -> list[int]:
+        """Traces the network and compares it once; how many numbers a sample has at each place."""
+        trace, inputs = tracer.trace(batch.arguments)
+        self._trace, self._inputs, self._traced = trace, list(inputs), tracer.places
+        variables = [weight.variable for weight in network.weights]
+        self._stand_ins = [TemporaryVariable(_sources(each)[0]) for each in variables]
+        self._past = {
             id(source.handle): stand_in.variable.handle
-            for variable, stand_in in zip(self.variables, self.stand_ins, strict=True)
+            for variable, stand_in in zip(variables, self._stand_ins, strict=True)
             for source in _sources(variable)
         }
-
-
-class _Comparison:
-    """Both evaluations and the measures, compiled into one function."""
-
-    def __init__(
-        self,
-        trace: Trace,
-        inputs: Sequence[tf.Tensor],
-        past: _Past,
-        tracer: OutputTracer,
-        samples: int,
-    ) -> None:
-        self._trace = trace
-        self._inputs = list(inputs)
-        self._past = past
-        self._places = tracer.places
-        self._samples = samples
-        self._scratch = Scratch(kept=False)
         for variable in _written(trace, tracer.name):
             self._scratch.add(variable)
-        if not self._places:
+        if not self._traced:
             raise InvalidArgument(
                 f"Could not probe {tracer.name}: expected outputs of numbers, got none. Leave out "
                 f"probe=."
             )
-        self._measure = tf.function(self._measured, autograph=False)
-
-    def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float64]:
-        """float64 (places, 4)."""
-        tensors = [tf.convert_to_tensor(value) for value in past]
-        values: npt.NDArray[np.float64] = self._measure(tensors)[0].numpy()
-        return values
-
-    def try_out(self) -> list[int]:
-        """Runs it once; returns how many numbers a sample has at each place."""
-        current = [tf.convert_to_tensor(variable) for variable in self._past.variables]
+        current = [tf.convert_to_tensor(variable) for variable in variables]
         elements: list[int] = self._measure(current)[1].numpy().tolist()
         return elements
 
     def _measured(self, past: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        for stand_in, value in zip(self._past.stand_ins, past, strict=True):
+        """The measures, float64 (places, 4), and how many numbers a sample has at each place."""
+        for stand_in, value in zip(self._stand_ins, past, strict=True):
             stand_in.fill(value)
-        past_outputs = self._called(self._past.state)
+        past_outputs = self._called(self._past)
         outputs = self._called({})
-        sides = zip(outputs, past_outputs, self._places, strict=True)
+        sides = zip(outputs, past_outputs, self._traced, strict=True)
         values = changes([Pair(own, past, place.classes) for own, past, place in sides])
         elements = tf.stack([self._elements(tensors) for tensors in outputs])
-        for stand_in in self._past.stand_ins:
+        for stand_in in self._stand_ins:
             stand_in.empty()
         self._scratch.empty()
         return values, elements
 
-    def _called(self, past: Mapping[int, Any]) -> Any:
-        return self._trace.call(self._inputs, {**self._scratch.filled(self._trace), **past})
+    def _called(self, past: Mapping[int, tf.Tensor]) -> list[list[tf.Tensor]]:
+        state = {**self._scratch.filled(self._trace), **past}
+        outputs: list[list[tf.Tensor]] = self._trace.call(self._inputs, state)
+        return outputs
 
     def _elements(self, tensors: Sequence[tf.Tensor]) -> tf.Tensor:
         counts = []
@@ -191,3 +160,38 @@ def _unusable(name: str, batch: ProbeBatch, error: Exception) -> InvalidArgument
         f"Could not probe {name}: expected a batch that it takes, got {got}, which raised "
         f"{reason_of(error)}. Pass a batch as for predict."
     )
+
+
+def probe_batch(batch: Nest) -> ProbeBatch:
+    """Checks a probe batch, as `Recorder` takes it.
+
+    What is neither an array nor a tensor goes to the network as it is.
+    """
+    arguments = batch if isinstance(batch, tuple) else (batch,)
+    fixed = tf.nest.map_structure(_fixed, arguments)
+    leaves = named_leaves(fixed[0] if len(fixed) == 1 else fixed)
+    tensors = [(name, leaf) for name, leaf in leaves if isinstance(leaf, tf.Tensor)]
+    shapes = [(name, tuple(tensor.shape)) for name, tensor in tensors]
+    samples = sample_count(shapes, type(batch).__name__)
+    inputs = tuple(
+        Input(name, tuple(tensor.shape), tensor.dtype.name, _digest(tensor))
+        for name, tensor in tensors
+    )
+    return ProbeBatch(fixed, inputs, samples)
+
+
+def _fixed(leaf: object) -> object:
+    """A tensor that nobody else writes to; TensorFlow may share the memory of an array."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        if leaf.dtype == object:
+            raise refused("arrays of numbers or strings", "one of objects")
+        return tf.convert_to_tensor(np.array(leaf))
+    return tf.convert_to_tensor(leaf) if isinstance(leaf, tf.Variable) else leaf
+
+
+def _digest(tensor: tf.Tensor) -> str:
+    """Another one for another batch of the same shape."""
+    # The array of a tensor of strings holds pointers.
+    strings = tensor.dtype == tf.string
+    data = tf.io.serialize_tensor(tensor).numpy() if strings else tensor.numpy().tobytes()
+    return hashlib.blake2b(data, digest_size=8).hexdigest()

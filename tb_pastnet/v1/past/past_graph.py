@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.keras.past.shadows import difference
+from tb_pastnet.keras.past.past_variables import difference
 from tb_pastnet.v1.clones.clone_arguments import (
     flat,
     free_scope,

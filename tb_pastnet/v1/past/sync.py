@@ -11,7 +11,7 @@ from tensorflow import Variable
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.keras.past.shadows import moved
+from tb_pastnet.keras.past.past_variables import moved
 from tb_pastnet.v1.clones.clone_arguments import flat
 from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variables, within

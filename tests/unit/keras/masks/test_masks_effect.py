@@ -12,7 +12,7 @@ import tensorflow as tf
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.enforcer import attached
-from tb_pastnet.keras.masks.optimizer_hook import hook_of
+from tb_pastnet.keras.masks.optimizers import hook_of
 from tests.masked import SHAPES, data, held_bits, hold_some, network, values
 
 MOVING = {"momentum": 0.9, "weight_decay": 0.1}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.keras.past.checksum import checksum
+from tb_pastnet.keras.past.past_deltas import checksum
 
 SIZES = [0, 1, 3, 2047, 2048, 2049, 10_001]
 

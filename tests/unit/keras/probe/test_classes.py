@@ -4,8 +4,7 @@ import keras
 import pytest
 from keras import layers, losses
 
-from tb_pastnet.keras.probe.classes import classes_of, loss_of
-from tb_pastnet.keras.probe.measures import Classes
+from tb_pastnet.keras.probe.measures import Classes, classes_of, loss_of
 
 SOFTMAX, LOGITS = Classes(binary=False, logits=False), Classes(binary=False, logits=True)
 SIGMOID, BINARY_LOGITS = Classes(binary=True, logits=False), Classes(binary=True, logits=True)

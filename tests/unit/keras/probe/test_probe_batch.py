@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input
-from tb_pastnet.keras.probe.probe_batch import probe_batch
+from tb_pastnet.keras.probe.probe import probe_batch
 
 X = np.ones((4, 3), np.float32)
 

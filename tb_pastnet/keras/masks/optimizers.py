@@ -1,55 +1,50 @@
-"""The hook on an optimizer: around each update it takes what is held, and puts it back.
+"""Optimizers of Keras: what they keep of a variable, and the hook that holds masks.
 
-It stands on the innermost optimizer's `apply`, so that loss scaling, gradient accumulation,
-clipping, weight decay, constraints and moving averages all lie inside. Held gradients are zeroed
-before they are clipped. That is exact for every optimizer of Keras, where masking gradients alone
-lets momentum, weight decay and averages through.
+The hook stands on the innermost optimizer's `apply`: around each update it takes what is held, and
+puts it back, so that loss scaling, gradient accumulation, clipping, weight decay, constraints and
+moving averages all lie inside. Held gradients are zeroed before they are clipped. That is exact for
+every optimizer of Keras, where masking gradients alone lets momentum, weight decay and averages
+through.
+
+Keras has no public way from a variable to its slots. They are the optimizer's lists with one entry
+for each variable, found by their length and shapes, so that a new optimizer's are found as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.masks.slots import averages_of
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.record.masks.mask_table import MaskTable
 
 _MARK = "_pastnet_hook"
-
-
-class Holder(Protocol):
-    """What the hook asks at trace time."""
-
-    generation: int
-
-    def storage_of(self, variable: tf.Variable) -> VariableMasks | None:
-        """The masks of a tf.Variable, None where it has none."""
+_AVERAGES = "_model_variables_moving_average"
+_WEIGHTS = "_trainable_variables"
 
 
 class Hook:
-    """Holds what a holder's masks hold, on one optimizer.
-
-    Args:
-        optimizer: of Keras, innermost.
-        holder: knows the masks.
+    """Holds what masks hold, on one innermost optimizer.
 
     Attributes:
         applied: tf.Variable, int64: updates that went through the hook.
-        generation: tf.Variable, int64: that of the holder when the last step was traced.
+        generation: tf.Variable, int64: that of the masks when the last step was traced.
     """
 
-    def __init__(self, optimizer: keras.optimizers.Optimizer, holder: Holder) -> None:
+    def __init__(self, optimizer: keras.optimizers.Optimizer, table: MaskTable) -> None:
         self.optimizer = optimizer
-        self.holder = holder
+        self.table = table
         with tf.init_scope(), optimizer._distribution_strategy.scope():
             self.applied = self._counter("applied")
             self.generation = self._counter("generation")
         original = optimizer.apply
-        setattr(optimizer, _MARK, _Untracked(self))
+        # Keras would save the hook with the optimizer if it saw it.
+        setattr(optimizer, _MARK, SimpleNamespace(hook=self))
         optimizer.apply = self._around(original)
 
     @staticmethod
@@ -74,16 +69,16 @@ class Hook:
             original(grads, trainable_variables)
             self._restore(list(moved.values()), held)
             self.applied.assign_add(1, read_value=False)
-            self.generation.assign(self.holder.generation, read_value=False)
+            self.generation.assign(self.table.generation, read_value=False)
 
         apart: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
         return apart
 
     def _trained(self) -> list[Any]:
-        return list(getattr(self.optimizer, "_trainable_variables", ()))
+        return list(getattr(self.optimizer, _WEIGHTS, ()))
 
     def _masks(self, variables: Sequence[Any]) -> list[VariableMasks | None]:
-        return [self.holder.storage_of(tf_variable(variable)) for variable in variables]
+        return [self.table.storage_of(tf_variable(variable)) for variable in variables]
 
     def _restore(self, moved: Sequence[VariableMasks], held: Sequence[tuple[Any, Any]]) -> None:
         averages = averages_of(self.optimizer)
@@ -109,13 +104,6 @@ def merged(
         tf.__internal__.distribute.interim.maybe_merge_call(action, strategy, *arguments)
 
 
-class _Untracked:
-    """Hides what it holds from Keras, which would save the hook with the optimizer."""
-
-    def __init__(self, hook: Hook) -> None:
-        self.hook = hook
-
-
 def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
     """The optimizer that updates the weights, inside of those that scale its loss."""
     while hasattr(optimizer, "inner_optimizer"):
@@ -127,3 +115,41 @@ def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
     """The hook on an optimizer, None where there is none."""
     mark = getattr(innermost(optimizer), _MARK, None)
     return None if mark is None else mark.hook
+
+
+def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> dict[str, Any]:
+    """The slots of a variable that have its shape, without its moving average.
+
+    By the name of the optimizer's list, such as "_momentums"; none where the optimizer isn't built
+    or doesn't train the variable.
+    """
+    return {
+        name: slot
+        for name, weight, slot in _entries(optimizer)
+        if weight is variable and name != _AVERAGES and slot.shape == variable.shape
+    }
+
+
+def fresh_value(optimizer: keras.optimizers.Optimizer, name: str) -> float:
+    """What a new optimizer has in a slot of a name as from `slots_of`."""
+    # Of Adagrad and Ftrl, which divide by it.
+    start = getattr(optimizer, "initial_accumulator_value", 0.0)
+    return float(start) if name == "_accumulators" else 0.0
+
+
+def averages_of(optimizer: keras.optimizers.Optimizer) -> dict[int, Any]:
+    """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
+    return {id(weight): slot for name, weight, slot in _entries(optimizer) if name == _AVERAGES}
+
+
+def _entries(optimizer: keras.optimizers.Optimizer) -> Iterator[tuple[str, Any, Any]]:
+    # A MultiOptimizer leaves its variables to others.
+    for member in (optimizer, *getattr(optimizer, "optimizers", ())):
+        weights = [tf_variable(weight) for weight in getattr(member, _WEIGHTS, ())]
+        for name, entries in vars(member).items():
+            if name == _WEIGHTS or not isinstance(entries, list) or len(entries) != len(weights):
+                continue
+            for weight, entry in zip(weights, entries, strict=True):
+                slot = tf_variable(entry)
+                if slot is not None:
+                    yield name, weight, slot
