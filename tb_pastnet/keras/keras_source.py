@@ -20,9 +20,8 @@ from tb_pastnet.keras.measure.copies import TensorCopies
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.measure.stacks import Stack, stacks
-from tb_pastnet.keras.model.trainable_flags import TrainableFlags
-from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.keras.workers import writes
+from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
+from tb_pastnet.keras.strategies import writes
 from tb_pastnet.record.source import Floats, Source
 from tb_pastnet.record.weight import Network
 
@@ -76,7 +75,7 @@ class KerasSource(Source):
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""
-        return self._flags.of(self._flags.read())
+        return self._flags.read()
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""

@@ -101,7 +101,17 @@ class Compared:
         # Halves are exact in float32, which numpy_function takes everywhere.
         wide = current.dtype if current.dtype == tf.float64 else tf.float32
         values = [tf.cast(step, tf.int64), tf.cast(current, wide), tf.cast(past, wide), *masks]
-        encoded = tf.numpy_function(_Encoder(tag, self._axis), values, tf.uint8)
+        axis = self._axis
+
+        def pastnet_channels(
+            step: TensorLike, current: Tensor, past: Tensor, kept: Tensor, trainable: Tensor
+        ) -> npt.NDArray[np.uint8]:
+            statistics = channel_statistics(current, past, axis, kept, trainable)
+            steps = np.array([step], np.int64)
+            block = Block(steps, steps, steps - 1, quantize_statistics(statistics)[:, None])
+            return np.frombuffer(encode_block(block, tag=tag, lineage=0), np.uint8)
+
+        encoded = tf.numpy_function(pastnet_channels, values, tf.uint8)
         encoded.set_shape([None])
         return encoded
 
@@ -117,29 +127,6 @@ def _check(name: str, current: Tensor, past: Tensor) -> None:
             f"Could not compare {name!r} with its past copy: expected shape {_shape(current)}, got "
             f"{_shape(past)}. Make a new PastVariables after changing a layer's width."
         )
-
-
-class _Encoder:
-    """Makes the message from what numpy_function passes."""
-
-    __name__ = "pastnet_channels"
-
-    def __init__(self, tag: str, axis: ChannelAxis) -> None:
-        self._tag = tag
-        self._axis = axis
-
-    def __call__(
-        self,
-        step: TensorLike,
-        current: Tensor,
-        past: Tensor,
-        kept: TensorLike,
-        trainable: TensorLike,
-    ) -> npt.NDArray[np.uint8]:
-        statistics = channel_statistics(current, past, self._axis, kept, trainable)
-        steps = np.array([step], np.int64)
-        block = Block(steps, steps, steps - 1, quantize_statistics(statistics)[:, None])
-        return np.frombuffer(encode_block(block, tag=self._tag, lineage=0), np.uint8)
 
 
 def _value(value: TensorLike) -> Any:

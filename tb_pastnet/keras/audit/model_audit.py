@@ -12,8 +12,7 @@ from tb_pastnet.keras.audit.optimizer_facts import KerasOptimizerFacts, assignme
 from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.optimizers import innermost
 from tb_pastnet.keras.measure.runner import EAGER
-from tb_pastnet.keras.model.trainable_flags import Flags, TrainableFlags
-from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.audit.optimizer_causes import OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
@@ -49,13 +48,13 @@ class ModelAudit(AuditSource[HeldWeight]):
         moved: list[bool] = self._function().tolist() if held else []
         return moved
 
-    def quick_key(self) -> Flags:
+    def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
         return self._flags.quick_key()
 
     def trainable(self) -> list[bool]:
         """See `AuditSource`."""
-        return self._flags.of(self._flags.read())
+        return self._flags.read()
 
     def optimizer(self, masks: MaskTable | None) -> KerasOptimizerFacts | None:
         """The innermost optimizer that trains, None where none of Keras is known."""
@@ -83,10 +82,8 @@ def audit_of(
     masks: MaskTable | None = None,
     optimizer: keras.optimizers.Optimizer | None = None,
 ) -> Audit:
-    """Audits a model from now on.
+    """Audits a model from now on; `masks` are those of one that can't carry them.
 
-    A weight that isn't trainable costs one copy of it while that lasts. To count how often they are
-    set by hand, `assign` of held weights is wrapped. Of a distribution strategy the first replica
-    is read.
+    Of a distribution strategy the first replica is read.
     """
     return Audit(ModelAudit(model, weights, optimizer), lambda: masks or attached(model))

@@ -25,14 +25,11 @@ class LayerCopies:
     """Copies layers, each once, however often and wherever the network calls it.
 
     The copies have the values that their initializers draw.
-
-    Attributes:
-        pairs: layers and their copies.
-        loose: variables that no layer owns and that calls take, and their copies.
     """
 
     def __init__(self) -> None:
         self.pairs: list[Pair] = []
+        # Variables that no layer owns and that calls take.
         self.loose: list[Pair] = []
         # With the original, so that no other object gets its id.
         self._copies: dict[int, Pair] = {}

@@ -6,7 +6,7 @@ it is traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
@@ -18,26 +18,19 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
+from tb_pastnet.keras.model.weights import free_name
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class CallableNetwork(NamedTuple):
-    """A network that can be called.
+    """A network that can be called, as it is to be traced."""
 
-    Attributes:
-        name: in errors.
-        call: calls it as it is to be traced.
-        variables: those that it lists itself, by name.
-        inputs: what it can be traced with, positional and by name, where that is known.
-        defaults: arguments that it is called with where none, or None, is given.
-    """
-
-    name: str
+    name: str  # in errors
     call: Callable[..., Any]
-    variables: dict[str, Found]
-    inputs: Arguments | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    variables: dict[str, Found]  # those that it lists itself, by name
+    inputs: Arguments | None = None  # what it can be traced with, where that is known
+    defaults: Mapping[str, Any] = MappingProxyType({})  # where no argument, or None, is given
 
 
 def callable_network(network: object) -> CallableNetwork:
@@ -99,15 +92,6 @@ def _listed(network: tf.Module) -> dict[str, Found]:
             seen.add(id(variable))
             named[free_name(entry.id, named)] = replace(entry, variable=variable)
     return named
-
-
-def free_name(name: str, taken: Container[str]) -> str:
-    """The name, numbered where it is taken."""
-    number, free = 0, name
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return free
 
 
 def variable_entry(variable: tf.Variable, holder: keras.Variable | tf.Variable = None) -> Found:

@@ -132,32 +132,17 @@ def operation_types(concrete: ConcreteFunction) -> frozenset[str]:
 def uses(concrete: ConcreteFunction) -> list[dict[str, str]]:
     """The operations that take each captured tensor, also inside called functions.
 
-    Returns:
-        One dict a capture, in the order of `concrete.captured_inputs`: the types of operations,
-        each with the name of one of them. An operation that calls functions in a way that isn't
-        known stands for itself.
-
-    Example:
-        >>> total = tf.Variable(0.0)
-        >>> count = tf.function(lambda x: total.assign_add(x))
-        >>> [sorted(taken) for taken in uses(count.get_concrete_function(tf.constant(1.0)))]
-        [['AssignAddVariableOp', 'ReadVariableOp']]
+    They come as one dict a capture: the types of operations, each with the name of one of them. An
+    operation that calls functions in a way that isn't known stands for itself.
     """
     definition = concrete.graph.as_graph_def()
     placeholders = [tensor.op.name for tensor in concrete.inputs]
     first = len(placeholders) - len(concrete.captured_inputs)
-    taken = uses_of(definition.node, placeholders, library_of(definition))
+    taken = Uses(library_of(definition)).of(definition.node, placeholders)
     return [taken[name] for name in placeholders[first:]]
 
 
-def uses_of(
-    nodes: Iterable[NodeDef], names: Iterable[str], library: Mapping[str, FunctionDef]
-) -> dict[str, dict[str, str]]:
-    """By name of a node that gives a tensor, what takes it: dicts as those of `uses`."""
-    return _Uses(library).of(nodes, names)
-
-
-class _Uses:
+class Uses:
     """Follows tensors into the functions that they are handed to, each function once."""
 
     def __init__(self, library: Mapping[str, FunctionDef]) -> None:
@@ -165,7 +150,7 @@ class _Uses:
         self._arguments: dict[str, list[dict[str, str]]] = {}
 
     def of(self, nodes: Iterable[NodeDef], names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The operations that take each of these tensors."""
+        """By name of a node that gives a tensor, what takes it: dicts as those of `uses`."""
         nodes = list(nodes)
         takers: dict[str, dict[str, str]] = {name: {} for name in names}
         origins = _origins(nodes, takers)

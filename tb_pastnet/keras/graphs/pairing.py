@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.node_def_pb2 import NodeDef
     from tensorflow.types.experimental import ConcreteFunction
 
+    Libraries: TypeAlias = Sequence[Mapping[str, FunctionDef]]
+
 _BESIDES = frozenset({"config_proto", "container", "executor_type", "seed", "seed2", "shared_name"})
 """Attributes that say how and where, or that TensorFlow numbers anew for each graph."""
 
 
 class Differs(Exception):
-    """Two functions that compute something else.
-
-    Attributes:
-        node: of the first one, where it begins.
-    """
+    """Two functions that compute something else, from a node of the first one on."""
 
     def __init__(self, node: str) -> None:
         super().__init__(node)
@@ -37,25 +35,11 @@ def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tup
     The graphs are followed from their results and side effects back to the inputs, in both at once:
     types, settings, constants and wiring of all operations have to be equal, also in called
     functions; names and seeds of operations don't count. What no result depends on is left out.
-
-    Returns:
-        Numbers in `first.captured_inputs` and in `second.captured_inputs`.
-
-    Raises:
-        Differs: they don't compute the same.
-
-    Example:
-        >>> import tensorflow as tf
-        >>> a, b, c = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)
-        >>> x = tf.TensorSpec([])
-        >>> function = tf.function(lambda x: a * x + b).get_concrete_function(x)
-        >>> twin = tf.function(lambda x: b * x + c).get_concrete_function(x)
-        >>> pair_captures(function, twin)
-        [(0, 0), (1, 1)]
+    They come as numbers in `captured_inputs` of both.
     """
     bodies = [_of_concrete(concrete) for concrete in (first, second)]
     libraries = [library_of(concrete.graph.as_graph_def()) for concrete in (first, second)]
-    twins = _Pairing(libraries[0], libraries[1]).of(bodies[0], bodies[1])
+    twins = _Pairing(bodies[0], bodies[1], libraries, set()).run()
     numbers = [{name: n for n, name in enumerate(body.arguments)} for body in bodies]
     return sorted(
         (numbers[0][name] - bodies[0].bound, numbers[1][twin] - bodies[1].bound)
@@ -65,21 +49,13 @@ def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tup
 
 
 class _Body(NamedTuple):
-    """A graph.
-
-    Attributes:
-        nodes: by name, in the order of creation.
-        arguments: names of the inputs.
-        bound: how many of them stand at the same place in both graphs.
-        results: tensors.
-        effects: names of nodes that run for what they do.
-    """
+    """A graph: its nodes by name in the order of creation, and names of nodes and tensors."""
 
     nodes: dict[str, NodeDef]
     arguments: list[str]
-    bound: int
+    bound: int  # arguments that stand at the same place in both graphs
     results: list[str]
-    effects: list[str]
+    effects: list[str]  # nodes that run for what they do
 
 
 def _of_concrete(concrete: ConcreteFunction) -> _Body:
@@ -111,26 +87,76 @@ def _of_function(function: FunctionDef) -> _Body:
 
 
 class _Pairing:
-    """Follows two graphs, and each pair of functions in them once."""
+    """Goes through two graphs in step, and through each pair of functions that they call, once."""
 
-    def __init__(self, first: Mapping[str, FunctionDef], second: Mapping[str, FunctionDef]) -> None:
-        self._libraries = (first, second)
-        self._same: set[tuple[str, str]] = set()
+    def __init__(
+        self, first: _Body, second: _Body, libraries: Libraries, same: set[tuple[str, str]]
+    ) -> None:
+        # By the names of the first, the nodes and arguments in their place in the second.
+        self.twins: dict[str, str] = {}
+        self._taken: dict[str, str] = {}
+        self._first, self._second = first, second
+        self._libraries, self._same = libraries, same
 
-    def of(self, first: _Body, second: _Body) -> dict[str, str]:
+    def run(self) -> dict[str, str]:
         """The names of nodes and arguments of the first, and of those in their place."""
+        first, second = self._first, self._second
         if len(first.results) != len(second.results) or len(first.effects) != len(second.effects):
             raise Differs("its results")
-        walk = _Walk(first, second, self._equal)
-        walk.follow(zip(first.results, second.results, strict=True))
+        self._follow(zip(first.results, second.results, strict=True))
         left = list(second.effects)
         for name in first.effects:
-            twin = next((effect for effect in left if walk.fits(name, effect)), None)
+            twin = next((effect for effect in left if self._fits(name, effect)), None)
             if twin is None:
                 raise Differs(name)
             left.remove(twin)
-            walk.follow([(name, twin)])
-        return walk.twins
+            self._follow([(name, twin)])
+        return self.twins
+
+    def _follow(self, tensors: Iterable[tuple[str, str]]) -> None:
+        """Goes from pairs of tensors back to the inputs."""
+        stack = list(tensors)
+        while stack:
+            tensor, twin_tensor = stack.pop()
+            name, _, port = tensor.partition(":")
+            twin, _, twin_port = twin_tensor.partition(":")
+            paired = self.twins.get(name, twin) == twin and self._taken.get(twin, name) == name
+            if port != twin_port or not paired:
+                raise Differs(name)
+            if name in self.twins:
+                continue
+            self.twins[name], self._taken[twin] = twin, name
+            if not self._same_place(name, twin):
+                raise Differs(name)
+            if name in self._first.nodes:
+                stack.extend(self._inputs(name, twin))
+
+    def _fits(self, name: str, twin: str) -> bool:
+        """Whether a node may be the twin of another, as far as their inputs have twins."""
+        if name in self.twins:
+            return self.twins[name] == twin
+        node, candidate = self._first.nodes[name], self._second.nodes[twin]
+        inputs = zip(data_inputs(node), data_inputs(candidate), strict=False)
+        return node.op == candidate.op and all(
+            self.twins.get(node_of(a), node_of(b)) == node_of(b) for a, b in inputs
+        )
+
+    def _same_place(self, name: str, twin: str) -> bool:
+        places = [
+            body.arguments.index(each) if each in body.arguments else len(body.arguments)
+            for body, each in ((self._first, name), (self._second, twin))
+        ]
+        return min(places) >= self._first.bound or places[0] == places[1]
+
+    def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
+        """The inputs of a node and of its twin, which are equal but for these."""
+        node, twin_node = self._first.nodes[name], self._second.nodes.get(twin)
+        if twin_node is None or not self._equal(node, twin_node):
+            raise Differs(name)
+        inputs, twin_inputs = data_inputs(node), data_inputs(twin_node)
+        if len(inputs) != len(twin_inputs):
+            raise Differs(name)
+        return zip(inputs, twin_inputs, strict=True)
 
     def _equal(self, node: NodeDef, twin: NodeDef) -> bool:
         """Whether two nodes are the same but for their inputs."""
@@ -160,68 +186,9 @@ class _Pairing:
             if None in functions:
                 return name == twin
             self._same.add((name, twin))  # first: a function may call itself
-            self.of(_of_function(functions[0]), _of_function(functions[1]))
+            own, other = map(_of_function, functions)
+            _Pairing(own, other, self._libraries, self._same).run()
         return True
-
-
-class _Walk:
-    """Goes through two graphs in step.
-
-    Attributes:
-        twins: by the names of the first, the nodes and arguments in their place in the second.
-    """
-
-    def __init__(
-        self, first: _Body, second: _Body, equal: Callable[[NodeDef, NodeDef], bool]
-    ) -> None:
-        self.twins: dict[str, str] = {}
-        self._taken: dict[str, str] = {}
-        self._first, self._second, self._equal = first, second, equal
-
-    def follow(self, tensors: Iterable[tuple[str, str]]) -> None:
-        """Goes from pairs of tensors back to the inputs."""
-        stack = list(tensors)
-        while stack:
-            tensor, twin_tensor = stack.pop()
-            name, _, port = tensor.partition(":")
-            twin, _, twin_port = twin_tensor.partition(":")
-            paired = self.twins.get(name, twin) == twin and self._taken.get(twin, name) == name
-            if port != twin_port or not paired:
-                raise Differs(name)
-            if name in self.twins:
-                continue
-            self.twins[name], self._taken[twin] = twin, name
-            if not self._same_place(name, twin):
-                raise Differs(name)
-            if name in self._first.nodes:
-                stack.extend(self._inputs(name, twin))
-
-    def fits(self, name: str, twin: str) -> bool:
-        """Whether a node may be the twin of another, as far as their inputs have twins."""
-        if name in self.twins:
-            return self.twins[name] == twin
-        node, candidate = self._first.nodes[name], self._second.nodes[twin]
-        inputs = zip(data_inputs(node), data_inputs(candidate), strict=False)
-        return node.op == candidate.op and all(
-            self.twins.get(node_of(a), node_of(b)) == node_of(b) for a, b in inputs
-        )
-
-    def _same_place(self, name: str, twin: str) -> bool:
-        places = [
-            body.arguments.index(each) if each in body.arguments else len(body.arguments)
-            for body, each in ((self._first, name), (self._second, twin))
-        ]
-        return min(places) >= self._first.bound or places[0] == places[1]
-
-    def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
-        """The inputs of a node and of its twin, which are equal but for these."""
-        node, twin_node = self._first.nodes[name], self._second.nodes.get(twin)
-        if twin_node is None or not self._equal(node, twin_node):
-            raise Differs(name)
-        inputs, twin_inputs = data_inputs(node), data_inputs(twin_node)
-        if len(inputs) != len(twin_inputs):
-            raise Differs(name)
-        return zip(inputs, twin_inputs, strict=True)
 
 
 def _attributes(node: NodeDef) -> list[str]:

@@ -17,17 +17,11 @@ _MASK = "_keras_mask"
 
 
 class Signature(NamedTuple):
-    """What a network is called with, but for the shapes of dense tensors.
+    """What a network is called with, but for the shapes of dense tensors."""
 
-    Attributes:
-        key: equal for arguments that are called alike.
-        pattern: the nest of the arguments, without them.
-        parts: the arguments in its order.
-    """
-
-    key: Hashable
-    pattern: Any
-    parts: tuple[Any, ...]
+    key: Hashable  # equal for arguments that are called alike
+    pattern: Any  # the nest of the arguments, without them
+    parts: tuple[Any, ...]  # the arguments in its order
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The arguments again, with these tensors in them."""

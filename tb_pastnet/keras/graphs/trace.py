@@ -44,19 +44,12 @@ _LIMIT = 64
 
 
 class Capture(NamedTuple):
-    """A tensor that a trace took from outside.
+    """A tensor that a trace took from outside."""
 
-    Attributes:
-        tensor: what was taken: of a variable its handle.
-        variable: the tf.Variable, or None.
-        name: of the variable; what other state is, and the operation that takes it.
-        uses: the types of operations that take it.
-    """
-
-    tensor: Any
-    variable: Any
-    name: str
-    uses: frozenset[str]
+    tensor: Any  # of a variable its handle
+    variable: tf.Variable | None
+    name: str  # of the variable; what other state is, and the operation that takes it
+    uses: frozenset[str]  # the types of operations that take it
 
     @property
     def is_state(self) -> bool:
@@ -70,11 +63,7 @@ class Capture(NamedTuple):
 
 
 class Trace:
-    """A network as a graph, for inputs of one signature: a ConcreteFunction with flat inputs.
-
-    Attributes:
-        captures: what it takes from outside, in its own order.
-    """
+    """A network as a graph, for inputs of one signature: a ConcreteFunction with flat inputs."""
 
     def __init__(self, concrete: ConcreteFunction) -> None:
         self._concrete = concrete

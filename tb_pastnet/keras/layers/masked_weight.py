@@ -18,7 +18,7 @@ from keras.src.backend import AutocastScope
 from tb_pastnet.core.axes import channel_axis, variable_role
 from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.model.walk import tf_variable
-from tb_pastnet.keras.workers import check_agreed
+from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks.packed import StoredMasks
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Array

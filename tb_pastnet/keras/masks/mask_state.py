@@ -19,7 +19,7 @@ from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.keras.workers import check_agreed
+from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.masks.packed import SavedMasks

@@ -29,10 +29,7 @@ class Runner:
             return outside_strategy(lambda: tf.Variable(value, trainable=False, name=name))
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
-        """Runs code that gives a tensor, or a list of them, each time that it is called.
-
-        It is compiled by its first call.
-        """
+        """Runs code that gives a tensor, or a list of them; compiled by its first call."""
         return _Compiled(build)
 
     def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:

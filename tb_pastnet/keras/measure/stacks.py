@@ -17,13 +17,7 @@ STACK_ELEMENTS = 1 << 16
 
 
 class Stack(NamedTuple):
-    """Variables of one shape, dtype and channel axis.
-
-    Attributes:
-        members: their numbers among all variables.
-        variables: themselves.
-        axis: how each splits into channels.
-    """
+    """Variables of one shape, dtype and channel axis; `members` numbers them among all."""
 
     members: tuple[int, ...]
     variables: tuple[Any, ...]

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import keras
+import tensorflow as tf
+
 from tb_pastnet.core.names import renumber
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
 from tb_pastnet.keras.types import Layer, Model, TensorLike, Variable
@@ -24,14 +27,11 @@ class Found:
 
     Attributes:
         layer: path of its layer; its own path for a variable of the root.
-        name: its name in that layer.
         variable: the tf.Variable that holds it. Of a layer that owns its masks what TensorFlow
             takes as the effective value, with the tf.Variable in its attribute of this name.
         type: the layer's class.
         types: names of the class and its bases for the table of channel axes.
-        parent_types: the same of the layer around it.
-        local_name: the layer's name in there.
-        equation: of an EinsumDense.
+        local_name: the layer's name in the layer around it.
         statistic: it isn't trained by gradients.
         holders: whatever has a `trainable` flag that concerns it.
         owner: the Keras layer whose path this is; None of variables elsewhere.
@@ -61,9 +61,6 @@ class Found:
 
 def find_variables(model: Model) -> list[Found]:
     """Lists the variables of a model in forward order, each shared one once."""
-    import keras
-    import tensorflow as tf
-
     entries: Iterator[Found]
     if isinstance(model, keras.layers.Layer):
         _check_backend(keras.backend.backend())
@@ -105,8 +102,6 @@ def named_children(layer: Layer) -> list[tuple[Any, str]]:
 
 def tf_variable(variable: Variable) -> Any:
     """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
-    import tensorflow as tf
-
     # Up to Keras 3.6 a keras.Variable can't be told by its class.
     inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", None)
     return inner if isinstance(inner, tf.Variable) else None
@@ -141,8 +136,6 @@ def _parts(layer: Layer) -> tuple[list[Any], list[Any], set[int]]:
 def _of_layer(
     layer: Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Layer = None
 ) -> Iterator[Found]:
-    import keras
-
     if callable(getattr(layer, "masked_weights", None)):
         yield from _of_masked(layer, path, holders, local_name, parent)
         return
@@ -184,8 +177,6 @@ def _of_masked(
 
 
 def _names(parent: Layer, children: Sequence[Any]) -> list[str]:
-    import keras
-
     names = [child.name for child in children]
     sides = [""] * len(names)
     if isinstance(parent, keras.layers.Bidirectional):
@@ -218,9 +209,6 @@ def _of_module(module: Model, path: str) -> Iterator[Found]:
 
 
 def _of_attribute(module: Model, path: str, name: str, value: TensorLike) -> Iterator[Found]:
-    import keras
-    import tensorflow as tf
-
     below = f"{path}/{name}" if path else name
     if isinstance(value, keras.layers.Layer):
         yield from _of_layer(value, below, (), name)

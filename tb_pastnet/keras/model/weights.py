@@ -1,8 +1,9 @@
-"""Which variables of a model are recorded, under which names and with which channels."""
+"""Which variables of a model are recorded: their names, channels and trainable flags."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
@@ -13,6 +14,8 @@ from tb_pastnet.keras.types import Model, Variable
 from tb_pastnet.record.weight import Array, Network, OwnMasks, Weight
 
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
+
+_TRAINABLE = attrgetter("trainable")
 
 
 class TFWeight(Weight):
@@ -47,6 +50,32 @@ class TFWeight(Weight):
         return self.found.masks
 
 
+class TrainableFlags:
+    """The `trainable` flags that concern some weights, each asked for once for all of them."""
+
+    def __init__(self, weights: Sequence[TFWeight | Found]) -> None:
+        # Of a statistic they say nothing.
+        heard = [() if weight.statistic else weight.holders for weight in weights]
+        unique = {id(holder): holder for holders in heard for holder in holders}
+        self._holders = list(unique.values())
+        numbers = {key: number for number, key in enumerate(unique)}
+        self._heard = [[numbers[id(holder)] for holder in holders] for holders in heard]
+        # What is around a layer passes its flag on to it.
+        inner = {id(holders[-2]): holders[-2] for holders in heard if len(holders) > 1}
+        self._layers = list(inner.values())
+
+    def quick_key(self) -> tuple[bool, ...]:
+        """The flags of the layers that have weights, not of these: quick enough for each step."""
+        return tuple(map(_TRAINABLE, self._layers))
+
+    def read(self) -> list[bool]:
+        """Of each weight, whether updates may change it now."""
+        flags = list(map(_TRAINABLE, self._holders))
+        if all(flags):
+            return [True] * len(self._heard)
+        return [all(flags[number] for number in numbers) for numbers in self._heard]
+
+
 def network(
     model: Model,
     variables: Iterable[Any] | None = None,
@@ -64,8 +93,11 @@ def network_of(
 ) -> Network[TFWeight]:
     """Lists what is recorded of variables that were found."""
     usable: dict[str, Found] = {}
+    names: set[str] = set()
     skipped = []
-    for name, entry in _named(entries):
+    for entry in entries:
+        name = free_name(entry.id, names)
+        names.add(name)
         reason = _unusable(entry.variable)
         if reason is None:
             usable[name] = entry
@@ -101,14 +133,13 @@ def _names_in(usable: Mapping[str, Found]) -> Callable[[object], str | None]:
     return lambda given: by_object.get(id(tf_variable(given))) or by_object.get(id(given))
 
 
-def _named(entries: Sequence[Found]) -> Iterable[tuple[str, Found]]:
-    names: set[str] = set()
-    for entry in entries:
-        name, number = entry.id, 1
-        while name in names:
-            name, number = f"{entry.id}_{number}", number + 1
-        names.add(name)
-        yield name, entry
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, numbered where it is taken."""
+    number, free = 0, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
 
 
 def _unusable(variable: Variable) -> str | None:

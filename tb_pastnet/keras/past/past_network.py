@@ -13,13 +13,12 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import (
     CallableNetwork,
     callable_network,
-    free_name,
     variable_entry,
 )
 from tb_pastnet.keras.graphs.temporary import Scratch
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace, Tracer
 from tb_pastnet.keras.model.walk import Found, tf_variable
-from tb_pastnet.keras.model.weights import chosen
+from tb_pastnet.keras.model.weights import chosen, free_name
 from tb_pastnet.keras.past.past_deltas import PastDeltas
 from tb_pastnet.keras.past.past_variables import PastVariables
 from tb_pastnet.keras.strategies import copies, primary, replicated

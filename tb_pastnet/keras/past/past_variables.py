@@ -38,13 +38,7 @@ def difference(current: tf.Tensor, past: tf.Tensor, name: str | None = None) -> 
 
 
 class Shadow:
-    """The past of a variable as a copy.
-
-    Attributes:
-        current: the variable.
-        full: the variable that holds the past value, between `fill` and `empty`.
-        stored: the variables that keep the past.
-    """
+    """The past of a variable as a copy: in `full`, between `fill` and `empty`."""
 
     def __init__(self, current: tf.Variable, name: str, *, hard: bool) -> None:
         self.current = current

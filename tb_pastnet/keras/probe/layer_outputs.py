@@ -11,9 +11,10 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.format.function_change import LAYER, OUTPUT
-from tb_pastnet.keras.graphs.callable_network import callable_network, free_name
+from tb_pastnet.keras.graphs.callable_network import callable_network
 from tb_pastnet.keras.graphs.trace import Trace, Tracer
 from tb_pastnet.keras.model.walk import named_children
+from tb_pastnet.keras.model.weights import free_name
 from tb_pastnet.keras.probe.measures import Classes, classes_of, loss_of
 
 

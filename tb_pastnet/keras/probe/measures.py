@@ -28,27 +28,17 @@ class Classes(NamedTuple):
 
     Its last axis lists the classes, or each element is a decision of its own between two. Each
     row along the last axis, or each element, counts as a sample.
-
-    Attributes:
-        binary: whether each element decides on its own.
-        logits: whether it isn't probabilities yet.
     """
 
-    binary: bool
-    logits: bool
+    binary: bool  # each element decides on its own
+    logits: bool  # it isn't probabilities yet
 
 
 _SOFTMAX, _SIGMOID = Classes(binary=False, logits=False), Classes(binary=True, logits=False)
 
 
 class Pair(NamedTuple):
-    """The outputs at one place.
-
-    Attributes:
-        current: numeric tensors; several count as one.
-        past: as many of the same shapes.
-        classes: of a single output; None where it doesn't decide.
-    """
+    """The outputs at one place: numeric tensors that count as one; a single one may decide."""
 
     current: Sequence[tf.Tensor]
     past: Sequence[tf.Tensor]
@@ -56,11 +46,9 @@ class Pair(NamedTuple):
 
 
 def changes(pairs: Sequence[Pair]) -> tf.Tensor:
-    """How far outputs are from the past ones, of at least one place.
+    """How far outputs are from the past ones: `MEASURES`, float64 (places, 4).
 
-    Returns:
-        float64 (places, 4), in the order of `format.function_change.MEASURES`. NaN: all where an
-        output isn't finite, the last two without classes.
+    NaN: all where an output isn't finite, the last two without classes.
     """
     # All places together: networks have hundreds, and the graph has to be compiled.
     norm, past_norm, delta, product = tf.unstack(

@@ -78,7 +78,7 @@ class Probe:
         )
 
     def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float32]:
-        """Compares the current network with one that has these values of the recorded variables."""
+        """Compares with these values of the recorded weights: `MEASURES`, float32 (4, places)."""
         tensors = [tf.convert_to_tensor(value) for value in past]
         return narrow(self._measure(tensors)[0].numpy().T)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.keras.graphs.nodes import READS, called_functions, needed, uses_of
+from tb_pastnet.keras.graphs.nodes import READS, Uses, called_functions, needed
 
 if TYPE_CHECKING:
     from tensorflow.core.framework.function_pb2 import FunctionDef
@@ -30,7 +30,7 @@ def written(
     arguments = zip(operation.op_def.input_arg, operation.inputs, strict=False)
     references = [tensor for argument, tensor in arguments if argument.is_ref]
     handles = {each.op.name: each for each in operation.inputs if each.dtype == tf.resource}
-    uses = uses_of([operation.node_def], handles, functions) if handles else {}
+    uses = Uses(functions).of([operation.node_def], handles) if handles else {}
     taken = [handles[name] for name, kinds in uses.items() if not kinds.keys() <= READS]
     return dict(_origin(tensor, operation) for tensor in (*references, *taken))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.keras.workers import check_agreed, writes
+from tb_pastnet.keras.strategies import check_agreed, writes
 from tests.devices import Workers
 
 
@@ -49,7 +49,7 @@ AGREE = """
 import numpy as np
 import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.workers import check_agreed, writes
+from tb_pastnet.keras.strategies import check_agreed, writes
 
 def says(what, *masks):
     try:
@@ -85,9 +85,9 @@ def test_workers_that_agree_and_that_do_not(two_workers):
 
 ALONE = """
 import time
-from tb_pastnet.keras import workers
+from tb_pastnet.keras import strategies
 
-workers.PATIENCE = 1.0
+strategies.PATIENCE = 1.0
 if worker:
     time.sleep(3)
 else:

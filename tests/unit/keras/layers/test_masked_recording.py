@@ -13,8 +13,7 @@ from tb_pastnet.core.statistics import CHANGED, DELTA_NORM, NORM
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.masked import Masked, MaskedDense
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.trainable_flags import TrainableFlags
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.weights import TrainableFlags, network
 from tb_pastnet.record.describer import origin
 from tests.naming import ids, texts
 from tests.recorded import read_one
@@ -75,7 +74,7 @@ def test_a_layer_of_its_own_and_its_variables_as_a_choice():
     assert ids(model.layers[0])[0] == "kernel"
     switches = TrainableFlags([record.found for record in network(model).weights])
     model.layers[1].layer.trainable = False
-    assert switches.of(switches.read()) == [True, True, False, False]
+    assert switches.read() == [True, True, False, False]
 
 
 def test_what_tensorflow_takes_a_weight_for():

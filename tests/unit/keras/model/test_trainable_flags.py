@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 import pytest
 
-from tb_pastnet.keras.model.trainable_flags import TrainableFlags
 from tb_pastnet.keras.model.walk import find_variables
+from tb_pastnet.keras.model.weights import TrainableFlags
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def model():
 def free(model):
     found = find_variables(model)
     switches = TrainableFlags(found)
-    flags = switches.of(switches.read())
+    flags = switches.read()
     return {one.id.split("/", 1)[-1] for one, flag in zip(found, flags, strict=True) if flag}
 
 
@@ -81,4 +81,4 @@ def test_each_layer_is_asked_once():
     asked.clear()
     switches.read()
     assert len(asked) == 1
-    assert TrainableFlags([]).of(()) == []
+    assert TrainableFlags([]).read() == []

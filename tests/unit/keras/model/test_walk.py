@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.trainable_flags import TrainableFlags
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.weights import TrainableFlags, network
 from tests.naming import ids, plain, texts
 
 PLAIN = [
@@ -116,7 +115,7 @@ def test_trainable_flags_are_those_of_now(subclassed):
     switches = TrainableFlags([record.found for record in records])
 
     def held():
-        flags = switches.of(switches.read())
+        flags = switches.read()
         return [one.text.id for one, free in zip(records, flags, strict=True) if not free]
 
     assert held() == []
@@ -203,7 +202,7 @@ def test_a_mapping_by_its_names():
         "empty": "it has no elements",
     }
     switches = TrainableFlags([record.found for record in found.weights])
-    assert all(switches.of(switches.read()))
+    assert all(switches.read())
 
 
 def test_names_that_meet_are_kept_apart():
