@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from tb_pastnet.core.axes import ChannelAxis, explicit_axis
+from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.block import Block, encode_block
@@ -93,7 +93,12 @@ class Compared:
         self._axis = explicit_axis(channel_axis, current.shape.as_list(), name)
         masks = [_mask(name, "kept", kept, current), _mask(name, "trainable", trainable, current)]
         self.values = [current, past, *masks]
-        self.metadata = _metadata(self._axis, current)
+        self.metadata = tf.compat.v1.SummaryMetadata()
+        self.metadata.plugin_data.plugin_name = PLUGIN
+        series = Series(tuple(current.shape.as_list()), self._axis.text, self._axis.channels)
+        self.metadata.plugin_data.content = encode_series(series)
+        # DATA_CLASS_TENSOR, without which TensorBoard doesn't show it.
+        self.metadata.data_class = 2
 
     def message(self, tag: str, step: TensorLike) -> Any:
         """Builds the record, a tensor of bytes."""
@@ -148,12 +153,3 @@ def _mask(name: str, kind: str, mask: TensorLike, like: Tensor) -> Any:
 
 def _shape(value: TensorLike) -> str:
     return str(tuple(value.shape.as_list()) if value.shape.rank is not None else None)
-
-
-def _metadata(axis: ChannelAxis, like: Tensor) -> Any:
-    metadata = tf.compat.v1.SummaryMetadata()
-    metadata.plugin_data.plugin_name = PLUGIN
-    shape = tuple(like.shape.as_list())
-    metadata.plugin_data.content = encode_series(Series(shape, axis.text, axis.channels))
-    metadata.data_class = 2  # DATA_CLASS_TENSOR, without which TensorBoard doesn't show it
-    return metadata

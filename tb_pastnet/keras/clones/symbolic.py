@@ -47,7 +47,8 @@ class PartLayer(keras.layers.Layer):
         """Computes the outputs of the part."""
 
         def call(operation: keras.Operation, args: Any, kwargs: Any) -> Any:
-            if training is not None and _takes_training(operation):
+            layer = isinstance(operation, keras.layers.Layer) and training is not None
+            if layer and "training" in inspect.signature(operation.call).parameters:
                 kwargs = {**kwargs, "training": training}
             return operation(*args, **kwargs)
 
@@ -113,12 +114,6 @@ def _walk(
         done.add(id(tensor))
         stack.pop()
     return tuple(calls.values()), reached, lacking
-
-
-def _takes_training(operation: keras.Operation) -> bool:
-    return isinstance(operation, keras.layers.Layer) and (
-        "training" in inspect.signature(operation.call).parameters
-    )
 
 
 def _checked(tensors: Nest, word: str) -> list[Any]:

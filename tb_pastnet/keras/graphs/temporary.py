@@ -25,9 +25,12 @@ class TemporaryVariable:
             initial = variable.read_value() if kept else self._nothing
             # Only without a shape of its own can it be emptied.
             shape = variable.shape if kept else tf.TensorShape(None)
-            self.variable = outside_strategy(
-                lambda: _variable(initial, shape, variable.device, name)
-            )
+
+            def make() -> tf.Variable:
+                with tf.device(variable.device):
+                    return tf.Variable(initial, trainable=False, shape=shape, name=name)
+
+            self.variable = outside_strategy(make)
 
     def fill(self, value: tf.Tensor) -> Any:
         """Takes a value; returns the operation that does, None eagerly."""
@@ -74,8 +77,3 @@ class Scratch:
         """Frees the memory that isn't kept."""
         for _, copy in self._copies.values():
             copy.empty()
-
-
-def _variable(initial: tf.Tensor, shape: tf.TensorShape, device: str, name: str) -> tf.Variable:
-    with tf.device(device):
-        return tf.Variable(initial, trainable=False, shape=shape, name=name)

@@ -143,20 +143,16 @@ def _rewind_slots(
     if [value.shape for value in snapshot.optimizer] == shapes:
         for variable, value in zip(variables, snapshot.optimizer, strict=True):
             variable.assign(value)
-        _clear_pruned(state, optimizer)
+        for masks in state.masked.values():
+            for slot in slots_of(optimizer, masks.variable).values():
+                pruned = ~masks.kept.numpy()
+                slot.assign(np.where(pruned, np.zeros((), slot.dtype.as_numpy_dtype), slot.numpy()))
         return "snapshot"
     for weight in state.weights.values():
         for slot in slots_of(optimizer, weight.variable).values():
             slot.assign(tf.zeros_like(slot))
     _rewind_clock(optimizer, snapshot)
     return "zero"
-
-
-def _clear_pruned(state: MaskState, optimizer: keras.optimizers.Optimizer) -> None:
-    for masks in state.masked.values():
-        for slot in slots_of(optimizer, masks.variable).values():
-            value = slot.numpy()
-            slot.assign(np.where(masks.kept.numpy(), value, np.zeros((), value.dtype)))
 
 
 def _rewind_clock(optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot) -> None:

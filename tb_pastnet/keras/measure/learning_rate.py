@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.types import Model, Optimizer, RateSource
+from tb_pastnet.keras.types import Model, RateSource
 
 UNKNOWN = float("nan")
 
@@ -21,7 +21,7 @@ class LearningRate:
     """
 
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
-        self._value = _value_of(source, model)
+        self._source, self._model = source, model
         owner = getattr(model, "optimizer", None) if source is None else source
         holder = getattr(owner, "learning_rate", source)
         readable = isinstance(holder, keras.Variable | tf.Variable)
@@ -49,23 +49,17 @@ class LearningRate:
             return heard
         return float(tf.convert_to_tensor(value))
 
+    def _value(self, step: int) -> Any:
+        source = self._source
+        if source is None:
+            return getattr(getattr(self._model, "optimizer", None), "learning_rate", UNKNOWN)
+        if isinstance(source, keras.optimizers.schedules.LearningRateSchedule):
+            return source(step)
+        if hasattr(source, "learning_rate"):
+            return source.learning_rate
+        return source() if callable(source) and not hasattr(source, "dtype") else source
+
 
 def optimizer_of(source: RateSource) -> Any:
     """The Keras optimizer among the sources of a learning rate, None of others."""
     return source if isinstance(source, keras.optimizers.Optimizer) else None
-
-
-def _value_of(source: RateSource, model: Model) -> Callable[[int], Any]:
-    if isinstance(source, keras.optimizers.schedules.LearningRateSchedule):
-        return source  # type: ignore[no-any-return]
-    if source is None:
-        return lambda _: _of_optimizer(getattr(model, "optimizer", None))
-    if hasattr(source, "learning_rate"):
-        return lambda _: _of_optimizer(source)
-    if callable(source) and not hasattr(source, "dtype"):
-        return lambda _: source()
-    return lambda _: source
-
-
-def _of_optimizer(optimizer: Optimizer) -> Any:
-    return getattr(optimizer, "learning_rate", UNKNOWN)

@@ -63,8 +63,16 @@ def find_variables(model: Model) -> list[Found]:
     """Lists the variables of a model in forward order, each shared one once."""
     entries: Iterator[Found]
     if isinstance(model, keras.layers.Layer):
-        _check_backend(keras.backend.backend())
-        _check_built(model)
+        if (backend := keras.backend.backend()) != "tensorflow":
+            raise UnsupportedBackend(
+                f"Could not record a Keras model: expected the TensorFlow backend, got "
+                f"{backend!r}. Set KERAS_BACKEND=tensorflow before Keras is imported."
+            )
+        if not model.built:
+            raise InvalidArgument(
+                f"Could not record model {model.name!r}: expected a built model, got one without "
+                f"weights. Call model.build(input_shape), or the model on one batch."
+            )
         entries = _of_layer(model, "", (), "")
     elif isinstance(model, tf.Module):
         entries = _of_module(model, "")
@@ -105,22 +113,6 @@ def tf_variable(variable: Variable) -> Any:
     # Up to Keras 3.6 a keras.Variable can't be told by its class.
     inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", None)
     return inner if isinstance(inner, tf.Variable) else None
-
-
-def _check_backend(backend: str) -> None:
-    if backend != "tensorflow":
-        raise UnsupportedBackend(
-            f"Could not record a Keras model: expected the TensorFlow backend, got {backend!r}. "
-            f"Set KERAS_BACKEND=tensorflow before Keras is imported."
-        )
-
-
-def _check_built(model: Model) -> None:
-    if not model.built:
-        raise InvalidArgument(
-            f"Could not record model {model.name!r}: expected a built model, got one without "
-            f"weights. Call model.build(input_shape), or the model on one batch."
-        )
 
 
 def _parts(layer: Layer) -> tuple[list[Any], list[Any], set[int]]:

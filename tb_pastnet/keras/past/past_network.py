@@ -206,7 +206,9 @@ class PastNetwork(tf.Module):
         for capture in state:
             if id(capture.tensor) in handles:
                 continue
-            if self._complete and not self._calls.shares(capture) and not _is_seed(capture):
+            # Keras makes a seed for layers without one when they first draw. It has no past.
+            seed = capture.name.rpartition("/")[2].startswith("seed_generator_state")
+            if self._complete and not self._calls.shares(capture) and not seed:
                 raise InvalidArgument(
                     f"Could not call the past of {self._calls.name}: expected variables that it "
                     f"lists, got {capture.name!r}, whose past is unknown. Pass example=, a batch, "
@@ -224,11 +226,6 @@ class PastNetwork(tf.Module):
                 f"called once for all replicas, got one of several. Sync it outside of "
                 f"strategy.run."
             )
-
-
-def _is_seed(capture: Capture) -> bool:
-    # Keras makes one of its own for layers without a seed when they first draw. It has no past.
-    return capture.name.rpartition("/")[2].startswith("seed_generator_state")
 
 
 class _Calls:

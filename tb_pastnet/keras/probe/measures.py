@@ -72,7 +72,11 @@ def _sums(current: Sequence[tf.Tensor], past: Sequence[tf.Tensor]) -> tf.Tensor:
     """Norms of both and of their difference, and the product; what isn't finite shows in them."""
     y, y_past = _row(current), _row(past)
     if any(tensor.dtype == tf.float64 for tensor in current):
-        y, y_past = _scaled(y, y_past)
+        # Squares of large float64 values overflow; no measure depends on the scale.
+        largest = tf.reduce_max(tf.abs(tf.concat([y, y_past], 0)))
+        usable = (largest > 0) & tf.math.is_finite(largest)
+        scale = tf.where(usable, largest, tf.ones_like(largest))
+        y, y_past = y / scale, y_past / scale
     # This operation doesn't make the squares first.
     norms = [tf.math.reduce_euclidean_norm(side, [0]) for side in (y, y_past, y - y_past)]
     return tf.stack([*norms, tf.reduce_sum(y * y_past, [0])])
@@ -81,14 +85,6 @@ def _sums(current: Sequence[tf.Tensor], past: Sequence[tf.Tensor]) -> tf.Tensor:
 def _row(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
     flat = [tf.reshape(tf.cast(tensor, tf.float64), [-1]) for tensor in tensors]
     return flat[0] if len(flat) == 1 else tf.concat(flat, 0)
-
-
-def _scaled(y: tf.Tensor, y_past: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    # Squares of large float64 values overflow; no measure depends on the scale.
-    largest = tf.reduce_max(tf.abs(tf.concat([y, y_past], 0)))
-    usable = (largest > 0) & tf.math.is_finite(largest)
-    scale = tf.where(usable, largest, tf.ones_like(largest))
-    return y / scale, y_past / scale
 
 
 def _decided(current: tf.Tensor, past: tf.Tensor, classes: Classes) -> tuple[tf.Tensor, tf.Tensor]:
