@@ -23,7 +23,7 @@ from benchmarks._pairs import Action, interleaved
 from benchmarks._recording_ways import limits
 from benchmarks._rows import Rows
 from tb_pastnet.keras.keras_source import SWITCH, KerasSource
-from tb_pastnet.keras.measure import stacks
+from tb_pastnet.keras.measure import copies
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.weights import TFWeight, network
 from tb_pastnet.record import array_copies
@@ -43,7 +43,7 @@ def ours(records: Sequence[TFWeight], way: str) -> Action:
 
 def one_by_one(records: Sequence[TFWeight]) -> Action:
     """The same in TensorFlow, without stacking small variables."""
-    with mock.patch.object(stacks, "STACK_ELEMENTS", 0):
+    with mock.patch.object(copies, "STACK_ELEMENTS", 0):
         return ours(records, PLAIN)
 
 

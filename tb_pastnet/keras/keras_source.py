@@ -16,10 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
-from tb_pastnet.keras.measure.copies import TensorCopies
+from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
-from tb_pastnet.keras.measure.stacks import Stack, stacks
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.keras.strategies import writes
 from tb_pastnet.record.source import Floats, Source

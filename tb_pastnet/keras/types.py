@@ -7,10 +7,6 @@ from typing import Any, TypeAlias
 Model: TypeAlias = Any
 """A keras.Model or layer, a tf.Module, or a mapping of names to variables."""
 
-Layer: TypeAlias = Any
-Optimizer: TypeAlias = Any
-Strategy: TypeAlias = Any
-
 Variable: TypeAlias = Any
 """A keras.Variable, a tf.Variable, or what has the face of one."""
 

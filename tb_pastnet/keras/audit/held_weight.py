@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.measure.copies import stacks
 from tb_pastnet.keras.measure.runner import EAGER
-from tb_pastnet.keras.measure.stacks import stacks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.open_violations import Channels, Ints
 
@@ -156,8 +156,11 @@ def which_moved(held: Sequence[HeldWeight]) -> Any:
     for group in groups:
         weights = [held[number] for number in group.members]
         rows = [(weight.value(), weight.expected(), weight.held()) for weight in weights]
-        columns = [_flattened(column) for column in zip(*rows, strict=True)]
-        moved.append(tf.reduce_any(_moved(*columns), 1))
+        columns = zip(*rows, strict=True)
+        # A single one isn't copied.
+        stacked = [column[0] if len(column) == 1 else tf.stack(column) for column in columns]
+        flat = [tf.reshape(column, (len(rows), -1)) for column in stacked]
+        moved.append(tf.reduce_any(_moved(*flat), 1))
     order = np.argsort([number for group in groups for number in group.members])
     return tf.gather(tf.concat(moved, 0), order)
 
@@ -166,12 +169,6 @@ def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
     """Elements at some positions of the flattened tensor or variable."""
     flat = tf.reshape(tf.convert_to_tensor(tensor), [-1])
     return np.asarray(tf.gather(flat, positions).numpy())
-
-
-def _flattened(values: Sequence[Any]) -> Any:
-    # A single one isn't copied.
-    stacked = values[0] if len(values) == 1 else tf.stack(values)
-    return tf.reshape(stacked, (len(values), -1))
 
 
 def _moved(value: tf.Tensor, expected: tf.Tensor, held: tf.Tensor) -> Any:

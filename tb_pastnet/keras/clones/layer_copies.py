@@ -213,14 +213,12 @@ def _custom_objects(layer: keras.layers.Layer) -> Iterator[dict[str, Any]]:
         for number, custom in enumerate(lambdas):
             # Keras would write down its code, and read it as that of another module.
             custom.__name__ = f"lambda_{number}"
-        yield {name: custom for custom in customs.values() for name in _names(custom)}
+        registered = keras.saving.get_registered_name
+        names = {custom.__name__: custom for custom in customs.values()}
+        yield names | {registered(custom): custom for custom in customs.values()}
     finally:
         for custom in lambdas:
             custom.__name__ = "<lambda>"
-
-
-def _names(custom: type | FunctionType) -> set[str]:
-    return {custom.__name__, keras.saving.get_registered_name(custom)}
 
 
 def _collect(value: object, customs: dict[int, Any]) -> None:

@@ -62,7 +62,7 @@ class MaskedWeight(WeightMasks):
                 name=f"{name.replace('/', '_')}_{word}",
                 shape=shape,
                 dtype=dtype,
-                initializer=_constant(value),
+                initializer=lambda shape, dtype: tf.reshape(tf.constant(value, dtype), shape),
                 trainable=False,
                 autocast=False,
                 aggregation="only_first_replica",
@@ -168,7 +168,3 @@ class _Constraint(keras.constraints.Constraint):
     def __call__(self, w: Any) -> Any:
         value = tf.convert_to_tensor(w)
         return self._masked.open(self._constraint(self._masked.effective(value)), value)
-
-
-def _constant(value: Array) -> Any:
-    return lambda shape, dtype=None: tf.reshape(tf.constant(value, tf.as_dtype(dtype)), shape)

@@ -52,7 +52,15 @@ class MaskEnforcer:
 
     def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
         """Holds from now on."""
-        self.install(_checked(optimizer or self.compiled_optimizer(), self._model))
+        optimizer = optimizer or self.compiled_optimizer()
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
+            got = "none" if optimizer is None else type(optimizer).__name__
+            raise InvalidArgument(
+                f"Could not hold the masks of {shown(self._model)}: expected a model compiled with "
+                f"a Keras optimizer, or optimizer=, got {got}. Compile the model first, pass the "
+                f"optimizer that trains it, or only watch with enforce=False."
+            )
+        self.install(optimizer)
         if self.enforces:
             return
         self.enforces = True
@@ -142,14 +150,3 @@ def attached(model: Any) -> MaskState | None:
     # Asked at each step: `getattr` takes long to find that a model has none.
     state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
     return state if state is None or isinstance(state, MaskState) else None
-
-
-def _checked(optimizer: object, model: Any) -> Any:
-    if isinstance(optimizer, keras.optimizers.Optimizer):
-        return optimizer
-    got = "none" if optimizer is None else type(optimizer).__name__
-    raise InvalidArgument(
-        f"Could not hold the masks of {shown(model)}: expected a model compiled with a Keras "
-        f"optimizer, or optimizer=, got {got}. Compile the model first, pass the optimizer that "
-        f"trains it, or only watch with enforce=False."
-    )

@@ -5,6 +5,8 @@ squares vanish below 1e-19 and overflow above 1e19, so the function also says fo
 result can't be trusted: those few, and all with NaN or infinity, are computed again by the
 definition itself.
 
+Small variables of one shape are stacked, which halves the cost of networks with many of them.
+
 Of sums of squares, matrix products, float64, XLA and `EuclideanNorm`, measured on 2 cores, the last
 was the fastest that doesn't first compile for seconds.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +30,51 @@ from tb_pastnet.core.statistics import (
 )
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import Runner
-from tb_pastnet.keras.measure.stacks import Stack
 from tb_pastnet.keras.types import Tensor
+
+STACK_ELEMENTS = 1 << 16
+"""Variables up to this size are stacked with others of their shape."""
 
 _TINY_NORM = 1e-14
 """Below it, squares may have vanished from a sum."""
 
 Floats = npt.NDArray[np.floating]
+
+
+class Stack(NamedTuple):
+    """Variables of one shape, dtype and channel axis; `members` numbers them among all."""
+
+    members: tuple[int, ...]
+    variables: tuple[Any, ...]
+    axis: ChannelAxis
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the tensor that holds them."""
+        return (len(self.members), *self.axis.view)
+
+    @property
+    def channels(self) -> int:
+        """Channels of all of them."""
+        return len(self.members) * self.axis.channels
+
+    def read(self) -> Any:
+        """Their values, in one tensor of `shape`: that of a single one is not copied."""
+        values = [tf.convert_to_tensor(variable) for variable in self.variables]
+        return tf.reshape(values[0] if len(values) == 1 else tf.stack(values), self.shape)
+
+
+def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
+    """Puts variables together that can be measured together."""
+    groups: dict[Any, list[int]] = {}
+    for number, (variable, axis) in enumerate(zip(variables, axes, strict=True)):
+        small = axis.channels * axis.elements <= STACK_ELEMENTS
+        key = (axis.view, axis.axes, variable.dtype, None if small else number)
+        groups.setdefault(key, []).append(number)
+    return [
+        Stack(tuple(members), tuple(variables[number] for number in members), axes[members[0]])
+        for members in groups.values()
+    ]
 
 
 class TensorCopies:

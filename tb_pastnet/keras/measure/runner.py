@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import tensorflow as tf
@@ -30,7 +30,18 @@ class Runner:
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """Runs code that gives a tensor, or a list of them; compiled by its first call."""
-        return _Compiled(build)
+
+        # Looked up once: `tf.function` looks at each call which of its traces fits, which costs
+        # much where hundreds of variables are captured, and warns of tracing too often where there
+        # are several recorders.
+        @cache
+        def compiled() -> Callable[[], Any]:
+            return _quick(tf.function(build, autograph=False).get_concrete_function())
+
+        def run() -> Any:
+            return compiled()()
+
+        return run
 
     def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """Likewise, but the result is of arrays."""
@@ -43,23 +54,6 @@ class Runner:
             return results.numpy()
 
         return fetched
-
-
-class _Compiled:
-    """Code as one TensorFlow function that is looked up once.
-
-    `tf.function` looks at each call which of its traces fits, which costs much where hundreds of
-    variables are captured, and warns of tracing too often where there are several recorders.
-    """
-
-    def __init__(self, build: Callable[[], Any]) -> None:
-        self._build = build
-        self._run: Callable[[], Any] | None = None
-
-    def __call__(self) -> Any:
-        if self._run is None:
-            self._run = _quick(tf.function(self._build, autograph=False).get_concrete_function())
-        return self._run()
 
 
 def _quick(function: Any) -> Callable[[], Any]:

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tb_pastnet.core.names import renumber
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.keras.types import Layer, Model, TensorLike, Variable
+from tb_pastnet.keras.types import Model, TensorLike, Variable
 from tb_pastnet.record.weight import OwnMasks
 
 _SIDES = ("forward_", "backward_")
@@ -92,7 +92,7 @@ def find_variables(model: Model) -> list[Found]:
     return unique
 
 
-def find_weights(layer: Layer) -> list[tuple[str, Any]]:
+def find_weights(layer: keras.layers.Layer) -> list[tuple[str, Any]]:
     """Name below a built layer, and keras.Variable, of each weight that gradients train, once."""
     weights = {
         id(entry.holders[-1]): (entry.id, entry.holders[-1])
@@ -102,7 +102,7 @@ def find_weights(layer: Layer) -> list[tuple[str, Any]]:
     return list(weights.values())
 
 
-def named_children(layer: Layer) -> list[tuple[Any, str]]:
+def named_children(layer: keras.layers.Layer) -> list[tuple[Any, str]]:
     """The layers directly below one, with their names in paths."""
     children = _parts(layer)[0]
     return list(zip(children, _names(layer, children), strict=True))
@@ -115,7 +115,7 @@ def tf_variable(variable: Variable) -> Any:
     return inner if isinstance(inner, tf.Variable) else None
 
 
-def _parts(layer: Layer) -> tuple[list[Any], list[Any], set[int]]:
+def _parts(layer: keras.layers.Layer) -> tuple[list[Any], list[Any], set[int]]:
     """Sublayers, own variables, and which of these are no trainable ones by nature."""
     # The only private access to Keras: `layers` exists on models alone, and the public lists of
     # non-trainable weights also name those that `trainable=False` holds for now.
@@ -126,7 +126,11 @@ def _parts(layer: Layer) -> tuple[list[Any], list[Any], set[int]]:
 
 
 def _of_layer(
-    layer: Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Layer = None
+    layer: keras.layers.Layer,
+    path: str,
+    holders: tuple[Any, ...],
+    local_name: str,
+    parent: Any = None,
 ) -> Iterator[Found]:
     if callable(getattr(layer, "masked_weights", None)):
         yield from _of_masked(layer, path, holders, local_name, parent)
@@ -159,7 +163,7 @@ def _of_layer(
 
 
 def _of_masked(
-    layer: Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Layer
+    layer: keras.layers.Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Any
 ) -> Iterator[Found]:
     # As the layer inside: its masks, held values and raw weights aren't listed on their own.
     masked = {id(each.weight): each for each in layer.masked_weights()}
@@ -168,7 +172,7 @@ def _of_masked(
         yield entry if each is None else replace(entry, variable=each, masks=each)
 
 
-def _names(parent: Layer, children: Sequence[Any]) -> list[str]:
+def _names(parent: keras.layers.Layer, children: Sequence[Any]) -> list[str]:
     names = [child.name for child in children]
     sides = [""] * len(names)
     if isinstance(parent, keras.layers.Bidirectional):
@@ -181,7 +185,7 @@ def _names(parent: Layer, children: Sequence[Any]) -> list[str]:
     return renumber([(type(child).__name__, child.name) for child in children])
 
 
-def _types(layer: Layer) -> tuple[str, ...]:
+def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
     # A user's class with the name of one of Keras works otherwise: it carries its module's name.
     return tuple(
         kind.__name__ if kind.__module__.partition(".")[0] == "keras" else _full_name(kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -59,7 +59,12 @@ class OutputTracer:
 
     def trace(self, arguments: Sequence[Any]) -> tuple[Trace, list[tf.Tensor]]:
         """The trace for some arguments, which returns a list of tensors a place, and its inputs."""
-        with self._returned.listening(_all_layers((self._network, *self._layers.values()))):
+        roots = [self._network, *self._layers.values()]
+        layers = [layer for layer in roots if isinstance(layer, keras.layers.Layer)]
+        # As in `model.walk` there is no public name for all of them. Also those without weights
+        # may be what an output comes from.
+        flat = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
+        with self._returned.listening(list(flat.values())):
             return self._tracer.trace(arguments, {})
 
     def _finish(self, result: Any) -> list[list[tf.Tensor]]:
@@ -148,14 +153,6 @@ class _Returned:
             return result
 
         return listener
-
-
-def _all_layers(roots: Iterable[object]) -> list[keras.layers.Layer]:
-    """Also those without weights: they may be what an output comes from."""
-    layers = [layer for layer in roots if isinstance(layer, keras.layers.Layer)]
-    # As in `model.walk`: there is no public name for all of them.
-    flat = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
-    return list(flat.values())
 
 
 def _numeric(leaf: object) -> bool:

@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
 from tb_pastnet.keras.keras_source import SWITCH
-from tb_pastnet.keras.measure import stacks
-from tb_pastnet.keras.measure.copies import TensorCopies
+from tb_pastnet.keras.measure import copies
+from tb_pastnet.keras.measure.copies import TensorCopies, stacks
 from tb_pastnet.record.array_copies import ArrayCopies
 from tests.sources import source_of
 
@@ -61,7 +61,7 @@ def check(found, expected):
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
 @pytest.mark.parametrize("stacked", [True, False])
 def test_it_is_what_the_definition_says(dtype, stacked, monkeypatch):
-    monkeypatch.setattr(stacks, "STACK_ELEMENTS", 1 << 16 if stacked else 0)
+    monkeypatch.setattr(copies, "STACK_ELEMENTS", 1 << 16 if stacked else 0)
     rng = np.random.default_rng(0)
     shapes = SHAPES + SHAPES[::-1] + SHAPES[:2]
     axes = [explicit_axis(axis, shape, "w") for shape, axis in shapes]
@@ -206,7 +206,7 @@ def test_many_small_variables_are_few_operations():
     variables = [tf.Variable(tf.ones((4, 3))) for _ in range(50)]
     axes = [explicit_axis(-1, (4, 3), "w")] * 50
     source = source_of(variables, axes)
-    assert len(stacks.stacks(variables, axes)) == 1
+    assert len(stacks(variables, axes)) == 1
     variables[17].assign_add(tf.ones((4, 3)))
     start, stop = 17 * 3, 18 * 3
     moved = np.flatnonzero(source.compare(0)[DELTA_NORM])

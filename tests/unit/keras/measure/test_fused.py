@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
 from tb_pastnet.keras.keras_source import fitting, fused_copies
+from tb_pastnet.keras.measure.copies import Stack
 from tb_pastnet.keras.measure.learning_rate import LearningRate
-from tb_pastnet.keras.measure.stacks import Stack
 from tb_pastnet.record import array_copies
 
 ODD = np.array([0, -0.0, 1, -2.5, 1e-45, 3e38, np.nan, np.inf, -np.inf], np.float32)
