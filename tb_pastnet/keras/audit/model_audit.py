@@ -1,21 +1,34 @@
-"""The audit of a model that runs eagerly, or in compiled steps."""
+"""The audit of a model that runs eagerly, or in compiled steps.
+
+What can't be read of its optimizer is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import keras
+import tensorflow as tf
 
-from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
-from tb_pastnet.keras.audit.optimizer_facts import KerasOptimizerFacts, assignments
+from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.enforcer import attached
-from tb_pastnet.keras.masks.optimizers import innermost
+from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, innermost, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
+from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
+from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
+from tb_pastnet.record.audit.open_violations import Ints
 from tb_pastnet.record.audit.optimizer_causes import OptimizerCauses
+from tb_pastnet.record.audit.training_facts import Applied, Average
 from tb_pastnet.record.masks.mask_table import MaskTable
+
+_METHODS = ("assign", "_restore_from_tensors")
+_OPTIMIZERS = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer")
+_BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
 class ModelAudit(AuditSource[HeldWeight]):
@@ -87,3 +100,121 @@ def audit_of(
     Of a distribution strategy the first replica is read.
     """
     return Audit(ModelAudit(model, weights, optimizer), lambda: masks or attached(model))
+
+
+class KerasOptimizerFacts:
+    """The `OptimizerFacts` of an innermost optimizer, as of when each is asked for."""
+
+    def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
+        self.optimizer = optimizer
+
+    @property
+    def updates(self) -> int:
+        """Its `iterations`."""
+        with suppress(Exception):
+            return _int_of(self.optimizer.iterations)
+        return 0
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, NaN where it follows a schedule or isn't known."""
+        with suppress(Exception):
+            if self.schedule is None:
+                return float(tf.convert_to_tensor(self.optimizer.learning_rate))
+        return float("nan")
+
+    @property
+    def schedule(self) -> Callable[[int], float] | None:
+        """The schedule of the learning rate."""
+        rate = getattr(self.optimizer, "_learning_rate", None)
+        return rate if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) else None
+
+    @property
+    def applied(self) -> Applied | None:
+        """Counts updates. From the first call on also what sets the counter."""
+        hook = hook_of(self.optimizer)
+        if hook is None:
+            return None
+        counter = tf_variable(self.optimizer._iterations)
+        loaded = assignments(counter)
+        return Applied(_int_of(counter), loaded, _int_of(hook.applied), _int_of(hook.generation))
+
+    @property
+    def betas(self) -> list[float]:
+        """The factors by which slots decay."""
+        factors = (vars(self.optimizer).get(name) for name in _BETAS)
+        return [float(beta) for beta in factors if beta]
+
+    def decay(self, held: HeldWeight) -> float:
+        """The weight decay of a variable."""
+        optimizer = self.optimizer
+        with suppress(Exception):
+            if not optimizer._use_weight_decay(held.owner):
+                return 0.0
+            # Muon leaves some variables to AdamW.
+            adamw = getattr(optimizer, "_should_use_adamw", None)
+            if adamw is not None and adamw(held.owner):
+                return float(optimizer.adam_weight_decay or 0)
+            return float(optimizer.weight_decay or 0)
+        return 0.0
+
+    def trains(self, held: HeldWeight) -> bool:
+        """Whether the variable is among those that the optimizer was built for."""
+        trained = getattr(self.optimizer, "_trainable_variables", ())
+        return any(tf_variable(variable) is held.variable for variable in trained)
+
+    def average(self, held: HeldWeight) -> Average | None:
+        """Its moving average of a variable."""
+        optimizer = self.optimizer
+        variable = averages_of(optimizer).get(id(held.variable))
+        if variable is None:
+            return None
+        every, momentum = optimizer.ema_overwrite_frequency, optimizer.ema_momentum
+        return Average(lambda positions: values_at(variable, positions), every, momentum)
+
+    def slots(self, held: HeldWeight, positions: Ints) -> dict[str, Array]:
+        """Some elements of all its slots of a variable."""
+        with suppress(Exception):
+            if len(positions):
+                slots = slots_of(self.optimizer, held.variable)
+                return {name: values_at(slot, positions) for name, slot in slots.items()}
+        return {}
+
+
+def _int_of(variable: tf.Variable) -> int:
+    return int(tf.convert_to_tensor(variable))
+
+
+class _Counted:
+    """Stands for a method of one variable. An object, so that a deep copy binds to its own."""
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+        self.count = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Whatever fails here, it isn't the user's assignment.
+        with suppress(Exception):
+            caller = str(sys._getframe(1).f_globals.get("__name__"))
+            if tf.executing_eagerly() and not caller.startswith(_OPTIMIZERS):
+                self.count += 1
+        return self._method(*args, **kwargs)
+
+
+def assignments(variable: tf.Variable) -> int:
+    """How often it was set by hand, eagerly, since this was asked first, whoever asked.
+
+    That is by `assign`, `set_weights` or loading, but not by an optimizer of Keras. A variable that
+    takes no attributes isn't counted.
+    """
+    return sum(_counted(variable, name) for name in _METHODS)
+
+
+def _counted(variable: tf.Variable, name: str) -> int:
+    method = getattr(variable, name, None)
+    if isinstance(method, _Counted):
+        return method.count
+    if method is not None:
+        with suppress(AttributeError):
+            setattr(variable, name, _Counted(method))
+    return 0

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.temporary import TemporaryVariable
-from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables, own_variable
+from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables
 
 WHOLE = 4096
 """Variables of up to this many elements are kept whole: a half of them is worth little."""
@@ -92,8 +92,9 @@ class _HalvedShadow(Shadow):
     def __init__(self, current: tf.Variable, name: str) -> None:
         self.current = current
         self._name = name
-        self._delta = own_variable(f"delta/{name}", tf.zeros(current.shape, tf.bfloat16))
-        self._mark = own_variable(f"mark/{name}", checksum(current.read_value()))
+        zeros, mark = tf.zeros(current.shape, tf.bfloat16), checksum(current.read_value())
+        self._delta = tf.Variable(zeros, trainable=False, name=f"delta/{name}")
+        self._mark = tf.Variable(mark, trainable=False, name=f"mark/{name}")
         self.stored = [self._delta, self._mark]
         # XLA can't fill it, and names the variable in its error.
         needed = f"XLA_needs_PastVariables_in_place_of_PastDeltas/{name}"

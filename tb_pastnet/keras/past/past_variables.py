@@ -44,7 +44,7 @@ class Shadow:
         self.current = current
         # Keras's statistics move by averages of their own, which a soft sync would slow.
         self._hard = hard
-        self.full = own_variable(f"past/{name}", current.read_value())
+        self.full = tf.Variable(current.read_value(), trainable=False, name=f"past/{name}")
         self.stored = [self.full]
 
     def value(self) -> tf.Tensor:
@@ -225,11 +225,6 @@ class PastVariables(Shadows):
             )
         for part in self._parts:
             part.sync(tau)
-
-
-def own_variable(name: str, value: tf.Tensor) -> tf.Variable:
-    """A variable that is saved, and not trained."""
-    return tf.Variable(value, trainable=False, name=name)
 
 
 def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:
