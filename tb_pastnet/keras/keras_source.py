@@ -46,7 +46,6 @@ class KerasSource(Source):
         super().__init__(network)
         self._rate = rate
         self._flags = TrainableFlags(network.weights)
-        self._writes = writes(weight.variable for weight in network.everything)
         axes = [weight.axis for weight in network.weights]
         every = stacks([weight.variable for weight in network.weights], axes)
         fused = fitting(every) if runner is EAGER else []
@@ -70,7 +69,7 @@ class KerasSource(Source):
     @property
     def writes(self) -> bool:
         """See `Source`: whether this is the chief."""
-        return self._writes
+        return writes(weight.variable for weight in self.network.everything)
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""

@@ -89,7 +89,16 @@ class Compared:
         channel_axis: int | tuple[int, ...],
     ) -> None:
         current, past = _value(current), _value(past)
-        _check(name, current, past)
+        if not current.dtype.is_floating:
+            raise InvalidArgument(
+                f"Could not write the channels of {name!r}: expected a value of floating dtype, "
+                f"got {current.dtype.name}. Cast it first."
+            )
+        if current.shape != past.shape or not current.shape.is_fully_defined():
+            raise InvalidArgument(
+                f"Could not compare {name!r} with its past copy: expected shape {_shape(current)}, "
+                f"got {_shape(past)}. Make a new PastVariables after changing a layer's width."
+            )
         self._axis = explicit_axis(channel_axis, current.shape.as_list(), name)
         masks = [_mask(name, "kept", kept, current), _mask(name, "trainable", trainable, current)]
         self.values = [current, past, *masks]
@@ -100,6 +109,7 @@ class Compared:
         # DATA_CLASS_TENSOR, without which TensorBoard doesn't show it.
         self.metadata.data_class = 2
 
+    @tf.autograph.experimental.do_not_convert
     def message(self, tag: str, step: TensorLike) -> Any:
         """Builds the record, a tensor of bytes."""
         current, past, *masks = self.values
@@ -119,19 +129,6 @@ class Compared:
         encoded = tf.numpy_function(pastnet_channels, values, tf.uint8)
         encoded.set_shape([None])
         return encoded
-
-
-def _check(name: str, current: Tensor, past: Tensor) -> None:
-    if not current.dtype.is_floating:
-        raise InvalidArgument(
-            f"Could not write the channels of {name!r}: expected a value of floating dtype, got "
-            f"{current.dtype.name}. Cast it first."
-        )
-    if current.shape != past.shape or not current.shape.is_fully_defined():
-        raise InvalidArgument(
-            f"Could not compare {name!r} with its past copy: expected shape {_shape(current)}, got "
-            f"{_shape(past)}. Make a new PastVariables after changing a layer's width."
-        )
 
 
 def _value(value: TensorLike) -> Any:

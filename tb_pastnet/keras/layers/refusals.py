@@ -5,8 +5,6 @@ Masks beside a model refuse a single weight; a layer that owns masks refuses the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import keras
 import tensorflow as tf
 
@@ -17,23 +15,19 @@ from tb_pastnet.record.masks.editor import unmaskable
 
 def refuse_weight(weight: TFWeight) -> None:
     """Raises where masks beside a model would not hold what the layer of a weight computes with."""
-    writes = "Mask the layers around it, or take SpectralNormalization away."
-    lora = "Mask it before enable_lora, or merge the LoRA weights by saving the model."
-    rounded = "Mask it before you quantize: rounding keeps zeros."
     for holder in weight.holders:
-        quantized = f"one quantized to {_quantized(holder)}"
-        for applies, expected, got, mend in (
-            (
-                _writes(holder),
-                "a weight that an optimizer writes",
-                "one that its layer writes",
-                writes,
-            ),
-            (_has_lora(holder), "a weight of its own", "one that LoRA adds to", lora),
-            (_quantized(holder) is not None, "a floating weight", quantized, rounded),
-        ):
-            if applies:
-                raise unmaskable(weight.name, expected, got, mend)
+        if isinstance(holder, keras.layers.SpectralNormalization):
+            expected, got = "a weight that an optimizer writes", "one that its layer writes"
+            mend = "Mask the layers around it, or take SpectralNormalization away."
+        elif _has_lora(holder):
+            expected, got = "a weight of its own", "one that LoRA adds to"
+            mend = "Mask it before enable_lora, or merge the LoRA weights by saving the model."
+        elif (mode := getattr(holder, "quantization_mode", None)) is not None:
+            expected, got = "a floating weight", f"one quantized to {mode}"
+            mend = "Mask it before you quantize: rounding keeps zeros."
+        else:
+            continue
+        raise unmaskable(weight.name, expected, got, mend)
 
 
 def refuse_layer(layer: keras.layers.Layer) -> None:
@@ -43,40 +37,29 @@ def refuse_layer(layer: keras.layers.Layer) -> None:
             f"Could not mask {layer!r:.60}: expected a Keras layer, got {type(layer).__name__}. "
             f"Pass a layer, such as keras.layers.Dense(8)."
         )
-    for part in layer._flatten_layers():
-        for applies, got, mend in _reasons(part):
-            if applies:
-                expected = "a layer that computes with its weights as they are"
-                raise unmaskable(part.name, expected, got, mend)
-
-
-def _reasons(part: keras.layers.Layer) -> Iterable[tuple[bool, str, str]]:
+    expected = "a layer that computes with its weights as they are"
     around = "Mask the layers around it, or take it away."
     lora = "Merge these first, by saving and loading the model."
-    stateful = isinstance(part, keras.layers.RNN) and part.stateful
-    quantized = _quantized(part)
-    return (
-        (_writes(part), "one that writes them", around),
-        (stateful, "one with stateful=True", "Pass its states from call to call yourself."),
-        (_has_lora(part), "one with LoRA matrices", lora),
-        (quantized is not None, f"one quantized to {quantized}", "Mask it before you quantize."),
-        (
-            isinstance(part.call, tf.types.experimental.PolymorphicFunction),
-            "one whose call is a tf.function, which reads them by itself",
-            "Take @tf.function from its call; fit compiles the whole step anyway.",
-        ),
-        (hasattr(part, "masked_weights"), "one that owns masks", "Wrap the layer only once."),
-    )
-
-
-def _writes(layer: keras.layers.Layer) -> bool:
-    return isinstance(layer, keras.layers.SpectralNormalization)
+    for part in layer._flatten_layers():
+        writes = isinstance(part, keras.layers.SpectralNormalization)
+        stateful = isinstance(part, keras.layers.RNN) and part.stateful
+        quantized = getattr(part, "quantization_mode", None)
+        rounded = f"one quantized to {quantized}"
+        for applies, got, mend in (
+            (writes, "one that writes them", around),
+            (stateful, "one with stateful=True", "Pass its states from call to call yourself."),
+            (_has_lora(part), "one with LoRA matrices", lora),
+            (quantized is not None, rounded, "Mask it before you quantize."),
+            (
+                isinstance(part.call, tf.types.experimental.PolymorphicFunction),
+                "one whose call is a tf.function, which reads them by itself",
+                "Take @tf.function from its call; fit compiles the whole step anyway.",
+            ),
+            (hasattr(part, "masked_weights"), "one that owns masks", "Wrap the layer only once."),
+        ):
+            if applies:
+                raise unmaskable(part.name, expected, got, mend)
 
 
 def _has_lora(layer: keras.layers.Layer) -> bool:
     return bool(getattr(layer, "lora_enabled", False) or getattr(layer, "lora_rank", None))
-
-
-def _quantized(layer: keras.layers.Layer) -> str | None:
-    mode: str | None = getattr(layer, "quantization_mode", None)
-    return mode
