@@ -35,11 +35,8 @@ class BatchCount:
         return True
 
     def advance(self, model: Model, batches: int) -> int:
-        """Counts on after as many batches as Keras says that an execution had.
-
-        Such an execution may end early with its epoch. Where the optimizer counts batches, it
-        knows better than Keras.
-        """
+        """Counts on after as many batches as Keras says that an execution had."""
+        # It may end early with its epoch. Where the optimizer counts batches, it knows better.
         several = batches > 1 or getattr(model, "steps_per_execution", 1) != 1
         updates = self._updates(model) if several and _accumulation(model) == 1 else None
         counted = 0 if updates is None else updates - self.step

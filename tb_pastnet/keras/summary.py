@@ -72,12 +72,7 @@ def channels(
 
 
 class Compared:
-    """A current and a past value, for one record of a user's own writer.
-
-    Attributes:
-        values: tensors of both, and of the masks kept and trainable.
-        metadata: what says that a summary has such records.
-    """
+    """A current and a past value, and masks kept and trainable, for a user's own writer."""
 
     def __init__(
         self,

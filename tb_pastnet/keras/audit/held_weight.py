@@ -28,14 +28,9 @@ _START = 0x14057B7EF767814F
 class HeldWeight:
     """A weight that is held, in part by its masks or whole by Keras's `trainable=False`.
 
-    What `trainable=False` holds needs a copy of the weight, made when the flag is first seen and
-    given up when it is set back; masks bring their own reference.
-
-    Attributes:
-        masks: of it, None without.
-        reference: tf.Variable, what it was when it was first seen not to be trainable; None while
-            it is.
-        version: grows whenever a compiled comparison has to be made anew.
+    What `trainable=False` holds needs a copy of the weight, its `reference`, made when the flag is
+    first seen and given up when it is set back; masks bring their own. Where its `version` grows, a
+    compiled comparison has to be made anew.
     """
 
     def __init__(self, weight: TFWeight) -> None:
@@ -147,10 +142,8 @@ def compared(
 
 
 def which_moved(held: Sequence[HeldWeight]) -> Any:
-    """Which of some weights have a held element that moved, a bool tensor of shape (weights,).
-
-    Small weights of one shape are compared together, which halves the time to compile it.
-    """
+    """Which weights have a held element that moved, a bool tensor of shape (weights,)."""
+    # Small weights of one shape are compared together: it compiles in half of the time.
     groups = stacks([weight.variable for weight in held], [weight.axis for weight in held])
     moved = []
     for group in groups:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tensorflow as tf
@@ -132,29 +131,21 @@ def _saved_and_loaded(
     """Through a SavedModel in memory: the public way to a graph with gradients and own state."""
     path = f"ram://pastnet-{uuid.uuid4().hex}"
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
-    with _quiet():
-        try:
-            tf.saved_model.save(ClonedFunction(function, state), path, options=options)
-            loaded = tf.saved_model.load(path)
-        except Exception as error:
-            raise InvalidArgument(
-                f"Could not clone {name}: expected a function that can be saved as a SavedModel, "
-                f"got: {reason(error).rstrip('.')}. Use all variables in the function "
-                f"itself, not in a gradient alone."
-            ) from error
-        finally:
-            if tf.io.gfile.exists(path):
-                tf.io.gfile.rmtree(path)
-    return ClonedFunction(loaded.function, loaded.state)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the line that saving prints for each folder."""
     logger = tf.get_logger()
     level = logger.level
+    # Without the line that saving prints for each folder.
     logger.setLevel(max(level, logging.WARNING))
     try:
-        yield
+        tf.saved_model.save(ClonedFunction(function, state), path, options=options)
+        loaded = tf.saved_model.load(path)
+    except Exception as error:
+        raise InvalidArgument(
+            f"Could not clone {name}: expected a function that can be saved as a SavedModel, got: "
+            f"{reason(error).rstrip('.')}. Use all variables in the function itself, not in a "
+            f"gradient alone."
+        ) from error
     finally:
         logger.setLevel(level)
+        if tf.io.gfile.exists(path):
+            tf.io.gfile.rmtree(path)
+    return ClonedFunction(loaded.function, loaded.state)

@@ -22,10 +22,7 @@ _ADDED = ("name", "trainable", "dtype")
 
 
 class LayerCopies:
-    """Copies layers, each once, however often and wherever the network calls it.
-
-    The copies have the values that their initializers draw.
-    """
+    """Copies layers, each once, with the values that their initializers draw."""
 
     def __init__(self) -> None:
         self.pairs: list[Pair] = []
@@ -115,10 +112,7 @@ class LayerCopies:
 
 
 def again(layer: keras.layers.Layer) -> Any:
-    """A layer of the same class, config and name, that isn't built.
-
-    Classes and functions of the user needn't be registered: the layer itself has them.
-    """
+    """A layer of the same class, config and name, that isn't built."""
     copy = _from_config(layer)
     if _policies(copy) != _policies(layer):
         # What a layer makes inside has the policy that is set while it is made.

@@ -42,10 +42,7 @@ _MODES = (None, True)
 def used_variables(
     networks: Pair, layers: Sequence[Pair], arguments: Arguments, name: str
 ) -> list[Pair]:
-    """The tf.Variables that a network of Keras uses, each with that in its place in a copy.
-
-    `layers` are pairs of those whose losses count as results.
-    """
+    """The variables that a network of Keras uses, and a copy's; losses of `layers` are results."""
     args, kwargs = arguments
     sides = [pair[0] for pair in layers], [pair[1] for pair in layers]
     pairs = []

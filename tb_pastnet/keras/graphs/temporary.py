@@ -43,10 +43,7 @@ class TemporaryVariable:
 
 
 class Scratch:
-    """Takes what a network writes, so that the current values stay as they are.
-
-    Each copy is filled before each call that writes to it. TensorFlow doesn't save it.
-    """
+    """Takes what a network writes, so that the current values stay; TensorFlow doesn't save it."""
 
     def __init__(self, *, kept: bool) -> None:
         self._kept = kept

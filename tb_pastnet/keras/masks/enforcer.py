@@ -32,11 +32,7 @@ ATTRIBUTE = "_pastnet_masks"
 
 
 class MaskEnforcer:
-    """Puts hooks where updates are made.
-
-    Attributes:
-        enforces: whether it holds; False as long as masks are only declared.
-    """
+    """Puts hooks where updates are made, once `enforces`; before, masks are only declared."""
 
     def __init__(self, model: Any, state: MaskState) -> None:
         self._model = model

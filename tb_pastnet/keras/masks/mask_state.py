@@ -44,10 +44,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         super().write(name, kept, trainable)
 
     def settle(self) -> None:
-        """Compares held values with those of a file that was loaded, and holds them as they are.
-
-        Not while it is loaded: Keras may load the masks before the weights.
-        """
+        """Compares held values with those of a file that was loaded, and holds them as they are."""
+        # Not while it is loaded: Keras may load the masks before the weights.
         saved, self._loaded.sums = self._loaded.sums, None
         if saved is None:
             return

@@ -29,11 +29,9 @@ _WEIGHTS = "_trainable_variables"
 
 
 class Hook:
-    """Holds what masks hold, on one innermost optimizer.
+    """Holds what masks hold, on one innermost optimizer; counts the updates that went through it.
 
-    Attributes:
-        applied: tf.Variable, int64: updates that went through the hook.
-        generation: tf.Variable, int64: that of the masks when the last step was traced.
+    Its `generation` is that of the masks when the last step was traced.
     """
 
     def __init__(self, optimizer: keras.optimizers.Optimizer, table: MaskTable) -> None:

@@ -19,11 +19,7 @@ class Runner:
     """
 
     def variable(self, build: Callable[[], Any], name: str) -> Any:
-        """A variable that isn't trained, of the shape and dtype that `build` gives.
-
-        It has `assign`, `read_value` and `numpy`. Eagerly it has the value of now; in a graph it
-        has one once it is assigned.
-        """
+        """A variable that isn't trained, as `build` gives; in a graph without a value as yet."""
         with tf.init_scope():
             value = build()
             return outside_strategy(lambda: tf.Variable(value, trainable=False, name=name))

@@ -31,10 +31,8 @@ class OutputTracer:
 
     While tracing, `call` of each Keras layer is one that listens. What a layer returns within a
     function of its own (the body of a loop, as of the cells of an RNN, or a nested tf.function)
-    can't be had outside of it: such a layer is left out.
-
-    Attributes:
-        places: of the last trace: the layers, then the outputs.
+    can't be had outside of it: such a layer is left out. `places` are the layers of the last trace,
+    then its outputs.
     """
 
     def __init__(self, network: Any, layers: Mapping[str, keras.layers.Layer]) -> None:

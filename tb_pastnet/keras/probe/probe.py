@@ -42,10 +42,6 @@ class Probe:
     The network is traced once. Both evaluations are that trace, called as in inference, with
     other variables in the place of what is past and of what the network writes: it never changes.
     What isn't recorded has no past: it is as it is now.
-
-    Attributes:
-        inputs: the probe batch.
-        places: what is compared.
     """
 
     def __init__(
@@ -163,10 +159,7 @@ def _unusable(name: str, batch: ProbeBatch, error: Exception) -> InvalidArgument
 
 
 def probe_batch(batch: Nest) -> ProbeBatch:
-    """Checks a probe batch, as `Recorder` takes it.
-
-    What is neither an array nor a tensor goes to the network as it is.
-    """
+    """Checks a probe batch; what is neither an array nor a tensor goes to the network as it is."""
     arguments = batch if isinstance(batch, tuple) else (batch,)
     fixed = tf.nest.map_structure(_fixed, arguments)
     leaves = named_leaves(fixed[0] if len(fixed) == 1 else fixed)
