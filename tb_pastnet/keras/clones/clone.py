@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -19,7 +19,7 @@ from tb_pastnet.keras.clones.layer_state import (
     listed_variables,
     take_over,
 )
-from tb_pastnet.keras.clones.proof import check_pairs, used_variables
+from tb_pastnet.keras.clones.proof import Pair, check_pairs, used_variables
 from tb_pastnet.keras.clones.symbolic import PartLayer, part_between
 from tb_pastnet.keras.graphs.callable_network import (
     Arguments,
@@ -142,8 +142,8 @@ def _clone_tensors(
     part = part_between(inputs, outputs)
     copies = LayerCopies()
     copy = copies.model(part, name)
-    clone = _Clone("the network", PartLayer(part), copy, specs_of(part.inputs))
-    _finish(clone, copies, weights, initializer)
+    networks = (PartLayer(part), copy)
+    _finish("the network", networks, specs_of(part.inputs), copies, weights, initializer)
     return copy
 
 
@@ -162,38 +162,35 @@ def _clone_model(
         copy.name = name
     if not copy.built or len(copy.variables) < len(model.variables):
         _build(copy, model, arguments, network.name)
-    _finish(_Clone(network.name, model, copy, arguments), copies, weights, initializer)
+    _finish(network.name, (model, copy), arguments, copies, weights, initializer)
     return copy
 
 
-class _Clone(NamedTuple):
-    name: str
-    original: keras.layers.Layer
-    copy: keras.layers.Layer
-    arguments: Arguments
-
-
 def _finish(
-    clone: _Clone, copies: LayerCopies, weights: str, initializer: Initializer | None
+    name: str,
+    networks: Pair,
+    arguments: Arguments,
+    copies: LayerCopies,
+    weights: str,
+    initializer: Initializer | None,
 ) -> None:
     """Proves that a copy is one, and gives it its values."""
-    layers = layer_pairs(copies.pairs, clone.name)
-    listed = listed_variables(layers, clone.name)
+    layers = layer_pairs(copies.pairs, name)
+    listed = listed_variables(layers, name)
     take_over(layers, saved=weights == "copy")
     copy_flags(layers)
-    networks = (clone.original, clone.copy)
-    used = used_variables(networks, copies.pairs, clone.arguments, clone.name)
+    used = used_variables(networks, copies.pairs, arguments, name)
     # What is used tells its own place; what isn't goes by the order in which layers list it.
     paired = {id(original) for original, _ in used}
     unused = [pair for pair in listed if id(pair[0]) not in paired]
-    pairs = check_pairs([*used, *unused], clone.name)
+    pairs = check_pairs([*used, *unused], name)
     if weights == "copy":
         assign(pairs)
         return
     assign((tf_variable(original), tf_variable(copy)) for original, copy in copies.loose)
     if initializer is not None:
-        trained = [tf_variable(variable) for variable in clone.copy.trainable_variables]
-        draw(trained, initializer, clone.name)
+        trained = [tf_variable(variable) for variable in networks[1].trainable_variables]
+        draw(trained, initializer, name)
 
 
 def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:

@@ -32,7 +32,7 @@ class Signature(NamedTuple):
 
 
 def take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Signature, list[Any]]:
-    """Splits arguments into their signature, and tensors or TensorSpecs: of a ragged one several."""
+    """Splits arguments into a signature, and tensors or TensorSpecs: of a ragged one several."""
     structure = (tuple(args), dict(kwargs))
     leaves = [_tensor_of(leaf) for leaf in tf.nest.flatten(structure)]
     parts = tuple(_part(leaf) for leaf in leaves)

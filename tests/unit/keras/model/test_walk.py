@@ -208,3 +208,5 @@ def test_a_mapping_by_its_names():
 def test_names_that_meet_are_kept_apart():
     model = {"a/w": tf.Variable([1.0]), "/a/w": tf.Variable([2.0])}
     assert ids(model) == ["a/w", "a/w_1"]
+    model = {name: tf.Variable([1.0]) for name in ("a/w", "a/w_1", "/a/w")}
+    assert ids(model) == ["a/w", "a/w_1", "a/w_2"]
