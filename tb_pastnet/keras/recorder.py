@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from keras.optimizers import Optimizer
+
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.measure.learning_rate import LearningRate, optimizer_of
+from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
@@ -102,7 +104,8 @@ class Recorder(Recording):
         given = None if masks is None else masks.state
         audited: Audit | None = None
         if audit:
-            audited = audit_of(model, recorded.weights, given, optimizer_of(learning_rate))
+            optimizer = learning_rate if isinstance(learning_rate, Optimizer) else None
+            audited = audit_of(model, recorded.weights, given, optimizer)
         start = origin(recorded)
         tracker = MaskTracker(
             recorded.weights, lambda: given or attached(model), audited, lambda: start, failures

@@ -19,7 +19,6 @@ from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.optimizers import (
     Hook,
     averages_of,
-    fresh_value,
     hook_of,
     innermost,
     merged,
@@ -110,8 +109,11 @@ class MaskEnforcer:
     def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
         """Sets what optimizers keep of some elements to what it is for weights that are new."""
         for hook in self.hooks:
+            # Of Adagrad and Ftrl, which divide by it.
+            start = getattr(hook.optimizer, "initial_accumulator_value", 0.0)
             for name, slot in slots_of(hook.optimizer, variable).items():
-                fresh = np.array(fresh_value(hook.optimizer, name), slot.dtype.as_numpy_dtype)
+                value = float(start) if name == "_accumulators" else 0.0
+                fresh = np.array(value, slot.dtype.as_numpy_dtype)
                 slot.assign(np.where(where, fresh, slot.numpy()))
 
     def _wrap_train_step(self, model: Any) -> None:

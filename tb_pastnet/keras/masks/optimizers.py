@@ -128,13 +128,6 @@ def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> di
     }
 
 
-def fresh_value(optimizer: keras.optimizers.Optimizer, name: str) -> float:
-    """What a new optimizer has in a slot of a name as from `slots_of`."""
-    # Of Adagrad and Ftrl, which divide by it.
-    start = getattr(optimizer, "initial_accumulator_value", 0.0)
-    return float(start) if name == "_accumulators" else 0.0
-
-
 def averages_of(optimizer: keras.optimizers.Optimizer) -> dict[int, Any]:
     """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
     return {id(weight): slot for name, weight, slot in _entries(optimizer) if name == _AVERAGES}

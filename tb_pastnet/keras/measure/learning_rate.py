@@ -58,8 +58,3 @@ class LearningRate:
         if hasattr(source, "learning_rate"):
             return source.learning_rate
         return source() if callable(source) and not hasattr(source, "dtype") else source
-
-
-def optimizer_of(source: RateSource) -> Any:
-    """The Keras optimizer among the sources of a learning rate, None of others."""
-    return source if isinstance(source, keras.optimizers.Optimizer) else None
