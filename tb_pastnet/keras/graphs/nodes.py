@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import tensorflow as tf
@@ -151,15 +152,22 @@ class Uses:
 
     def of(self, nodes: Iterable[NodeDef], names: Iterable[str]) -> dict[str, dict[str, str]]:
         """By name of a node that gives a tensor, what takes it: dicts as those of `uses`."""
-        nodes = list(nodes)
-        takers: dict[str, dict[str, str]] = {name: {} for name in names}
-        origins = _origins(nodes, takers)
-        for node in nodes:
-            if node.op in _PASSES_ON:
-                continue
+        inputs = defaultdict(list)
+        for number, node in enumerate(nodes):
             for index, tensor in enumerate(data_inputs(node)):
-                for origin in origins.get(node_of(tensor), ()):
-                    takers[origin] = {**self._takers(node, index), **takers[origin]}
+                inputs[node_of(tensor)].append((number, index, node))
+
+        def passed_on(name: str) -> list[str]:
+            return [node.name for _, _, node in inputs.get(name, ()) if node.op in _PASSES_ON]
+
+        takers: dict[str, dict[str, str]] = {}
+        for name in names:
+            takers[name] = {}
+            tensors = reach([name], passed_on, key=str).values()
+            taken = [each for tensor in tensors for each in inputs.get(tensor, ())]
+            for _, index, node in sorted(taken, key=itemgetter(0, 1)):
+                if node.op not in _PASSES_ON:
+                    takers[name] = {**self._takers(node, index), **takers[name]}
         return takers
 
     def _takers(self, node: NodeDef, index: int) -> dict[str, str]:
@@ -185,17 +193,3 @@ class Uses:
             takers = self.of(function.node_def, names)
             self._arguments[name] = [takers[argument] for argument in names]
         return self._arguments[name]
-
-
-def _origins(nodes: Iterable[NodeDef], names: Iterable[str]) -> Mapping[str, set[str]]:
-    """For each node that is one of these tensors, or passes some of them on, which."""
-    passed_on = defaultdict(list)
-    for node in nodes:
-        if node.op in _PASSES_ON:
-            for tensor in data_inputs(node):
-                passed_on[node_of(tensor)].append(node.name)
-    origins: dict[str, set[str]] = defaultdict(set)
-    for origin in names:
-        for name in reach([origin], lambda name: passed_on.get(name, ()), key=str).values():
-            origins[name].add(origin)
-    return origins
