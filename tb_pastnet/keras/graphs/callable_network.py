@@ -38,7 +38,12 @@ def callable_network(network: object) -> CallableNetwork:
     if isinstance(network, keras.layers.Layer):
         return _of_keras(network)
     if not callable(network):
-        raise _uncallable(network)
+        functions = functions_of(network)
+        hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
+        raise InvalidArgument(
+            f"Could not take a {type(network).__name__} as a network: expected a keras.Model, a "
+            f"tf.Module that can be called, or a function, got {network!r:.80}. Pass {hint}."
+        )
     if isinstance(network, tf.Module):
         name = f"module {type(network).__name__!r}"
         return CallableNetwork(name, _converted(network), _listed(network))
@@ -159,12 +164,3 @@ def _is_function(owner: object, name: str) -> bool:
         return hasattr(getattr(owner, name), "get_concrete_function")
     except Exception:
         return False  # a property may raise
-
-
-def _uncallable(network: object) -> InvalidArgument:
-    functions = functions_of(network)
-    hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
-    return InvalidArgument(
-        f"Could not take a {type(network).__name__} as a network: expected a keras.Model, a "
-        f"tf.Module that can be called, or a function, got {network!r:.80}. Pass {hint}."
-    )

@@ -20,14 +20,8 @@ STATE = (tf.resource,)
 """The dtype of variables, lookup tables and iterators."""
 
 
-def _as_written() -> bytes:
-    config = tf.compat.v1.ConfigProto()
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    text: bytes = config.SerializeToString()
-    return text
-
-
-_AS_WRITTEN = _as_written()
+_AS_WRITTEN = tf.compat.v1.ConfigProto()
+_AS_WRITTEN.graph_options.rewrite_options.disable_meta_optimizer = True
 """Eager operations aren't rewritten either: the results of both are equal to the last bit."""
 
 _KINDS = {
@@ -101,7 +95,7 @@ class Trace:
             args=arguments,
             Tout=[tensor.dtype for tensor in expected],
             f=self._concrete,
-            config_proto=_AS_WRITTEN if tf.executing_eagerly() else "",
+            config_proto=_AS_WRITTEN.SerializeToString() if tf.executing_eagerly() else "",
         )
         results = iter([_shaped(a, b) for a, b in zip(outputs, expected, strict=True)])
         structure = self._concrete.structured_outputs

@@ -120,8 +120,9 @@ class Masked(keras.layers.Wrapper):
             kwargs["training"] = training
         with scope:
             outputs = self.layer(inputs, *args, **kwargs)
-        for loss in scope.own_losses():
-            self.add_loss(loss)
+        for loss in {id(loss): loss for loss in tf.nest.flatten(scope.losses)}.values():
+            # A copy: by identity the layers inside would count it a second time.
+            self.add_loss(tf.identity(loss))
         return outputs
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
@@ -306,9 +307,3 @@ class _EffectiveScope(keras.StatelessScope):
             variable.assign(value)
         finally:
             self.__enter__()
-
-    def own_losses(self) -> list[Any]:
-        """The losses that layers added in the scope, each once."""
-        flat = {id(loss): loss for loss in tf.nest.flatten(self.losses)}
-        # Copies: by identity the layers inside would count them a second time.
-        return [tf.identity(loss) for loss in flat.values()]

@@ -67,7 +67,11 @@ class Probe:
         except InvalidArgument:
             raise
         except Exception as error:
-            raise _unusable(tracer.name, fixed, error) from error
+            got = ", ".join(f"{each.dtype} {each.shape}" for each in fixed.inputs)
+            raise InvalidArgument(
+                f"Could not probe {tracer.name}: expected a batch that it takes, got {got}, which "
+                f"raised {reason_of(error)}. Pass a batch as for predict."
+            ) from error
         self.places = tuple(
             Place(place.kind, place.name, int(number))
             for place, number in zip(self._traced, elements, strict=True)
@@ -148,14 +152,6 @@ def _written(trace: Trace, name: str) -> list[tf.Variable]:
                 f"which a call might change for the training. Leave out probe=."
             )
     return [each.variable for each in state if each.variable is not None and each.written]
-
-
-def _unusable(name: str, batch: ProbeBatch, error: Exception) -> InvalidArgument:
-    got = ", ".join(f"{each.dtype} {each.shape}" for each in batch.inputs)
-    return InvalidArgument(
-        f"Could not probe {name}: expected a batch that it takes, got {got}, which raised "
-        f"{reason_of(error)}. Pass a batch as for predict."
-    )
 
 
 def probe_batch(batch: Nest) -> ProbeBatch:
