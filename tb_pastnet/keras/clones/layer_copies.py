@@ -246,10 +246,9 @@ def _inputs(part: SymbolicPart) -> Any:
     if isinstance(part.inputs, dict):
         # Keras wants the tensors of a dict to be named as its keys.
         return {
-            key: keras.tree.map_structure(
-                lambda leaf, key=key, value=value: _input(leaf, key if leaf is value else None),
-                value,
-            )
+            key: _input(value, key)
+            if isinstance(value, keras.KerasTensor)
+            else keras.tree.map_structure(_input, value)
             for key, value in part.inputs.items()
         }
     return keras.tree.map_structure(_input, part.inputs)
