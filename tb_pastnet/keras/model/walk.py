@@ -173,16 +173,14 @@ def _of_masked(
 
 
 def _names(parent: keras.layers.Layer, children: Sequence[Any]) -> list[str]:
-    names = [child.name for child in children]
-    sides = [""] * len(names)
-    if isinstance(parent, keras.layers.Bidirectional):
+    if not isinstance(parent, keras.layers.Bidirectional):
+        return renumber([(type(child).__name__, child.name) for child in children])
+    names = []
+    for child in children:
         # Its halves are named after the layer it was given: "forward_lstm_7".
-        sides = [next((s for s in _SIDES if name.startswith(s)), "") for name in names]
-        return [
-            side + renumber([(type(child).__name__, name[len(side) :])])[0]
-            for side, child, name in zip(sides, children, names, strict=True)
-        ]
-    return renumber([(type(child).__name__, child.name) for child in children])
+        side = next((side for side in _SIDES if child.name.startswith(side)), "")
+        names.append(side + renumber([(type(child).__name__, child.name[len(side) :])])[0])
+    return names
 
 
 def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
