@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.graphs.temporary import TemporaryVariable
+from tb_pastnet.keras.graphs.trace import TemporaryVariable
 from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables
 
 WHOLE = 4096

@@ -15,8 +15,7 @@ from tb_pastnet.keras.graphs.callable_network import (
     callable_network,
     variable_entry,
 )
-from tb_pastnet.keras.graphs.temporary import Scratch
-from tb_pastnet.keras.graphs.trace import STATE, Capture, Trace, Tracer
+from tb_pastnet.keras.graphs.trace import STATE, Capture, Scratch, Trace, Tracer
 from tb_pastnet.keras.model.walk import Found, tf_variable
 from tb_pastnet.keras.model.weights import chosen, free_name
 from tb_pastnet.keras.past.past_deltas import PastDeltas

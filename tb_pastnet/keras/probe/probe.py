@@ -16,8 +16,7 @@ from tb_pastnet.core.probe_inputs import named_leaves, refused, sample_count
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.keras.graphs.nodes import READS, Nest
-from tb_pastnet.keras.graphs.temporary import Scratch, TemporaryVariable
-from tb_pastnet.keras.graphs.trace import Trace
+from tb_pastnet.keras.graphs.trace import Scratch, TemporaryVariable, Trace
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.probe.layer_outputs import OutputTracer
 from tb_pastnet.keras.probe.measures import Pair, changes
