@@ -29,15 +29,7 @@ _CHIEFS = (None, "", "chief", "master")
 
 
 def outside_strategy(make: Callable[[], Made]) -> Made:
-    """Makes variables as outside of `strategy.scope()`: one each, and no other worker waits for it.
-
-    Example:
-        >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-        >>> with strategy.scope():
-        ...     made = outside_strategy(lambda: tf.Variable(1.0)), tf.Variable(1.0)
-        >>> [isinstance(variable, tf.distribute.DistributedValues) for variable in made]
-        [False, True]
-    """
+    """Makes variables as outside of `strategy.scope()`: one each, and no other worker waits."""
     if not tf.distribute.has_strategy():
         return make()
     # There is no other public way out of a scope: a thread enters none of those that others are in.

@@ -49,19 +49,15 @@ class Stack(NamedTuple):
     axis: ChannelAxis
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """That of the tensor that holds them."""
-        return (len(self.members), *self.axis.view)
-
-    @property
     def channels(self) -> int:
         """Channels of all of them."""
         return len(self.members) * self.axis.channels
 
     def read(self) -> Any:
-        """Their values, in one tensor of `shape`: that of a single one is not copied."""
+        """Their values, in one tensor (members, *view): that of a single one is not copied."""
         values = [tf.convert_to_tensor(variable) for variable in self.variables]
-        return tf.reshape(values[0] if len(values) == 1 else tf.stack(values), self.shape)
+        stacked = values[0] if len(values) == 1 else tf.stack(values)
+        return tf.reshape(stacked, (len(values), *self.axis.view))
 
 
 def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
