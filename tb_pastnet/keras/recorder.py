@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from keras.optimizers import Optimizer
+import keras
 
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
@@ -104,7 +104,8 @@ class Recorder(Recording):
         given = None if masks is None else masks.state
         audited: Audit | None = None
         if audit:
-            optimizer = learning_rate if isinstance(learning_rate, Optimizer) else None
+            trains = isinstance(learning_rate, keras.optimizers.Optimizer)
+            optimizer = learning_rate if trains else None
             audited = audit_of(model, recorded.weights, given, optimizer)
         start = origin(recorded)
         tracker = MaskTracker(
