@@ -69,6 +69,7 @@ class Batch:
     """Collects records and packs them.
 
     Attributes:
+        lineage: the id of the lineage.
         changes: what is no record; they are written with the records, or alone.
         packed: records that were packed and are written.
     """
@@ -81,7 +82,7 @@ class Batch:
         packer: ProbePacker | None = None,
     ) -> None:
         self._spans = tuple(spans)
-        self._lineage = lineage
+        self.lineage = lineage
         self._thinning = thinning or Thinning()
         self._packer = packer
         widest = max(span.stop - span.start for span in self._spans)
@@ -148,7 +149,7 @@ class Batch:
         records = self._pending
         messages = self._blocks(records) if records else []
         if self._packer is not None:
-            messages += self._packer.pack([r.record for r in records], self._lineage)
+            messages += self._packer.pack([r.record for r in records], self.lineage)
         messages += self.changes.pack()
         if closed or records or not messages:
             messages.append(self._timeline(records, closed=closed, notes=notes or {}))
@@ -188,7 +189,7 @@ class Batch:
         # The steps of a tag must increase, also behind a closing timeline that was not the last.
         last = records[-1].record.step if records else -1
         step = max(last, self._timeline_step + 1)
-        sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self._lineage)
+        sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self.lineage)
         return Message(TAG_TIMELINE, step, sealed)
 
     def _blocks(self, records: Sequence[_Quantized]) -> list[Message]:
@@ -201,7 +202,7 @@ class Batch:
             codes = np.stack([r.codes[:, first:last] for r in records], axis=1)
             block = Block(sequence, steps, past_steps, codes)
             ranges = [(channels_tag(s.variable), s.start - first, s.stop - first) for s in spans]
-            sealed = encode_blocks(block, ranges, lineage=self._lineage)
+            sealed = encode_blocks(block, ranges, lineage=self.lineage)
             for (tag, _, _), message in zip(ranges, sealed, strict=True):
                 messages.append(Message(tag, int(steps[-1]), message))
             yield_gil()

@@ -11,7 +11,7 @@ from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.describer import Describer
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import OverheadTotals, OverheadWriter
+from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.probe_packer import ProbePacker
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import Segments, create_lineage, join, unwritable
@@ -64,8 +64,7 @@ class LineageLog:
         )
         spans = spans_of(self._source.network.weights)
         batch = Batch(spans, self._run.lineage, packer=self._packer)
-        overhead = OverheadWriter(totals, self._run.lineage)
-        return Sink(self._segments, batch, describe, self._failures, overhead=overhead)
+        return Sink(self._segments, batch, describe, self._failures, totals)
 
     def close(self) -> None:
         """Closes the files of a lineage that has no sink."""

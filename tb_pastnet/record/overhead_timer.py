@@ -38,22 +38,17 @@ class OverheadTotals:
         training = outside + rest + records + copies + masks + probe
         return Overhead(self.steps, training, records, copies, masks, probe, rest, writer, size)
 
+    def event(self, lineage: int, step: int, wall_time: float, written: int) -> bytes:
+        """The framed event of all so far, made on the thread that writes, whose time it reads.
 
-class OverheadWriter:
-    """Makes the events that say it, on the thread that writes, whose time it reads."""
-
-    def __init__(self, totals: OverheadTotals, lineage: int) -> None:
-        self._totals = totals
-        self._lineage = lineage
-
-    def event(self, step: int, wall_time: float, written: int) -> bytes:
-        """The framed event of all so far; `written` are bytes with its group, but without it."""
-        cost = self._totals.overhead(writer=time.thread_time(), size=written)
+        `written` are bytes with its group, but without it.
+        """
+        cost = self.overhead(writer=time.thread_time(), size=written)
         event = b""
         while True:
             # It counts itself, and grows with what it counts: this ends.
             counted = replace(cost, bytes=written + len(event))
-            sealed = encode_overhead(counted, tag=TAG_OVERHEAD, step=step, lineage=self._lineage)
+            sealed = encode_overhead(counted, tag=TAG_OVERHEAD, step=step, lineage=lineage)
             grown = message_event(Message(TAG_OVERHEAD, step, sealed), wall_time)
             if len(grown) == len(event):
                 return grown

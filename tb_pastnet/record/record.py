@@ -32,3 +32,8 @@ class Record(NamedTuple):
     values: npt.NDArray[np.floating]
     function: npt.NDArray[np.float32] | None = None
     thinned: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """About what it occupies while it waits."""
+        return int(self.values.nbytes)

@@ -1,28 +1,33 @@
-"""The way of a record out of the training thread: a bounded queue, before a thread that writes.
+"""The way of a record out of the training thread: a bounded queue, and a thread that writes.
 
 `offer` never waits: where the queue is full the record is dropped, and counted, because its
-sequence number is missing.
+sequence number is missing. Changes of masks and violations take the same way. They don't count as
+records: neither the thinning nor the records' bound of the queue drops one.
 
-Changes of masks and violations take the same way. They don't count as records: neither the thinning
-nor the records' bound of the queue drops one.
+A group of messages that could not be written is kept and written again as a whole, in a new segment
+and later each time; the server tells copies by their sequence numbers.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record.batch import Batch
+from tb_pastnet.format.tags import TAG_TIMELINE
+from tb_pastnet.record.batch import Batch, Group
 from tb_pastnet.record.changes import Change, MaskUpdate
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.messages import Message
-from tb_pastnet.record.overhead_timer import OverheadWriter
+from tb_pastnet.record.messages import Message, message_event
+from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
-from tb_pastnet.record.writer import Mark, Writer
 
 QUEUE_BYTES = 64 << 20
 """Records that may wait for the disk; one record always may."""
@@ -30,17 +35,43 @@ QUEUE_BYTES = 64 << 20
 CHANGE_BYTES = 256 << 20
 """Changes of masks and violations that may wait for the disk; one call's always may."""
 
+BLOCK_SECONDS = 2.0
+"""A block is written at this age even if it isn't full, so that the tab follows the training."""
+
 CLOSE_SECONDS = 2.0
 """How long an end waits for the disk."""
+
+MOST_ATTEMPTS = 3
+"""How often the same records are packed, where that raises, before they are given up."""
+
+_RETRY_SECONDS = (0.25, 30.0)
 
 _OPEN: list[Sink] = []
 """Sinks that aren't closed. The end of the program closes them, all within `CLOSE_SECONDS`."""
 
 
+@dataclass(eq=False)
+class Mark:
+    """A place in the queue: everything before it is to be written now; `done` is set afterwards."""
+
+    offered: int
+    thinned: int
+    closed: bool
+    last: bool = False
+    written: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def settle(self, *, written: bool) -> None:
+        """Tells who waits for it."""
+        if not self.done.is_set():
+            self.written = written
+            self.done.set()
+
+
 class Sink:
     """Writes the records of one lineage in the background.
 
-    Its methods are for one thread, the one that trains. In a process forked from it they do
+    Its public methods are for one thread, the one that trains. In a process forked from it they do
     nothing: the parent's files stay the parent's.
     """
 
@@ -50,24 +81,38 @@ class Sink:
         batch: Batch,
         describe: Callable[[int, int], Message],
         failures: Failures,
+        totals: OverheadTotals,
         queue_bytes: int = QUEUE_BYTES,
         change_bytes: int = CHANGE_BYTES,
-        overhead: OverheadWriter | None = None,
     ) -> None:
         self._failures = failures
-        self._limit = queue_bytes
-        self._change_limit = change_bytes
-        self._offered = 0
-        self._thinned = 0
+        self._queue: SimpleQueue[Record | Change | Mark] = SimpleQueue()
+        self._limits: dict[type, int] = {Record: queue_bytes, Change: change_bytes}
+        # Bytes put in and taken out. Each is written by one thread only, and so needs no lock.
+        self._in: dict[type, int] = {Record: 0, Change: 0}
+        self._out: dict[type, int] = {Record: 0, Change: 0}
+        # Marks in the queue that aren't settled; put here before they are queued.
+        self._marks: list[Mark] = []
+        # Whether a record or a change was lost; whoever waits sets it back.
         self._lost = False
-        self._reserved = False
-        # Each is written by one thread only, so that no lock is needed: put in, and taken out.
-        self._records_in = 0
-        self._changes_in = 0
-        self._lost_masks = 0
-        self._last: Mark | None = None
+        self._wake = threading.Event()
         self._pid = fork_aware_pid()
-        self._writer = Writer(segments, batch, describe, failures, overhead)
+        # Of the thread that trains.
+        self._offered = self._thinned = self._lost_masks = 0
+        self._reserved = False
+        self._last: Mark | None = None
+        # What can't be written by then, of `time.monotonic`, is given up.
+        self._give_up_at = float("inf")
+        # Of the thread that writes.
+        self._segments = segments
+        self._batch = batch
+        self._describe = describe
+        self._totals = totals
+        self._first_step: int | None = None
+        self._described_step = 0
+        self._oldest = 0.0
+        self._thread = threading.Thread(target=self._run, name="tb_pastnet", daemon=True)
+        self._thread.start()
         _OPEN.append(self)
 
     def reserve(self) -> int:
@@ -75,18 +120,15 @@ class Sink:
         sequence = self._offered
         if not self._idle:
             self._offered += 1
-            self._lost |= self._reserved
+            if self._reserved:
+                self._lost = True
             self._reserved = True
         return sequence
 
     def offer(self, record: Record) -> bool:
         """Hands over the record that was reserved last, without waiting. False: it is dropped."""
-        size = record.values.nbytes
-        waiting = self._records_in - self._writer.records_out
-        if self._idle or (waiting > 0 and waiting + size > self._limit):
+        if self._idle or not self._put(record._replace(thinned=self._thinned)):
             return False
-        self._writer.queue.put(record._replace(thinned=self._thinned))
-        self._records_in += size
         self._reserved = False
         return True
 
@@ -99,19 +141,17 @@ class Sink:
     def masks(self, step: int, updates: Sequence[MaskUpdate]) -> None:
         """Hands over masks that changed, without waiting. They are complete and never thinned.
 
-        Args:
-            step: the first step whose record they are in force in, not smaller than before.
-            updates: one for each mask. Too many bytes that wait are given up and noted; the reader
-                sees that numbers of changes are missing.
+        `step` is the first whose record they are in force in, not smaller than before. Too many
+        bytes that wait are given up and noted; the reader sees that numbers of changes are missing.
         """
-        if not self._put(Change(step, masks=tuple(updates), lost=self._lost_masks)):
-            self._lost_masks += len(updates)
-        elif updates:
-            self._lost_masks = 0
+        if updates:
+            taken = self._change(Change(step, masks=tuple(updates), lost=self._lost_masks))
+            self._lost_masks = 0 if taken else self._lost_masks + len(updates)
 
     def violations(self, step: int, violations: Sequence[Violation]) -> None:
         """Hands over held weights that moved, without waiting; newer entries replace older."""
-        self._put(Change(step, violations=tuple(violations)))
+        if violations:
+            self._change(Change(step, violations=tuple(violations)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
         """Waits until everything handed over so far is written.
@@ -123,16 +163,14 @@ class Sink:
         if self._idle:
             return False
         written = self._reached(self._mark(closed=closed), timeout)
-        lost = self._lost or self._reserved or self._writer.lost
-        self._lost = self._reserved = self._writer.lost = False
+        lost = self._lost or self._reserved
+        self._lost = self._reserved = False
         return written and not lost
 
     def close(self, timeout: float = CLOSE_SECONDS) -> bool:
         """Writes what waits and the final account, and ends the thread.
 
-        Args:
-            timeout: seconds to wait at most; what isn't written by then is given up. Called again,
-                it waits again.
+        What isn't written by then is given up. Called again, it waits again.
 
         Returns:
             Whether everything was written.
@@ -148,8 +186,7 @@ class Sink:
     def _end(self, timeout: float) -> Mark:
         if self._last is None:
             # Also where nobody waits there is some time to try again.
-            self._writer.give_up_at = time.monotonic() + max(timeout, CLOSE_SECONDS) / 2
-            self._writer.stopping = True
+            self._give_up_at = time.monotonic() + max(timeout, CLOSE_SECONDS) / 2
             self._last = self._mark(closed=True, last=True)
         return self._last
 
@@ -158,31 +195,168 @@ class Sink:
         """Whether it is closed, or that of another process."""
         return self._last is not None or fork_aware_pid() != self._pid
 
-    def _put(self, change: Change) -> bool:
-        """Whether a change was taken, or there was nothing to take."""
-        if self._idle or not (change.masks or change.violations):
-            return True
-        waiting = self._changes_in - self._writer.changes_out
-        size = change.nbytes
-        if waiting > 0 and waiting + size > self._change_limit:
-            self._lost = True
-            self._failures.add("Could not keep up with masks and violations: the queue was full")
+    def _put(self, item: Record | Change) -> bool:
+        """Queues an item, unless those of its kind that wait are too many bytes."""
+        kind = type(item)
+        waiting = self._in[kind] - self._out[kind]
+        if waiting > 0 and waiting + item.nbytes > self._limits[kind]:
             return False
-        self._changes_in += size
-        self._writer.queue.put(change)
+        self._in[kind] += item.nbytes
+        self._queue.put(item)
         return True
 
+    def _change(self, change: Change) -> bool:
+        if self._idle or self._put(change):
+            return True
+        self._lost = True
+        self._failures.add("Could not keep up with masks and violations: the queue was full")
+        return False
+
     def _mark(self, *, closed: bool, last: bool = False) -> Mark:
-        mark = Mark(self._offered, self._thinned, closed=closed, last=last)
-        self._writer.marks.append(mark)
-        self._writer.queue.put(mark)
+        mark = Mark(self._offered, self._thinned, closed, last)
+        self._marks.append(mark)
+        self._queue.put(mark)
         return mark
 
     def _reached(self, mark: Mark, timeout: float) -> bool:
-        self._writer.wake.set()
-        if self._writer.thread.is_alive():
+        self._wake.set()
+        if self._thread.is_alive():
             mark.done.wait(timeout)
         return mark.written
+
+    # From here on the thread that writes.
+
+    def _run(self) -> None:
+        item: Record | Change | Mark | None = None
+        while not (isinstance(item, Mark) and item.last):
+            item = None
+            try:
+                try:  # noqa: SIM105 - what fails behind `get` would lose the item
+                    item = self._queue.get(timeout=self._patience())
+                except Empty:
+                    pass
+                self._handle(item)
+            except Exception as error:
+                # A fault of ours costs the record at hand, which then counts as dropped.
+                self._failures.add("Could not prepare records", error)
+                self._lost = True
+                if isinstance(item, Change):
+                    self._take_again(item)
+                elif isinstance(item, Mark):
+                    with contextlib.suppress(Exception):
+                        item.settle(written=False)
+                elif item is None:
+                    time.sleep(_RETRY_SECONDS[0])  # what fails without one may fail again at once
+
+    def _take_again(self, change: Change) -> None:
+        try:
+            self._batch.changes.add(change)
+        except Exception as error:
+            self._failures.add("Could not prepare changes of masks", error)
+            self._batch.changes.lose(change)
+
+    def _handle(self, item: Record | Change | Mark | None) -> None:
+        if isinstance(item, Mark):
+            self._reach(item)
+            return
+        if item is not None:
+            self._take(item)
+        if self._batch.full or self._patience() == 0.0:
+            self._write()
+
+    def _reach(self, mark: Mark) -> None:
+        written = False
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                self._batch.reach(mark.offered, mark.thinned)
+                if mark.closed:
+                    self._batch.restore_last()
+                written = self._write(mark)
+            except Exception as error:
+                self._failures.add("Could not prepare records", error)
+                continue
+            if written or not mark.closed:
+                break
+            # Records were given up: once more, for the account of that.
+        mark.settle(written=written)
+        self._marks.remove(mark)
+        if mark.last:
+            self._segments.close()
+
+    def _take(self, item: Record | Change) -> None:
+        if self._first_step is None:
+            self._first_step = max(item.step, 0)
+        if self._batch.empty:
+            self._oldest = time.monotonic()
+        self._out[type(item)] += item.nbytes
+        if isinstance(item, Record):
+            self._batch.add(item)
+        else:
+            self._batch.changes.add(item)
+
+    def _patience(self) -> float | None:
+        if self._batch.empty:
+            return None
+        return max(0.0, self._oldest + BLOCK_SECONDS - time.monotonic())
+
+    def _write(self, mark: Mark | None = None) -> bool:
+        closed = mark is not None and mark.closed
+        if self._first_step is None or (self._batch.empty and not closed):
+            return True
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                group = self._batch.pack(closed=closed, notes=self._failures.counts())
+                if self._keep_writing(group):
+                    self._batch.done(group)
+                    return True
+                break
+            except Exception as error:
+                self._failures.add("Could not prepare records", error)
+        self._batch.drop()
+        self._lost = True
+        return False
+
+    def _keep_writing(self, group: Group) -> bool:
+        wait, longest = _RETRY_SECONDS
+        while not self._try_write(group):
+            for waiting in tuple(self._marks):
+                if not waiting.last:
+                    waiting.settle(written=False)
+            if time.monotonic() > self._give_up_at:
+                return False
+            # While this waits the queue fills, and what doesn't fit in it is dropped.
+            self._wake.wait(wait if self._give_up_at == float("inf") else _RETRY_SECONDS[0] / 5)
+            self._wake.clear()
+            wait = min(2 * wait, longest)
+        return True
+
+    def _try_write(self, group: Group) -> bool:
+        try:
+            wall_time = time.time()
+            first = self._first_step or 0
+            # The description has a tag of its own, whose steps must not decrease either.
+            self._described_step = step = max(self._described_step, group.messages[0].step)
+            events = [message_event(message, wall_time) for message in group.messages]
+            self._segments.write(
+                lambda: message_event(self._describe(first, step), wall_time),
+                lambda written: self._body(group, events, wall_time, written),
+            )
+        except Exception as error:
+            self._failures.add("Could not write records", error)
+            return False
+        return True
+
+    def _body(self, group: Group, events: list[bytes], wall_time: float, written: int) -> bytes:
+        """All events of a group, and before its timeline what recording has cost so far."""
+        last = group.messages[-1]
+        if last.tag == TAG_TIMELINE:
+            try:
+                size = written + sum(map(len, events))
+                cost = self._totals.event(self._batch.lineage, last.step, wall_time, size)
+                events = [*events[:-1], cost, events[-1]]
+            except Exception as error:
+                self._failures.add("Could not tell what recording costs", error)
+        return b"".join(events)
 
 
 def _close_all() -> None:

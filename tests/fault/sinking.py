@@ -22,7 +22,7 @@ from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
-from tb_pastnet.record.overhead_timer import OverheadTotals, OverheadWriter
+from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.probe_packer import ProbePacker
 from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments, create_lineage, join
@@ -43,8 +43,7 @@ def make_sink(logdir, **settings):
     failures = Failures()
     packer = ProbePacker([], [Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
     batch = Batch(spans, run.lineage, packer=packer)
-    overhead = OverheadWriter(OverheadTotals(), run.lineage)
-    return Sink(segments, batch, describe, failures, overhead=overhead, **settings), failures
+    return Sink(segments, batch, describe, failures, OverheadTotals(), **settings), failures
 
 
 def offer(sink, step):
@@ -92,14 +91,14 @@ def interrupt(sink):
     """Ctrl-C while the first group is written."""
     # A job in the background, as of a CI, is started with Ctrl-C ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    write = sink._writer._segments.write
+    write = sink._segments.write
 
     def interrupting(head, body):
-        sink._writer._segments.write = write
+        sink._segments.write = write
         os.kill(os.getpid(), signal.SIGINT)
         write(head, body)
 
-    sink._writer._segments.write = interrupting
+    sink._segments.write = interrupting
 
 
 def run(sink, first, steps, *, flush=True):
@@ -134,7 +133,7 @@ def main(logdir, end="run", first=1):
     if end == "interrupt":
         interrupt(sink)
     if end == "blocked":
-        sink._writer._segments.write = lambda head, body: time.sleep(3600)
+        sink._segments.write = lambda head, body: time.sleep(3600)
     run(sink, first, 1_000_000 if end == "run" else 40, flush=end != "blocked")
     ENDS.get(end, lambda: None)()
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.record import segments
-from tb_pastnet.record import writer as writer_module
+from tb_pastnet.record import sink as sink_module
 from tests.fault.sinking import make_sink, offer
 from tests.recorded import read_one
 
@@ -36,7 +36,7 @@ class Failing:
         self._make = segments.make_directory
         monkeypatch.setattr(segments, "make_directory", self.make_directory)
         monkeypatch.setattr(segments, "open_file", self.open_file)
-        monkeypatch.setattr(writer_module, "_RETRY_SECONDS", (0.001, 0.001))
+        monkeypatch.setattr(sink_module, "_RETRY_SECONDS", (0.001, 0.001))
 
     def fail(self):
         self.count += 1
@@ -156,7 +156,7 @@ def test_full_for_ever(tmp_path, monkeypatch):
 LIMITED = """
 import resource, sys
 from tests.fault.sinking import make_sink, offer
-from tb_pastnet.record import writer as module
+from tb_pastnet.record import sink as module
 from tests.patience import be_patient
 be_patient()
 module._RETRY_SECONDS = (0.001, 0.001)

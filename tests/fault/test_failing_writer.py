@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tb_pastnet.record import writer
+from tb_pastnet.record import sink as module
 from tests.fault.injected import Injector, Point
 from tests.fault.sinking import change, make_sink, offer
 from tests.fault.test_disk import probed
@@ -24,7 +24,7 @@ STEPS = 40
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(writer, "_RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
 
 
 def write(logdir, injector):
@@ -40,7 +40,7 @@ def write(logdir, injector):
         if step % 10 == 0 and sink.flush():
             acknowledged += range(step - 9, step + 1)
     sink.close()
-    sink._writer.thread.join(20)
+    sink._thread.join(20)
     return acknowledged, notes
 
 

@@ -16,7 +16,7 @@ from tb_pastnet.record import overhead_timer as module
 from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message, read_messages
-from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals, OverheadWriter
+from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals
 from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
 from tb_pastnet.record.sink import Sink
@@ -43,7 +43,7 @@ def spent():
 def sink(tmp_path, spent):
     segments = Segments(str(tmp_path / NAME), 0.0, size=900)
     batch = Batch([Span("w", 0, 4, True)], 7)
-    made = Sink(segments, batch, describe, Failures(), overhead=OverheadWriter(spent, 7))
+    made = Sink(segments, batch, describe, Failures(), spent)
     yield made
     made.close()
 
@@ -73,7 +73,7 @@ def test_each_group_counts_all_bytes_up_to_its_end(sink, tmp_path):
 def test_a_byte_that_makes_the_number_longer_is_counted(spent):
     """A number of bytes takes one more where it reaches a power of 128."""
     for written in range((1 << 14) - 250, (1 << 14) + 5):
-        event = OverheadWriter(spent, 7).event(5, 0.0, written)
+        event = spent.event(7, 5, 0.0, written)
         (message,) = read_messages(io.BytesIO(event))
         found = decode_overhead(message.payload, tag=TAG_OVERHEAD, step=5, lineage=7)
         assert found.bytes == written + len(event)

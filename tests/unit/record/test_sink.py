@@ -9,14 +9,13 @@ import pytest
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.record import sink as sinks
-from tb_pastnet.record import writer as module
 from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
+from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
-from tb_pastnet.record.sink import Sink
-from tb_pastnet.record.writer import Mark
+from tb_pastnet.record.sink import Mark, Sink
 from tests.patience import waiting
 from tests.recorded import read_one
 
@@ -36,7 +35,8 @@ def make(tmp_path, monkeypatch):
 
     def make_sink(**settings):
         segments = Segments(str(tmp_path / NAME), 0.0)
-        sink = Sink(segments, Batch([Span("w", 0, 4, True)], 7), describe, Failures(), **settings)
+        batch = Batch([Span("w", 0, 4, True)], 7)
+        sink = Sink(segments, batch, describe, Failures(), OverheadTotals(), **settings)
         made.append(sink)
         return sink
 
@@ -56,14 +56,14 @@ class Gate:
     def __init__(self, sink, monkeypatch):
         self.reached = threading.Event()
         self.through = threading.Event()
-        write = sink._writer._segments.write
+        write = sink._segments.write
 
         def held(head, body):
             self.reached.set()
             assert self.through.wait(20)
             write(head, body)
 
-        monkeypatch.setattr(sink._writer._segments, "write", held)
+        monkeypatch.setattr(sink._segments, "write", held)
 
 
 def test_flushed_records_can_be_read_at_once(make, tmp_path):
@@ -98,13 +98,11 @@ def test_nothing_is_written_without_a_record(make, tmp_path):
 
 
 def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_SECONDS", 0.01)
+    monkeypatch.setattr(sinks, "BLOCK_SECONDS", 0.01)
     sink = make()
     written = threading.Event()
-    write = sink._writer._segments.write
-    monkeypatch.setattr(
-        sink._writer._segments, "write", lambda *data: (write(*data), written.set())[0]
-    )
+    write = sink._segments.write
+    monkeypatch.setattr(sink._segments, "write", lambda *data: (write(*data), written.set())[0])
     offer(sink, 1)
     assert written.wait(20)
     assert read_one(tmp_path).record_steps() == [1]
@@ -167,16 +165,16 @@ def test_a_blocked_disk_blocks_neither_offers_nor_the_end(make, monkeypatch):
 
 
 def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(sinks, "_RETRY_SECONDS", (0.001, 0.001))
     sink = make()
-    write, failures = sink._writer._segments.write, [OSError(28, "No space left on device")] * 3
+    write, failures = sink._segments.write, [OSError(28, "No space left on device")] * 3
 
     def failing(head, body):
         if failures:
             raise failures.pop()
         write(head, body)
 
-    monkeypatch.setattr(sink._writer._segments, "write", failing)
+    monkeypatch.setattr(sink._segments, "write", failing)
     offer(sink, 1)
     assert not sink.flush()
     assert any(sink.flush() for _ in range(5))
@@ -188,18 +186,18 @@ def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
 
 
 def test_a_dead_disk_costs_records_not_the_end(make, monkeypatch):
-    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(sinks, "_RETRY_SECONDS", (0.001, 0.001))
     sink = make()
 
     def dead(head, body):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(sink._writer._segments, "write", dead)
+    monkeypatch.setattr(sink._segments, "write", dead)
     for step in range(1, 100):
         offer(sink, step)
     assert not sink.close(timeout=0.2)
-    sink._writer.thread.join(20)
-    assert not sink._writer.thread.is_alive()
+    sink._thread.join(20)
+    assert not sink._thread.is_alive()
 
 
 def test_a_record_that_cannot_be_packed_is_dropped(make, tmp_path):
@@ -278,6 +276,6 @@ def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
 
 def test_a_thread_that_has_ended_keeps_nobody_waiting(make, monkeypatch):
     sink = make()
-    sink._writer.queue.put(Mark(0, 0, closed=False, last=True))
-    sink._writer.thread.join(20)
+    sink._queue.put(Mark(0, 0, closed=False, last=True))
+    sink._thread.join(20)
     assert not sink.flush()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record import writer as module
+from tb_pastnet.record import sink as module
 from tests.fault.sinking import flags, make_sink, mask, offer
 from tests.patience import waiting
 from tests.recorded import read_one
@@ -35,14 +35,14 @@ def blocked(monkeypatch):
 
     def block(sink):
         reached = threading.Event()
-        write = sink._writer._segments.write
+        write = sink._segments.write
 
         def held(head, body):
             reached.set()
             assert let_go.wait(20)
             write(head, body)
 
-        monkeypatch.setattr(sink._writer._segments, "write", held)
+        monkeypatch.setattr(sink._segments, "write", held)
         sink.masks(0, [mask(0)])
         assert not sink.flush(timeout=0.01)
         assert reached.wait(20)
@@ -107,10 +107,8 @@ def test_an_old_change_is_written_without_a_record(make, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_SECONDS", 0.01)
     sink, _ = make()
     written = threading.Event()
-    write = sink._writer._segments.write
-    monkeypatch.setattr(
-        sink._writer._segments, "write", lambda *data: (write(*data), written.set())[0]
-    )
+    write = sink._segments.write
+    monkeypatch.setattr(sink._segments, "write", lambda *data: (write(*data), written.set())[0])
     sink.masks(1, [mask(1)])
     assert written.wait(20)
     assert list(read_one(tmp_path).changes) == [0]
