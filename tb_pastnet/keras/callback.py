@@ -13,7 +13,6 @@ from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
-from tb_pastnet.record import budget as budgets
 from tb_pastnet.record import schedule
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
@@ -73,8 +72,7 @@ class PastNetCallback(keras.callbacks.Callback):
         budget: float | None = None,
     ) -> None:
         super().__init__()
-        schedule.check(every, past)
-        budgets.check(budget)
+        schedule.check(every, past, budget)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,

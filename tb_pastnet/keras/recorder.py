@@ -17,11 +17,8 @@ from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.budget import Budget
-from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import OverheadTimer
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 
@@ -96,9 +93,7 @@ class Recorder(Recording):
         probe: Probed = None,
         budget: float | None = None,
     ) -> None:
-        timer, failures = OverheadTimer(), Failures()
-        limit = None if budget is None else Budget(budget, timer)
-        schedule = Schedule(every, past, initial_step, limit)
+        failures, schedule = Failures(), Schedule(every, past, initial_step, budget)
         recorded = network(model, variables, channel_axis)
         compared = None if probe is None else Probe(model, recorded, probe)
         given = None if masks is None else masks.state
@@ -107,9 +102,9 @@ class Recorder(Recording):
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)
             optimizer = learning_rate if trains else None
             audited = audit_of(model, recorded.weights, given, optimizer)
-        start = origin(recorded)
+        start = recorded.origin()
         tracker = MaskTracker(
             recorded.weights, lambda: given or attached(model), audited, lambda: start, failures
         )
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        super().__init__(logdir, source, schedule, tracker, failures, timer, compared)
+        super().__init__(logdir, source, schedule, tracker, failures, compared)

@@ -19,12 +19,12 @@ from tb_pastnet.core.statistics import KEPT, NORM, TRAINABLE, quantize_statistic
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
-from tb_pastnet.format.tags import TAG_TIMELINE, channels_tag
+from tb_pastnet.format.function_change import FunctionChange, encode_function_change
+from tb_pastnet.format.tags import TAG_FUNCTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.messages import Message
-from tb_pastnet.record.probe_packer import ProbePacker
-from tb_pastnet.record.record import Record
+from tb_pastnet.record.record import Probing, Record
 from tb_pastnet.record.weight import Weight
 
 BLOCK_RECORDS = 16
@@ -79,12 +79,12 @@ class Batch:
         spans: Sequence[Span],
         lineage: int,
         thinning: Thinning | None = None,
-        packer: ProbePacker | None = None,
+        probe: Probing | None = None,
     ) -> None:
         self._spans = tuple(spans)
         self.lineage = lineage
         self._thinning = thinning or Thinning()
-        self._packer = packer
+        self._probe = probe
         widest = max(span.stop - span.start for span in self._spans)
         self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
         kernels = [np.arange(s.start, s.stop) for s in self._spans if s.kernel]
@@ -148,8 +148,7 @@ class Batch:
         """
         records = self._pending
         messages = self._blocks(records) if records else []
-        if self._packer is not None:
-            messages += self._packer.pack([r.record for r in records], self.lineage)
+        messages += self._outputs(records)
         messages += self.changes.pack()
         if closed or records or not messages:
             messages.append(self._timeline(records, closed=closed, notes=notes or {}))
@@ -207,6 +206,23 @@ class Batch:
                 messages.append(Message(tag, int(steps[-1]), message))
             yield_gil()
         return messages
+
+    def _outputs(self, records: Sequence[_Quantized]) -> Iterator[Message]:
+        """How far outputs moved, all in one message; none where no record has values."""
+        probed = [(r.record, r.record.function) for r in records if r.record.function is not None]
+        if self._probe is None or not probed:
+            return
+        change = FunctionChange(
+            self._probe.inputs,
+            self._probe.places,
+            np.array([record.sequence for record, _ in probed], np.int64),
+            np.array([record.step for record, _ in probed], np.int64),
+            np.array([record.past_step for record, _ in probed], np.int64),
+            np.stack([values for _, values in probed], axis=1),
+        )
+        step = probed[-1][0].step
+        sealed = encode_function_change(change, tag=TAG_FUNCTION, step=step, lineage=self.lineage)
+        yield Message(TAG_FUNCTION, step, sealed)
 
     def _mask_changed(self, codes: Codes) -> bool:
         if self._previous is None:

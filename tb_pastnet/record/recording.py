@@ -9,11 +9,10 @@ from typing import TypeVar
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.lineage_log import LineageLog
+from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import MASKS, OverheadTimer, metered
-from tb_pastnet.record.probe_packer import ProbePacker
-from tb_pastnet.record.record_maker import Probing, RecordMaker
+from tb_pastnet.record.overhead_timer import MASKS, metered
+from tb_pastnet.record.record import Probing, RecordMaker
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.record.source import Source
@@ -39,23 +38,21 @@ class Recording:
         schedule: Schedule,
         tracker: MaskTracker,
         failures: Failures,
-        timer: OverheadTimer,
         probe: Probing | None = None,
     ) -> None:
         self._source = source
         self._schedule = schedule
-        self._maker = RecordMaker(source, tracker, probe, failures, timer)
+        self.meter = self._timer = schedule.timer
+        self._maker = RecordMaker(source, tracker, probe, failures, schedule.timer)
         self._tracker = tracker
         self._failures = failures
-        self.meter = self._timer = timer
-        self._masks_part = timer.part(MASKS)
+        self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
         self._closed = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
-            packer = None if probe is None else ProbePacker(probe.inputs, probe.places)
-            self._lineages = LineageLog(logdir, source, packer, failures)
+            self._lineage = Lineage.first(os.fspath(logdir), source, probe)
 
     @property
     def notes(self) -> Failures:
@@ -158,7 +155,7 @@ class Recording:
         self._tell_late()
         self._closed = True
         if self._sink is None:
-            self._lineages.close()
+            self._lineage.close()
         else:
             self._sink.close(timeout)
 
@@ -272,7 +269,7 @@ class Recording:
             # Its thread writes the rest; waiting for that would stop training.
             self._sink.close(timeout=0.0)
             self._timer.restart()
-            self._lineages.begin_another()
+            self._lineage = self._lineage.next()
             self._sink = self._new_sink(resumed=step > 0)
             self._tracker.begin()
         copy = self._schedule.restart(step)
@@ -280,6 +277,6 @@ class Recording:
             self._copy(copy)
 
     def _new_sink(self, *, resumed: bool) -> Sink:
-        return self._lineages.sink(
-            self._schedule, self._tracker, self._timer.totals, resumed=resumed
+        return self._lineage.sink(
+            self._schedule, self._tracker, self._failures, self._timer.totals, resumed=resumed
         )

@@ -1,11 +1,13 @@
-"""When a record is due, and which past values it is compared with. No TensorFlow, no clock."""
+"""When a record is due, whether it can be paid, and which past values it is compared with."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.budget import Budget
+from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.record.overhead_timer import OverheadTimer
 
 NAMED = ("previous", "record", "epoch", "initial")
 MOST_COPIES = 16
@@ -41,14 +43,15 @@ class Schedule:
         every: steps from record to record, at least 1.
         past: "previous", "record", "epoch", "initial" or a number of steps.
         start: the step that the values have now; None where it is only known from the first step.
-        budget: which of the records that are due can be paid; None: all. Where a copy is taken for
-            one record alone it is asked then, so that no copy is in vain.
+        budget: the share of the time in which those that are due can be paid; None: all. Where a
+            copy is taken for one record alone it is asked then, so that no copy is in vain.
+        timer: of the training and of what recording takes; None: a new one.
 
     Attributes:
         copies: how many past copies are held.
 
     Raises:
-        InvalidArgument: `every` or `past` is something else.
+        InvalidArgument: `every`, `past` or `budget` is something else.
 
     Example:
         >>> schedule = Schedule(every=10, past="previous", start=0)
@@ -65,12 +68,14 @@ class Schedule:
         every: int,
         past: str | int,
         start: int | None = 0,
-        budget: Budget | None = None,
+        budget: float | None = None,
+        timer: OverheadTimer | None = None,
     ) -> None:
-        check(every, past)
+        check(every, past, budget)
         self.every = every
         self.past = past
-        self.budget = budget
+        self.timer = OverheadTimer() if timer is None else timer
+        self._budget = None if budget is None else Budget(float(budget), self.timer)
         lag = past if isinstance(past, int) else 1
         self.copies = -(-lag // every)
         self._lag = lag if isinstance(past, int) or past == "previous" else None
@@ -106,8 +111,8 @@ class Schedule:
         self._unknown = step is None
         self._quiet_until = 0
         self._decided.clear()
-        if self.budget is not None:
-            self.budget.begin()
+        if self._budget is not None:
+            self._budget.begin()
         if self.past == "initial":
             return None
         self._steps = [None] * self.copies
@@ -151,16 +156,16 @@ class Schedule:
 
     def finished(self) -> None:
         """Takes note that a record was made at the last step seen, or has failed."""
-        if self.budget is not None and self._last is not None:
+        if self._budget is not None and self._last is not None:
             self._decided.pop(self._last // self.every, None)
-            self.budget.finished()
+            self._budget.finished()
 
     def _affords(self, number: int) -> bool:
         """Whether the record that is due as the n-th is made. Asked again it doesn't change."""
-        if self.budget is None:
+        if self._budget is None:
             return True
         if number not in self._decided:
-            self._decided[number] = self.budget.affords(sum(self._decided.values()))
+            self._decided[number] = self._budget.affords(sum(self._decided.values()))
         return self._decided[number]
 
     def _compare(self, step: int) -> int:
@@ -184,7 +189,56 @@ class Schedule:
         return free[0] if free else oldest
 
 
-def check(every: object, past: object) -> None:
+class Budget:
+    """Grants a record where it can be paid: what was spent, and what it will cost, is in the share.
+
+    All counts as spent that training waited for, but only records can be left out. One is expected
+    to cost what the last did, with its copy and its probe. The first of a lineage is always
+    granted. As TensorFlow compiles for it, it doesn't tell what the next will cost, and it may take
+    the share of minutes: until that is paid off the others get half of the share.
+
+    So with a first record of f seconds, after T seconds of training at most max(share T, f +
+    share T / 2) were spent, and what the last record took more than expected.
+    """
+
+    def __init__(self, share: float, timer: OverheadTimer) -> None:
+        self._share = share
+        self._timer = timer
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins anew, for a new lineage."""
+        self._made = 0
+        self._expected = self._first = 0.0
+        self._paid = _of_records(self._timer.so_far())
+
+    def affords(self, waiting: int = 0) -> bool:
+        """Whether one more record can be paid, beside those granted that aren't made yet."""
+        if self._made < 2 and (waiting or not self._made):
+            # Nobody knows yet what one costs: one at a time, and the first in any case.
+            return not waiting
+        cost = self._timer.so_far()
+        total = cost.seconds + (1 + waiting) * self._expected
+        allowed = self._share * cost.training
+        return total <= allowed or total - self._first <= allowed / 2
+
+    def finished(self) -> None:
+        """A record was made, or has failed: what it took is what the next is expected to."""
+        cost = self._timer.so_far()
+        paid = _of_records(cost)
+        if self._made:
+            self._expected = paid - self._paid
+        else:
+            self._first = cost.seconds
+        self._made += 1
+        self._paid = paid
+
+
+def _of_records(cost: Overhead) -> float:
+    return cost.records + cost.copies + cost.probe
+
+
+def check(every: object, past: object, budget: Any) -> None:
     """Raises InvalidArgument for settings that can't be used."""
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise InvalidArgument(
@@ -202,4 +256,9 @@ def check(every: object, past: object) -> None:
         raise InvalidArgument(
             f"Could not schedule records: expected past= one of {', '.join(map(repr, NAMED))} or a "
             f"number of steps, got {past!r}. Use the default, 'previous'."
+        )
+    if budget is not None and not (isinstance(budget, Real) and 0 < budget < 1):
+        raise InvalidArgument(
+            f"Could not schedule records: expected budget= a share of the training's time above 0 "
+            f"and below 1, got {budget!r}. Use budget=0.01 for 1 %, or None for no limit."
         )

@@ -119,7 +119,7 @@ def create_lineage(logdir: str) -> RunName:
 def lineages(logdir: str) -> list[RunName]:
     """The lineages in a log directory, in order; none where there is no such directory."""
     names = [name.rstrip("/") for name in list_directory(logdir)]
-    runs = [run for name in names if (run := parse_run(name)) is not None]
+    runs = [run._replace(run=logdir) for run in map(parse_run, names) if run is not None]
     return sorted(runs, key=lambda run: (run.ordinal, run.lineage))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -170,6 +171,18 @@ class Network(Generic[W_co]):
                 f"with variables=."
             )
         return cls(tuple(chosen), _layers(chosen), tuple(skipped), tuple(everything))
+
+    def origin(self) -> str:
+        """A fingerprint of all values: runs that start from the same ones share it.
+
+        Returns:
+            32 hexadecimal digits, blake2b over ids and bytes.
+        """
+        digest = hashlib.blake2b(digest_size=16)
+        for weight in self.everything:
+            digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
+            digest.update(np.ascontiguousarray(weight.effective()).tobytes())
+        return digest.hexdigest()
 
 
 def _called(weights: Sequence[Weight]) -> dict[str, str]:

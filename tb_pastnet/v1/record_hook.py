@@ -10,7 +10,6 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import RateSource, Session
-from tb_pastnet.record import budget as budgets
 from tb_pastnet.record import schedule
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
@@ -71,8 +70,7 @@ class RecorderHook(tf.train.SessionRunHook):
         audit: bool = True,
         budget: float | None = None,
     ) -> None:
-        schedule.check(every, past)
-        budgets.check(budget)
+        schedule.check(every, past, budget)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,

@@ -13,11 +13,9 @@ from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
 from tb_pastnet.keras.types import Graph, RateSource, Session
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.budget import Budget
-from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import OverheadTimer, metered
+from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS
@@ -110,19 +108,17 @@ class Recorder(Recording):
         graph: Graph = None,
         budget: float | None = None,
     ) -> None:
-        timer, failures = OverheadTimer(), Failures()
-        limit = None if budget is None else Budget(budget, timer)
-        schedule = Schedule(every, past, None, limit)
+        failures, schedule = Failures(), Schedule(every, past, None, budget)
         self._site = GraphSession(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
         # What a new session hasn't, begins in it.
         self._session: Any = lambda: None
         network = network_in(self._site, variables, channel_axis)
-        self._origin = cache(lambda: origin(network))
+        self._origin = cache(network.origin)
         tracker = self._tracker_of(network, failures, audit=audit)
         rate = rate_in(self._site, learning_rate)
         source = GraphSource(network, rate, schedule.copies, self._site)
-        super().__init__(logdir, source, schedule, tracker, failures, timer)
+        super().__init__(logdir, source, schedule, tracker, failures)
 
     @metered()
     def record(self, step: int, session: Session = None) -> None:
@@ -178,8 +174,6 @@ class Recorder(Recording):
             self._masks.refresh()
         super()._restart(step)
         if self._site.current is not self._session():
-            old = self._schedule
-            self._schedule = Schedule(old.every, old.past, step, old.budget)
             self._copy(0)
             self._session = weakref.ref(self._site.current)
         self._origin()

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.probe_packer import ProbePacker
 from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments, create_lineage, join
 from tb_pastnet.record.sink import Sink
@@ -41,8 +41,8 @@ def make_sink(logdir, **settings):
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
     segments = Segments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
     failures = Failures()
-    packer = ProbePacker([], [Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
-    batch = Batch(spans, run.lineage, packer=packer)
+    probe = SimpleNamespace(inputs=(), places=[Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
+    batch = Batch(spans, run.lineage, probe=probe)
     return Sink(segments, batch, describe, failures, OverheadTotals(), **settings), failures
 
 

@@ -20,7 +20,6 @@ from tb_pastnet.keras.masks.mask_state import STORED, MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.keras.model.weights import network
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.editor import MaskEditor
@@ -77,7 +76,7 @@ class Masks(MaskCommands):
         if state is None:
             weights = network(model)
             state = MaskState(weights.everything)
-            state.origin = origin(weights)
+            state.origin = weights.origin()
         self.state = state
         enforcer = state.keeper or MaskEnforcer(model, state)
         if enforce:

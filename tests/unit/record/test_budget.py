@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.budget import Budget, check
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, RECORDS, OverheadTimer
-from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.schedule import Schedule, check
 from tests.examples import examples
 
 
@@ -23,7 +22,7 @@ class Training:
     def __init__(self, share, every=1, past="previous"):
         self.now = 0.0
         self.meter = OverheadTimer(lambda: self.now)
-        self.schedule = Schedule(every, past, 0, Budget(share, self.meter))
+        self.schedule = Schedule(every, past, 0, share, self.meter)
         self.made, self.thinned, self.copies, self.compared = [], [], [], []
         self.worst = self.first = 0.0
         self._paid = 0.0
@@ -159,7 +158,7 @@ def test_steps_that_pass_over_a_record_wait_for_none():
 
 @pytest.mark.parametrize("share", [0.01, 0.5, np.float32(0.25), fractions.Fraction(1, 100), None])
 def test_a_share_is_taken(share):
-    check(share)
+    check(1, 1, share)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +169,6 @@ def test_anything_else_is_refused(share):
     with pytest.raises(
         InvalidArgument, match=f"Could not schedule records: expected budget=.*{text}"
     ):
-        check(share)
+        check(1, 1, share)
     with pytest.raises(InvalidArgument, match=text):
-        Budget(share, OverheadTimer())
+        Schedule(1, "previous", 0, share)

@@ -9,10 +9,8 @@ import numpy as np
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.record.describer import origin
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import OverheadTimer
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
@@ -30,10 +28,10 @@ class ArrayWeight(Weight):
 
 def recorder(logdir, arrays, *, every=1):
     network = Network.of([ArrayWeight(name, array) for name, array in arrays.items()])
-    failures, start = Failures(), origin(network)
+    failures, start = Failures(), network.origin()
     tracker = MaskTracker(network.weights, lambda: None, None, lambda: start, failures)
     source, schedule = ArraySource(network), Schedule(every, "previous", 0)
-    return Recording(logdir, source, schedule, tracker, failures, OverheadTimer())
+    return Recording(logdir, source, schedule, tracker, failures)
 
 
 def test_a_training_of_arrays_is_recorded_and_read(tmp_path):

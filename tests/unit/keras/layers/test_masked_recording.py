@@ -14,7 +14,6 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.masked import Masked, MaskedDense
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.weights import TrainableFlags, network
-from tb_pastnet.record.describer import origin
 from tests.naming import ids, texts
 from tests.recorded import read_one
 
@@ -123,17 +122,17 @@ def test_a_change_of_a_mask_is_seen_by_a_recorder_that_runs(tmp_path):
 
 def test_the_origin_is_that_of_the_effective_values():
     first, second = small(), small()
-    assert origin(network(first)) == origin(network(second))
+    assert network(first).origin() == network(second).origin()
     kept = np.tile([1, 1, 0, 1], (6, 1))
     for model, garbage in ((first, 1), (second, 2)):
         model.layers[0].prune_kernel(kept)
         raw = model.layers[0].masked_weight("kernel").weight
         raw.assign(np.where(kept, raw.numpy(), garbage))
-    assert origin(network(first)) == origin(network(second))
+    assert network(first).origin() == network(second).origin()
     second.layers[0].regrow("kernel")
-    assert origin(network(first)) == origin(network(second))
+    assert network(first).origin() == network(second).origin()
     second.layers[0].prune_kernel(1 - kept)
-    assert origin(network(first)) != origin(network(second))
+    assert network(first).origin() != network(second).origin()
 
 
 def test_masks_beside_a_model_leave_such_layers_to_themselves():

@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from tb_pastnet import Recorder
 from tb_pastnet.keras.model.weights import network
-from tb_pastnet.record.describer import origin
 from tests.recorded import read_lineages
 
 
@@ -15,13 +14,13 @@ def weights(value=1.0):
 
 
 def test_an_origin_is_of_names_and_values():
-    first = origin(network(weights()))
+    first = network(weights()).origin()
     assert len(first) == 32
-    assert origin(network(weights())) == first
-    assert origin(network(weights(), variables=["a/kernel"])) == first
-    assert origin(network(weights(1.5))) != first
+    assert network(weights()).origin() == first
+    assert network(weights(), variables=["a/kernel"]).origin() == first
+    assert network(weights(1.5)).origin() != first
     other = {"c/kernel": weights()["a/kernel"], "b/bias": weights()["b/bias"]}
-    assert origin(network(other)) != first
+    assert network(other).origin() != first
 
 
 def test_the_same_seed_is_the_same_origin():
@@ -29,7 +28,7 @@ def test_the_same_seed_is_the_same_origin():
     for _ in range(2):
         keras.utils.set_random_seed(3)
         model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
-        origins.add(origin(network(model)))
+        origins.add(network(model).origin())
     assert len(origins) == 1
 
 
@@ -47,7 +46,7 @@ def test_a_resumed_lineage_has_the_origin_of_the_one_before(tmp_path):
     run(tmp_path, model, initial_step=2)
     first, second = read_lineages(tmp_path)
     assert (first.ordinal, second.ordinal) == (1, 2)
-    assert first.description.origin == origin(network(weights()))
+    assert first.description.origin == network(weights()).origin()
     assert second.description.origin == first.description.origin
     assert (first.description.first_step, second.description.first_step) == (1, 3)
 
@@ -73,13 +72,13 @@ def test_an_unreadable_parent_has_no_heir(tmp_path, damage):
         file.write_bytes({"cut": data[:100], "empty": b"", "flip": flipped}[damage])
     run(tmp_path, model, initial_step=2)
     second = read_lineages(tmp_path)[1]
-    assert second.description.origin not in ("", origin(network(weights())))
+    assert second.description.origin not in ("", network(weights()).origin())
 
 
 def test_remote_logs_are_resumed_too():
-    from tb_pastnet.record.describer import inherited_origin
+    from tb_pastnet.record.lineage import inherited_origin
     from tb_pastnet.record.segments import create_lineage
 
     model = weights()
     run("ram://resumed", model)
-    assert inherited_origin(create_lineage("ram://resumed")) == origin(network(weights()))
+    assert inherited_origin(create_lineage("ram://resumed")) == network(weights()).origin()
