@@ -257,7 +257,8 @@ def check(every: object, past: object, budget: Any) -> None:
             f"Could not schedule records: expected past= one of {', '.join(map(repr, NAMED))} or a "
             f"number of steps, got {past!r}. Use the default, 'previous'."
         )
-    if budget is not None and not (isinstance(budget, Real) and 0 < budget < 1):
+    is_share = isinstance(budget, Real) and 0 < budget < 1  # type: ignore[operator]
+    if budget is not None and not is_share:
         raise InvalidArgument(
             f"Could not schedule records: expected budget= a share of the training's time above 0 "
             f"and below 1, got {budget!r}. Use budget=0.01 for 1 %, or None for no limit."

@@ -22,8 +22,7 @@ from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.audit.open_violations import Ints
-from tb_pastnet.record.audit.optimizer_causes import OptimizerCauses
-from tb_pastnet.record.audit.training_facts import Applied, Average
+from tb_pastnet.record.audit.optimizer_causes import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 _METHODS = ("assign", "_restore_from_tensors")
@@ -31,7 +30,7 @@ _OPTIMIZERS = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer")
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
-class ModelAudit(AuditSource[HeldWeight]):
+class ModelAudit(AuditSource):
     """Compares all held weights in one compiled function, made anew when others are held."""
 
     def __init__(

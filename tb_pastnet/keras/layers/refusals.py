@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.record.masks.editor import unmaskable
+from tb_pastnet.record.masks.commands import unmaskable
 
 
 def refuse_weight(weight: TFWeight) -> None:

@@ -22,8 +22,6 @@ from tb_pastnet.keras.model.weights import network
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
-from tb_pastnet.record.masks.editor import MaskEditor
-from tb_pastnet.record.masks.mask_table import MaskView
 from tb_pastnet.record.masks.resumed import Resumed
 
 _WEIGHTS = "model.weights.h5"
@@ -71,22 +69,22 @@ class Masks(MaskCommands):
         [0.0, 0.0, 0.0]
     """
 
+    state: MaskState
+    _enforcer: MaskEnforcer
+
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
         state = attached(model)
         if state is None:
             weights = network(model)
             state = MaskState(weights.everything)
             state.origin = weights.origin()
-        self.state = state
         enforcer = state.keeper or MaskEnforcer(model, state)
         if enforce:
             enforcer.enforce(optimizer)
         state.keeper = enforcer
         attach(model, state)
-        self._model, self._optimizer, self._enforcer = model, optimizer, enforcer
-        super().__init__(MaskEditor(state, enforcer, refuse_weight))
-        self.kept = MaskView(self.state, 0)
-        self.trainable = MaskView(self.state, 1)
+        self._model, self._optimizer = model, optimizer
+        super().__init__(state, enforcer, refuse_weight)
 
     def snapshot(self) -> Snapshot:
         """Copies weights, statistics and the optimizer's state to the host, to rewind to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -43,16 +43,13 @@ class Held(Protocol):
         """Some of its elements: what they should be, and what they are."""
 
 
-H = TypeVar("H", bound=Held)
-
-
-class CauseFinder(ABC, Generic[H]):
+class CauseFinder(ABC):
     """Names the likely causes of violations, from facts that a framework's room gathers."""
 
-    def begin(self, held: H, masks: MaskTable | None) -> None:
+    def begin(self, held: Any, masks: MaskTable | None) -> None:  # noqa: B027
         """Where more of a weight is held from now on."""
 
-    def remember(self, held: Iterable[H], masks: MaskTable | None) -> None:
+    def remember(self, held: Iterable[Any], masks: MaskTable | None) -> None:  # noqa: B027
         """After a check, of what it has looked at."""
 
     def bypassed(self, masks: MaskTable | None) -> set[str]:
@@ -60,10 +57,10 @@ class CauseFinder(ABC, Generic[H]):
         return set()
 
     @abstractmethod
-    def facts(self, held: H, channels: Ints, masks: MaskTable | None) -> Facts:
+    def facts(self, held: Any, channels: Ints, masks: MaskTable | None) -> Facts:
         """What is known of a weight that moved in some channels."""
 
-    def cause(self, held: H, channels: Ints, masks: MaskTable | None) -> str:
+    def cause(self, held: Any, channels: Ints, masks: MaskTable | None) -> str:
         """A key of `core.violation.CAUSES`; "unknown" also where something can't be read."""
         try:
             return cause_of(self.facts(held, channels, masks))
@@ -71,18 +68,18 @@ class CauseFinder(ABC, Generic[H]):
             return "unknown"
 
 
-class AuditSource(ABC, Generic[H]):
+class AuditSource(ABC):
     """What an audit asks of a framework's room: `weights` that may be held, and causes."""
 
     weights: Sequence[Any]
-    causes: CauseFinder[H]
+    causes: CauseFinder
 
     @abstractmethod
-    def held(self, weight: Any) -> H:
+    def held(self, weight: Any) -> Held:
         """Compares a weight from now on."""
 
     @abstractmethod
-    def moved(self, held: Sequence[H]) -> Sequence[bool]:
+    def moved(self, held: Sequence[Any]) -> Sequence[bool]:
         """Which of some weights have a held element that moved."""
 
     def quick_key(self) -> Hashable:
@@ -106,7 +103,7 @@ class Audit:
     Other bits are other values: −0 isn't 0, while a NaN that stays the same hasn't moved.
     """
 
-    def __init__(self, source: AuditSource[Any], masks: Callable[[], MaskTable | None]) -> None:
+    def __init__(self, source: AuditSource, masks: Callable[[], MaskTable | None]) -> None:
         self._source = source
         self._masks = masks
         own = (weight.masks() for weight in source.weights)

@@ -7,10 +7,10 @@ left out.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,8 @@ from tb_pastnet.record.audit.causes import (
     Array,
     Facts,
 )
-from tb_pastnet.record.audit.freeze_audit import CauseFinder, H, Held
+from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held
 from tb_pastnet.record.audit.open_violations import Ints
-from tb_pastnet.record.audit.training_facts import Applied, Average, OptimizerFacts, TrainingFacts
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 SAMPLE = 256
@@ -35,6 +34,88 @@ SAMPLE = 256
 _LOOKED_AT = 1 << 16
 _POINTS = 64
 _FORGOTTEN = 1e-4
+
+
+class Applied(NamedTuple):
+    """Updates that an optimizer has made, and those that went through its hook.
+
+    Attributes:
+        updates: all of them.
+        loaded: how often that count was set by hand.
+        hooked: updates through the hook.
+        generation: of the masks, that the last of them knew.
+    """
+
+    updates: int = 0
+    loaded: int = 0
+    hooked: int = 0
+    generation: int = 0
+
+
+class Average(NamedTuple):
+    """An optimizer's moving average of a variable.
+
+    Attributes:
+        values_at: gives some of its elements.
+        overwrites_every: updates from one overwriting of the weights to the next; None: only when
+            training ends.
+        momentum: of the average.
+    """
+
+    values_at: Callable[[Ints], Array]
+    overwrites_every: int | None
+    momentum: float
+
+
+class OptimizerFacts(Protocol):
+    """What a framework's room reads of an optimizer now."""
+
+    optimizer: Any
+
+    @property
+    def updates(self) -> int:
+        """How many it has made."""
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, NaN where it follows a schedule or isn't known."""
+
+    @property
+    def schedule(self) -> Callable[[int], float] | None:
+        """Gives the learning rate of an update; None where it follows none."""
+
+    @property
+    def applied(self) -> Applied | None:
+        """Its updates; None where it has no hook."""
+
+    @property
+    def betas(self) -> Sequence[float]:
+        """The factors by which slots decay."""
+
+    def decay(self, held: Any) -> float:
+        """The weight decay of a variable."""
+
+    def trains(self, held: Any) -> bool:
+        """Whether the variable is among those that the optimizer was built for."""
+
+    def average(self, held: Any) -> Average | None:
+        """Its moving average of a variable."""
+
+    def slots(self, held: Any, positions: Ints) -> dict[str, Array]:
+        """Some elements of all its slots of a variable."""
+
+
+class TrainingFacts(Protocol):
+    """What is read of a training besides its optimizer."""
+
+    def optimizer(self, masks: MaskTable | None) -> OptimizerFacts | None:
+        """The one that trains, None where none is known."""
+
+    def step(self) -> Any:
+        """The compiled step; another object once it is compiled anew."""
+
+    def assigned(self, held: Any) -> int:
+        """How often the variable was set by hand since this was asked first."""
 
 
 class _Beginning(NamedTuple):
@@ -64,15 +145,15 @@ class _Check(NamedTuple):
     assigned: Mapping[str, int] = MappingProxyType({})
 
 
-class OptimizerCauses(CauseFinder[H]):
+class OptimizerCauses(CauseFinder):
     """Finds causes by what it reads now, and remembers from before."""
 
-    def __init__(self, training: TrainingFacts[H]) -> None:
+    def __init__(self, training: TrainingFacts) -> None:
         self._training = training
         self._begun: dict[str, _Beginning] = {}
         self._checked = _Check()
 
-    def begin(self, held: H, masks: MaskTable | None) -> None:
+    def begin(self, held: Held, masks: MaskTable | None) -> None:
         """Remembers how it stands where more of a variable is held from now on."""
         self._training.assigned(held)
         facts = self._training.optimizer(masks)
@@ -90,7 +171,7 @@ class OptimizerCauses(CauseFinder[H]):
             slots,
         )
 
-    def remember(self, held: Iterable[H], masks: MaskTable | None) -> None:
+    def remember(self, held: Iterable[Held], masks: MaskTable | None) -> None:
         """Remembers how it stands after a check."""
         facts = self._training.optimizer(masks)
         assigned = {variable.name: self._training.assigned(variable) for variable in held}
@@ -118,7 +199,7 @@ class OptimizerCauses(CauseFinder[H]):
                 names.add(name)
         return names
 
-    def facts(self, held: H, channels: Ints, masks: MaskTable | None) -> Facts:
+    def facts(self, held: Held, channels: Ints, masks: MaskTable | None) -> Facts:
         """What is known of a variable that moved."""
         positions = held.worst(channels, SAMPLE)
         was, current = held.values_at(positions)
@@ -146,7 +227,7 @@ class OptimizerCauses(CauseFinder[H]):
             updates=optimizer.updates - begun.updates,
         )
 
-    def _overwriting(self, optimizer: OptimizerFacts[Any], held: Held) -> Average | None:
+    def _overwriting(self, optimizer: OptimizerFacts, held: Held) -> Average | None:
         """The moving average, where it has overwritten the weights since the last check."""
         average = optimizer.average(held)
         if average is None:
@@ -158,7 +239,7 @@ class OptimizerCauses(CauseFinder[H]):
         # the average has come to equal the weights by itself.
         return average if average.momentum ** (updates - checked) > _FORGOTTEN else None
 
-    def _rates(self, optimizer: OptimizerFacts[Any], begun: _Beginning) -> list[Array]:
+    def _rates(self, optimizer: OptimizerFacts, begun: _Beginning) -> list[Array]:
         """Learning rates of the updates since the last check, and since they are held."""
         rates: list[Array] = []
         for reference, begin in (
@@ -171,7 +252,7 @@ class OptimizerCauses(CauseFinder[H]):
         return rates
 
 
-def _rates_of(optimizer: OptimizerFacts[Any], since: int, earlier: float) -> list[Array]:
+def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Array]:
     """The learning rates of the updates since one; several where it was changed in between."""
     count, schedule = optimizer.updates - since, optimizer.schedule
     if schedule is not None:
@@ -186,7 +267,7 @@ def _rates_of(optimizer: OptimizerFacts[Any], since: int, earlier: float) -> lis
     return [np.repeat([earlier, rate], [change, count - change]) for change in changes]
 
 
-def _held_by(held: H, masks: MaskTable | None) -> str:
+def _held_by(held: Held, masks: MaskTable | None) -> str:
     if held.flagged:
         return FLAG
     return ENFORCED if masks is not None and masks.enforces else DECLARED
@@ -201,7 +282,7 @@ def _reference(thing: Any) -> Any:
 
 
 def _faded(
-    optimizer: OptimizerFacts[Any], held: H, begun: _Beginning, channels: Ints
+    optimizer: OptimizerFacts, held: Held, begun: _Beginning, channels: Ints
 ) -> dict[str, tuple[Array, Array]]:
     """Slots of the sampled elements in some channels, when they began to be held and now."""
     current = optimizer.slots(held, begun.positions)

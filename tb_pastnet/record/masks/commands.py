@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from tb_pastnet.core import rules, selection
+from tb_pastnet.core.names import resolve
+from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.masks.editor import EditedWeight, MaskEditor
+from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
+from tb_pastnet.record.masks.weight_masks import WeightMasks
+from tb_pastnet.record.weight import Weight
 
 Channels = Sequence[int] | npt.ArrayLike
 
 
-class MaskCommands:
-    """The part of `Masks` that changes masks: looks names up, and does a command at once."""
+class Enforcer(Protocol):
+    """Puts changes of masks in force."""
 
-    def __init__(self, editor: MaskEditor) -> None:
-        self._editor = editor
+    def enforce_now(self, masks: Any, *, first: bool) -> None:
+        """After a storage of masks has changed; `first` where it was made just now."""
+
+    def clear_slots(self, variable: Any, where: Mask) -> None:
+        """Sets what optimizers keep of some elements to what it is of new weights."""
+
+
+class MaskCommands:
+    """The part of `Masks` that changes masks: looks names up, and does a command at once.
+
+    Args:
+        state: the masks.
+        enforcer: puts changes in force.
+        refuse: raises where a framework can't hold a weight; None: it holds all.
+        at_once: makes a context around a command in which nothing else changes variables.
+    """
+
+    def __init__(
+        self,
+        state: MaskTable,
+        enforcer: Enforcer,
+        refuse: Callable[[Any], None] | None = None,
+        at_once: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        self.state = state
+        self.kept = MaskView(state, 0)
+        self.trainable = MaskView(state, 1)
+        self._enforcer = enforcer
+        self._refuse = refuse
+        self._at_once = at_once
 
     def prune(
         self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
@@ -36,8 +69,8 @@ class MaskCommands:
                 nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        with self._editor.at_once():
-            weight = self._editor.weight(name)
+        with self._at_once():
+            weight = self._weight(name)
             weight.prune(_asked(weight, kept, channels, "kept"))
 
     def prune_below(self, name: str, threshold: float) -> None:
@@ -51,8 +84,8 @@ class MaskCommands:
             InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        with self._editor.at_once():
-            self._editor.weight(name).prune_below(threshold)
+        with self._at_once():
+            self._weight(name).prune_below(threshold)
 
     def prune_smallest(
         self,
@@ -88,8 +121,8 @@ class MaskCommands:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
             UnknownName: no variable, or several, have that name.
         """
-        with self._editor.at_once():
-            self._editor.weight(name).prune_by(rules.blocks, nonzeros_per_block, block_size)
+        with self._at_once():
+            self._weight(name).prune_by(rules.blocks, nonzeros_per_block, block_size)
 
     def regrow(
         self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
@@ -105,8 +138,8 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        with self._editor.at_once():
-            weight = self._editor.weight(name)
+        with self._at_once():
+            weight = self._weight(name)
             weight.regrow(_through(weight, kept, channels, "kept"))
 
     def freeze(
@@ -125,8 +158,8 @@ class MaskCommands:
                 would be frozen is pruned.
             UnknownName: no variable, or several, have that name.
         """
-        with self._editor.at_once():
-            weight = self._editor.weight(name)
+        with self._at_once():
+            weight = self._weight(name)
             everything = trainable is None and channels is None
             weight.freeze(None if everything else _asked(weight, trainable, channels, "trainable"))
 
@@ -144,8 +177,8 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        with self._editor.at_once():
-            weight = self._editor.weight(name)
+        with self._at_once():
+            weight = self._weight(name)
             weight.thaw(_through(weight, trainable, channels, "trainable"))
 
     def sparsity(self, name: str | None = None) -> float:
@@ -154,8 +187,8 @@ class MaskCommands:
         Args:
             name: of one variable. None: of all kernels, and of what else has pruned weights.
         """
-        with self._editor.at_once():
-            return selection.sparsity(weight.kept for weight in self._editor.counted(name))
+        with self._at_once():
+            return selection.sparsity(weight.kept for weight in self._counted(name))
 
     def zeros(self, name: str | None = None) -> float:
         """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
@@ -163,9 +196,54 @@ class MaskCommands:
         Args:
             name: as in `sparsity`.
         """
-        with self._editor.at_once():
-            counted = self._editor.counted(name)
+        with self._at_once():
+            counted = self._counted(name)
             return selection.sparsity(weight.values() != 0 for weight in counted)
+
+    def _weight(self, name: str) -> EditedWeight:
+        """The weight that a name means; raises UnknownName."""
+        return EditedWeight(self, self.state.weights[resolve(name, self.state.weights)])
+
+    def _prunable(self, names: Iterable[str] | None) -> list[EditedWeight]:
+        """The named weights, each once; None: all kernels of layers that own no masks.
+
+        Raises before any of them is changed, where a mask could not hold one.
+        """
+        if names is None:
+            weights = [
+                EditedWeight(self, weight)
+                for weight in self.state.weights.values()
+                if weight.role == "kernel" and weight.masks() is None
+            ]
+        else:
+            names = [names] if isinstance(names, str) else names
+            weights = list({each.label: each for each in map(self._weight, names)}.values())
+        for edited in weights:
+            self._refuse_mask(edited.weight)
+        return weights
+
+    def _counted(self, name: str | None) -> list[EditedWeight]:
+        """What sparsity is counted over: one weight, or all kernels and what else is pruned."""
+        if name is not None:
+            return [self._weight(name)]
+        weights = [EditedWeight(self, weight) for weight in self.state.weights.values()]
+        return [each for each in weights if each.role == "kernel" or each.pruned]
+
+    def _refuse_mask(self, weight: Weight) -> None:
+        """Raises where a mask would not hold what a layer computes with.
+
+        Raises:
+            InvalidArgument: it is a statistic, has masks of its own, or the framework can't hold
+                it.
+        """
+        if weight.statistic:
+            expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
+            raise unmaskable(weight.name, expected, got, "Choose another one.")
+        if weight.masks() is not None:
+            expected, got = "a weight without masks", "one of a layer that owns its masks"
+            raise unmaskable(weight.name, expected, got, "Call the layer's own prune and freeze.")
+        if self._refuse is not None:
+            self._refuse(weight)
 
     def _prune_by(
         self,
@@ -175,14 +253,60 @@ class MaskCommands:
         **options: Any,
     ) -> None:
         """Prunes what a rule chooses of several weights together; None: of all kernels."""
-        with self._editor.at_once():
-            weights = self._editor.prunable(variables)
+        with self._at_once():
+            weights = self._prunable(variables)
             masks = [weight.read() for weight in weights]
             prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
             chosen = rule(prunable, *arguments, **options)
             for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
                 if (old != kept).any():
                     weight.write_kept(kept, trainable)
+
+
+class EditedWeight(WeightMasks):
+    """A weight of a model, with the masks that stand beside it."""
+
+    def __init__(self, masks: MaskCommands, weight: Weight) -> None:
+        self.weight = weight
+        self.label = weight.name
+        self.role = weight.role
+        self.axis = weight.axis
+        self._masks = masks
+
+    @property
+    def pruned(self) -> bool:
+        """Whether something of it is pruned."""
+        masked = self.label in self._masks.state.masked or self.weight.masks() is not None
+        return masked and not self.kept.all()
+
+    def read(self) -> tuple[Mask, Mask]:
+        """See `WeightMasks`."""
+        return self._masks.state.read(self.label)
+
+    def values(self) -> rules.Values:
+        """See `WeightMasks`."""
+        values: rules.Values = self.weight.effective()
+        return values
+
+    def renew(self, elements: Mask) -> None:
+        """See `WeightMasks`."""
+        self._masks._enforcer.clear_slots(self.weight.variable, elements)
+
+    def write(self, kept: Mask, trainable: Mask) -> None:
+        """See `WeightMasks`."""
+        table, name = self._masks.state, self.label
+        first = name not in table.masked
+        if not (kept & trainable).all():
+            self._masks._refuse_mask(self.weight)
+        elif first:
+            return
+        table.write(name, kept, trainable)
+        self._masks._enforcer.enforce_now(table.masked[name], first=first)
+
+
+def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:
+    """The error of a weight or layer that masks can't hold."""
+    return InvalidArgument(f"Could not mask {name!r}: expected {expected}, got {got}. {mend}")
 
 
 def _asked(

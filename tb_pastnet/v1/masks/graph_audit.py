@@ -23,7 +23,7 @@ from tb_pastnet.v1.masks.session_masks import GraphVariableMasks, SessionMasks
 _SETS = frozenset({"Assign", "AssignVariableOp"})
 
 
-class GraphAudit(AuditSource[HeldWeight]):
+class GraphAudit(AuditSource):
     """Compares the variables of a graph that have masks."""
 
     def __init__(
@@ -107,7 +107,7 @@ class _Reduction:
         return Channels(*self._site.run(self._results, dict(zip(self._fed, values, strict=True))))
 
 
-class GraphCauses(CauseFinder[HeldWeight]):
+class GraphCauses(CauseFinder):
     """Tells updates that the masks don't go around from values that were loaded.
 
     Which operations ran a session doesn't tell. But a graph says which there are: where all that

@@ -13,8 +13,6 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.masks.commands import MaskCommands
-from tb_pastnet.record.masks.editor import MaskEditor
-from tb_pastnet.record.masks.mask_table import MaskView
 from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.graph_checks import open_graph
 from tb_pastnet.v1.graph.session import GraphSession
@@ -73,6 +71,8 @@ class Masks(MaskCommands):
         [[0.75, 0.0]]
     """
 
+    state: SessionMasks
+
     def __init__(
         self,
         variables: Chosen = None,
@@ -81,15 +81,13 @@ class Masks(MaskCommands):
     ) -> None:
         self.site = GraphSession(graph)
         weights = network_in(self.site, variables, channel_axis, writable=True).weights
-        self.state = SessionMasks(weights, self.site)
         slots = OptimizerSlots(self.site)
-        super().__init__(MaskEditor(self.state, slots, at_once=self.site.at_once))
+        state = SessionMasks(weights, self.site)
+        super().__init__(state, slots, at_once=self.site.at_once)
         self._holding = Holding(self.state.made.values(), slots)
         self.witness = GraphCauses(self.site.graph, self._holding)
         self.variables = [own for masks in self.state.made.values() for own in masks.variables]
         self.initializer = self.site.initialized(self.variables)
-        self.kept = MaskView(self.state, 0)
-        self.trainable = MaskView(self.state, 1)
         self._audited = GraphAudit(weights, self.state, self.site, self.witness)
 
     @property

@@ -11,8 +11,13 @@ import pytest
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.record.audit.causes import DECLARED, ENFORCED, FLAG, MOST_UPDATES
-from tb_pastnet.record.audit.optimizer_causes import SAMPLE, OptimizerCauses, sampled
-from tb_pastnet.record.audit.training_facts import Applied, Average
+from tb_pastnet.record.audit.optimizer_causes import (
+    SAMPLE,
+    Applied,
+    Average,
+    OptimizerCauses,
+    sampled,
+)
 
 SHAPE = (6, 4)
 VIOLATED = np.array([1])

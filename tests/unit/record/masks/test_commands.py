@@ -11,9 +11,8 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.record.audit.causes import DECLARED, Facts
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, CauseFinder
 from tb_pastnet.record.audit.open_violations import Channels
-from tb_pastnet.record.masks.commands import MaskCommands
-from tb_pastnet.record.masks.editor import MaskEditor, unmaskable
-from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
+from tb_pastnet.record.masks.commands import MaskCommands, unmaskable
+from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.weight import Weight
 
 KERNEL, BIAS, MEAN = "dense/kernel", "dense/bias", "norm/moving_mean"
@@ -61,8 +60,7 @@ class Zeroing:
 class Commands(MaskCommands):
     def __init__(self, weights, **settings):
         self.table, self.enforcer = MaskTable(weights, ArrayMasks), Zeroing()
-        self.kept, self.trainable = MaskView(self.table, 0), MaskView(self.table, 1)
-        super().__init__(MaskEditor(self.table, self.enforcer, **settings))
+        super().__init__(self.table, self.enforcer, **settings)
 
 
 @pytest.fixture
@@ -126,7 +124,7 @@ def test_any_rule_reaches_every_way_of_pruning(masks):
 
     masks._prune_by(last, None, 0.5)
     assert masks.kept[KERNEL].tolist() == [[True] * 3, [False] * 3]
-    masks._editor.weight(BIAS).prune_by(last, 1 / 3)
+    masks._weight(BIAS).prune_by(last, 1 / 3)
     assert masks.kept[BIAS].tolist() == [True, True, False]
 
 
