@@ -120,8 +120,7 @@ class Recording:
             initial_step: the step of the values now.
         """
         if not self._idle:
-            with self._source.bound():
-                self._restart(initial_step)
+            self._restart(initial_step)
 
     @metered("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
@@ -175,11 +174,6 @@ class Recording:
             self._timer.totals.steps += 1
             self._tell_masks(self._sink, step)
             return
-        # Not at quiet steps, at which it costs as much as all else.
-        with self._source.bound():
-            self._proceed(step)
-
-    def _proceed(self, step: int) -> None:
         if self._schedule.goes_back(step):
             # The values that this step came from are unknown, so it has nothing to compare with.
             self._restart(step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from tb_pastnet.core.statistics import channel_statistics
 from tb_pastnet.record.weight import Network, Weight
 
 Floats = npt.NDArray[np.floating]
-_UNBOUND = nullcontext()
 
 
 class Source(ABC):
@@ -36,10 +34,6 @@ class Source(ABC):
     def writes(self) -> bool:
         """Whether this process writes the log: one of several that train the same network does."""
         return True
-
-    def bound(self) -> AbstractContextManager[object]:
-        """Where values are read: a session, the scope of a distribution, or nothing."""
-        return _UNBOUND
 
     def trainable(self) -> Sequence[bool]:
         """Of each weight, whether the framework's own flags let updates change it."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tb_pastnet.v1.masks.graph_masks import Masks as Masks
     from tb_pastnet.v1.past.past_graph import PastGraph as PastGraph
     from tb_pastnet.v1.past.past_graph import past_network as past_network
+    from tb_pastnet.v1.past.sync import SyncHook as SyncHook
     from tb_pastnet.v1.past.sync import sync_op as sync_op
-    from tb_pastnet.v1.past.sync_hook import SyncHook as SyncHook
     from tb_pastnet.v1.record_hook import RecorderHook as RecorderHook
     from tb_pastnet.v1.recorder import Recorder as Recorder
 
@@ -37,7 +37,7 @@ _HOMES = {
     "PastGraph": "tb_pastnet.v1.past.past_graph",
     "Recorder": "tb_pastnet.v1.recorder",
     "RecorderHook": "tb_pastnet.v1.record_hook",
-    "SyncHook": "tb_pastnet.v1.past.sync_hook",
+    "SyncHook": "tb_pastnet.v1.past.sync",
     "clone_network": "tb_pastnet.v1.clones.clone_graph",
     "past_network": "tb_pastnet.v1.past.past_graph",
     "summary": "tb_pastnet.v1.summary",

@@ -72,17 +72,8 @@ class RecorderHook(tf.train.SessionRunHook):
     ) -> None:
         schedule.check(every, past, budget)
         self.recorder: Recorder | None = None
-        self._settings = {
-            "logdir": logdir,
-            "variables": variables,
-            "every": every,
-            "past": past,
-            "channel_axis": channel_axis,
-            "learning_rate": learning_rate,
-            "masks": masks,
-            "audit": audit,
-            "budget": budget,
-        }
+        self._settings = logdir, variables, every, past, channel_axis, learning_rate, masks, audit
+        self._budget = budget
         self._step: Any = None
         self._failures = Failures()
 
@@ -94,7 +85,7 @@ class RecorderHook(tf.train.SessionRunHook):
                 "Could not record a session: expected a global step in its graph, got none. Call "
                 "tf.train.get_or_create_global_step(), and pass it to minimize()."
             )
-        self.recorder = Recorder(**self._settings)
+        self.recorder = Recorder(*self._settings, budget=self._budget)
 
     def after_create_session(self, session: Session, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""

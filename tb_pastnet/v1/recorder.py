@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
 from tb_pastnet.keras.types import Graph, RateSource, Session
@@ -21,28 +23,9 @@ from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS
 from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.found import Chosen, network_in
-from tb_pastnet.v1.graph.rates import rate_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.graph_masks import Masks
-
-
-class GraphSource(KerasSource):
-    """A network in a graph, whose variables have their values in a session."""
-
-    def __init__(
-        self,
-        network: Network[TFWeight],
-        rate: Callable[[int], float],
-        copies: int,
-        session: GraphSession,
-    ) -> None:
-        super().__init__(network, rate, copies, session)
-        self._session = session
-
-    def bound(self) -> AbstractContextManager[None]:
-        """See `Source`: variables are read in groups."""
-        return self._session.at_once()
 
 
 class Recorder(Recording):
@@ -117,7 +100,7 @@ class Recorder(Recording):
         self._origin = cache(network.origin)
         tracker = self._tracker_of(network, failures, audit=audit)
         rate = rate_in(self._site, learning_rate)
-        source = GraphSource(network, rate, schedule.copies, self._site)
+        source = KerasSource(network, rate, schedule.copies, self._site)
         super().__init__(logdir, source, schedule, tracker, failures)
 
     @metered()
@@ -170,13 +153,14 @@ class Recorder(Recording):
             super().close(timeout)
 
     def _restart(self, step: int) -> None:
-        if self._masks is not None:
-            self._masks.refresh()
-        super()._restart(step)
-        if self._site.current is not self._session():
-            self._copy(0)
-            self._session = weakref.ref(self._site.current)
-        self._origin()
+        with self._site.at_once():
+            if self._masks is not None:
+                self._masks.refresh()
+            super()._restart(step)
+            if self._site.current is not self._session():
+                self._copy(0)
+                self._session = weakref.ref(self._site.current)
+            self._origin()
 
     def _tracker_of(
         self, network: Network[TFWeight], failures: Failures, *, audit: bool
@@ -187,3 +171,38 @@ class Recorder(Recording):
             compared = GraphAudit(network.weights, masks.state, self._site, masks.witness)
             audited = Audit(compared, lambda: state)
         return MaskTracker(network.weights, lambda: state, audited, self._origin, failures)
+
+
+def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
+    """Makes a function of the step that gives the learning rate.
+
+    Raises:
+        InvalidArgument: it is something else.
+
+    Example:
+        >>> with tf.Graph().as_default(), tf.Session().as_default():
+        ...     rate_in(GraphSession(), 2 * tf.constant(0.25))(7)
+        0.5
+    """
+    if source is None:
+        return lambda _: float("nan")
+    if isinstance(source, int | float):
+        return lambda _: float(source)
+    if callable(source) and not hasattr(source, "dtype"):
+        return lambda _: float(source())
+    try:
+        read = site.fetch(lambda: _scalar(source))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"Could not record the learning rate: expected a number, a scalar tensor or variable "
+            f"of the graph, or a function, got {source!r:.80}. An optimizer doesn't tell its rate: "
+            f"pass what you gave it."
+        ) from error
+    return lambda _: float(read())
+
+
+def _scalar(source: RateSource) -> Any:
+    value = tf.convert_to_tensor(source)
+    if value.dtype == tf.string:
+        raise TypeError(value.dtype)
+    return tf.reshape(tf.cast(value, tf.float32), ())

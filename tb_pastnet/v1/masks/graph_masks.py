@@ -17,8 +17,7 @@ from tb_pastnet.v1.graph.found import Chosen, network_in
 from tb_pastnet.v1.graph.graph_checks import open_graph
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses
-from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
-from tb_pastnet.v1.masks.optimizer_slots import OptimizerSlots
+from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding, OptimizerSlots
 from tb_pastnet.v1.masks.session_masks import SessionMasks
 
 
