@@ -30,13 +30,9 @@ Result = TypeVar("Result")
 class ArrayCopies:
     """Past values of some arrays, and what compares the current ones with them.
 
-    Args:
-        axes: of each array that `read` gives, how its members split into channels, and how many
-            members of that shape lie one behind the other in it.
-        read: gives the current values, C-contiguous float32; views, which are let go at once.
-
-    Raises:
-        ValueError: one has no memory layout: see `core.memory_layout.layout_of`.
+    `axes` say of each array that `read` gives how its members split into channels, and how many of
+    them lie one behind the other in it. `read` gives views of the current values, C-contiguous
+    float32, which are let go at once. Raises ValueError where `layout_of` has no layout.
     """
 
     def __init__(
@@ -67,9 +63,7 @@ class ArrayCopies:
     def compare(self, *, replace: bool) -> Floats:
         """Compares the current values with the past ones, and may let them take their place.
 
-        Returns:
-            Floats (6, channels of all): those rows of `core.statistics.STATISTICS` that values
-            alone give.
+        Gives (6, channels of all): the rows of `core.statistics.STATISTICS` that values alone give.
         """
         values = self._values()
 
@@ -114,10 +108,7 @@ def _size(layout: MemoryLayout, cut: Cut) -> int:
 
 
 def _finished(rows: Rows, elements: int) -> Floats:
-    """From sums to statistics: (6, members, channels) to (6, all channels).
-
-    float32 where they fit: the norm of the largest values doesn't.
-    """
+    """From sums to statistics, (6, all channels), float32 where the largest norm fits."""
     rows = rows.reshape(len(rows), -1)
     result = np.empty(rows.shape, np.float32)
     if finish(rows, elements, result):

@@ -1,8 +1,7 @@
 """From single records to the messages that are stored: quantised, thinned, packed in blocks.
 
-All of it runs on the sink's thread. A block holds some consecutive records of one variable; the
-blocks of all variables and the timeline of the same records are written together, and with them the
-changes of masks and the violations that came meanwhile.
+A block holds some consecutive records of one variable. Blocks of all variables and the timeline of
+the same records are written together, and with them changes of masks and violations.
 """
 
 from __future__ import annotations
@@ -66,10 +65,9 @@ class _Quantized(NamedTuple):
 
 
 class Batch:
-    """Collects records and packs them.
+    """Collects records and packs them, on the sink's thread.
 
     Attributes:
-        lineage: the id of the lineage.
         changes: what is no record; they are written with the records, or alone.
         packed: records that were packed and are written.
     """
@@ -142,9 +140,7 @@ class Batch:
     def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
         """Packs what waits, which it goes on doing until `done`.
 
-        Returns:
-            A message a variable, the probe's, the changes, and the timeline, which comes last: it
-            stands for all records. Changes alone need none.
+        The timeline comes last, as it stands for all records; changes alone need none.
         """
         records = self._pending
         messages = self._blocks(records) if records else []

@@ -1,7 +1,4 @@
-"""What is no record: changes of masks, and held weights that moved.
-
-They are written beside the records, but never thinned, and also before the first record.
-"""
+"""What is no record: changes of masks, and held weights that moved. They are never thinned."""
 
 from __future__ import annotations
 
@@ -28,15 +25,11 @@ _PIECE = 4096
 
 
 class MaskUpdate(NamedTuple):
-    """A mask as it is from a step on.
+    """A mask ("kept" or "trainable") as it is from a step on.
 
     Attributes:
-        variable: the variable's id.
-        mask: "kept" or "trainable".
-        packed: uint8 (ceil(elements / 8),), `numpy.packbits` of the flattened mask. Not to be
-            changed any more.
-        elements: of the variable.
-        free: elements that the mask lets through.
+        packed: uint8 (ceil(elements / 8),), `numpy.packbits` of it, not to be changed any more.
+        free: elements that it lets through.
     """
 
     variable: str
@@ -51,8 +44,6 @@ class Change(NamedTuple):
 
     Attributes:
         step: the first step whose record it is in force in, or shows it.
-        masks: those that changed.
-        violations: those that are new or go on.
         lost: changes of masks given up since the last one.
     """
 
@@ -93,10 +84,9 @@ class Changes:
         return len(self._masks) >= GROUP_CHANGES or self._bytes >= GROUP_BYTES
 
     def add(self, change: Change) -> None:
-        """Takes a change; where that raises it may be given again.
+        """Takes a change, also again where that has raised.
 
-        A mask replaces an earlier one of the same step, and a violation an earlier one of the same
-        channel and beginning, where that waits still.
+        Where the same mask of the same step still waits, or the same violation, it is replaced.
         """
         step, lost = max(change.step, 0), self._lost + change.lost
         for update in change.masks:

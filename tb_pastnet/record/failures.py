@@ -51,21 +51,7 @@ class Failures:
 
 
 def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:
-    """Decorates a method that only observes, and so never raises: it counts in `self._failures`.
-
-    Example:
-        >>> class Observer:
-        ...     _failures = Failures()
-        ...     @noted("Could not look", otherwise=0)
-        ...     def look(self):
-        ...         raise ValueError("dark")
-        >>> LOGGER.disabled = True
-        >>> Observer().look()
-        0
-        >>> LOGGER.disabled = False
-        >>> Observer._failures.counts()
-        {'Could not look: ValueError: dark': 1}
-    """
+    """Decorates a method that only observes, and so never raises: it counts in `self._failures`."""
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)

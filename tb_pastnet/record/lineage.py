@@ -42,11 +42,7 @@ class Lineage:
 
     @classmethod
     def first(cls, logdir: str, source: Source, probe: Probing | None) -> Lineage:
-        """That of a Recorder that is made.
-
-        Raises:
-            UnwritableLog: the log directory can't be made or written.
-        """
+        """That of a Recorder that is made; raises UnwritableLog."""
         lineage = cls(create_lineage(logdir), source, probe)
         try:
             lineage._segments.open()

@@ -1,7 +1,6 @@
 """Times what recording takes of the thread that trains, and what the training takes around it.
 
-One clock runs at all times, and what passes goes to where the thread is: outside, or inside of us
-in one of some parts. So nothing counts twice, however calls are nested.
+One clock runs, and what passes goes to where the thread is, so that nothing counts twice.
 """
 
 from __future__ import annotations
@@ -39,10 +38,7 @@ class OverheadTotals:
         return Overhead(self.steps, training, records, copies, masks, probe, rest, writer, size)
 
     def event(self, lineage: int, step: int, wall_time: float, written: int) -> bytes:
-        """The framed event of all so far, made on the thread that writes, whose time it reads.
-
-        `written` are bytes with its group, but without it.
-        """
+        """The framed event of all so far, for the thread that writes `written` bytes beside it."""
         cost = self.overhead(writer=time.thread_time(), size=written)
         event = b""
         while True:
@@ -142,16 +138,12 @@ class _Section:
 
 
 def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]:
-    """Decorates what training calls. A failure to measure costs nothing else, and is counted.
+    """Decorates what training calls, of objects with a `_timer`, or None, and `_failures`.
 
     Args:
-        text: what could not be done where the method raises: that is counted, as `noted` does, but
-            in one call for both, as training makes it at each step. "": what it raises goes on.
+        text: what could not be done where the method raises, which is counted as `noted` does, in
+            one call for both. "": what it raises goes on.
         otherwise: what the method returns then.
-
-    Returns:
-        A decorator of methods of objects whose `_timer` is their `OverheadTimer`, or None, and
-        whose `_failures` their `Failures`.
     """
 
     def decorate(method: Method) -> Method:

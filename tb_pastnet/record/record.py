@@ -23,8 +23,6 @@ class Record(NamedTuple):
 
     Attributes:
         sequence: its number in the lineage, from 0.
-        step: the step that it shows.
-        past_step: the step of the past values that it compares with.
         wall_time: seconds since 1970.
         learning_rate: NaN where it isn't known.
         values: floats (statistics, channels of all variables), rows as in

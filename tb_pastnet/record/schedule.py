@@ -18,8 +18,7 @@ class Action(NamedTuple):
     """What a step asks for, in this order.
 
     Attributes:
-        record: whether a record is due.
-        compare: the copy that it is compared with.
+        compare: the copy that the record is compared with.
         past_step: the step of that copy; None where it isn't known, because it couldn't be taken.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
         thinned: a record is due, but the budget leaves it out.

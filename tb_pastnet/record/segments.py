@@ -44,11 +44,7 @@ class Segments:
         self._fresh = False
 
     def open(self) -> None:
-        """Starts a new segment; it says nothing of the network yet.
-
-        Raises:
-            OSError: the directory or the file can't be made or written.
-        """
+        """Starts a new segment; raises OSError where it can't be made or written."""
         self.close()
         name = f"events.out.tfevents.{int(self._start):010d}.{self._number:06d}.pastnet"
         # A number is never used twice: a reader that had the file open would miss the new one.
@@ -62,12 +58,8 @@ class Segments:
     def write(self, head: Callable[[], bytes], body: Callable[[int], bytes]) -> None:
         """Writes a group of events, in a new segment where the current one can't be used.
 
-        Args:
-            head: makes the events that a new segment begins with.
-            body: makes the events of the group, from the number of bytes of all segments before it.
-
-        Raises:
-            OSError: the group isn't readable as a whole. Call again to write it elsewhere.
+        `head` makes the events that a new segment begins with, `body` those of the group, from the
+        number of bytes before it. Where it raises the group isn't readable: call it again.
         """
         try:
             if self._file is None or self._written >= self._size or not self._file.exists():
@@ -97,14 +89,7 @@ class Segments:
 
 
 def create_lineage(logdir: str) -> RunName:
-    """Reserves the directory of a new lineage.
-
-    Returns:
-        Its ordinal, one above the largest there, and a random id that isn't 0.
-
-    Raises:
-        UnwritableLog: it can't be listed or made.
-    """
+    """Reserves a directory, its ordinal above the largest, its id random; or UnwritableLog."""
     lineage = 0
     while lineage == 0:
         lineage = secrets.randbits(32)

@@ -69,10 +69,9 @@ class Mark:
 
 
 class Sink:
-    """Writes the records of one lineage in the background.
+    """Writes the records of one lineage in the background; its public methods are for one thread.
 
-    Its public methods are for one thread, the one that trains. In a process forked from it they do
-    nothing: the parent's files stay the parent's.
+    In a process forked from it they do nothing: the parent's files stay the parent's.
     """
 
     def __init__(
@@ -154,11 +153,9 @@ class Sink:
             self._change(Change(step, violations=tuple(violations)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
-        """Waits until everything handed over so far is written.
+        """Waits until everything handed over so far is written, and so survives kill -9.
 
-        Returns:
-            True where it is: it survives the end of the process, however it ends. False also where
-            a record or a change was dropped since the last flush.
+        False also where a record or a change was dropped since the last flush.
         """
         if self._idle:
             return False
@@ -168,12 +165,9 @@ class Sink:
         return written and not lost
 
     def close(self, timeout: float = CLOSE_SECONDS) -> bool:
-        """Writes what waits and the final account, and ends the thread.
+        """Writes what waits and the final account, ends the thread; whether that was in time.
 
         What isn't written by then is given up. Called again, it waits again.
-
-        Returns:
-            Whether everything was written.
         """
         if fork_aware_pid() != self._pid or (self._last is not None and self._last.done.is_set()):
             return False

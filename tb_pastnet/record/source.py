@@ -19,9 +19,6 @@ class Source(ABC):
     """A network as it is trained: its weights, their past copies, and what else a record needs.
 
     Copy 0 holds the values that the weights have when a source is made.
-
-    Args:
-        network: what is recorded.
     """
 
     packages: Sequence[str] = ()

@@ -147,18 +147,14 @@ class Network(Generic[W_co]):
         shown: str = "a network",
         name_of: Callable[[object], str | None] = lambda _: None,
     ) -> Network[W_co]:
-        """Chooses what is recorded.
+        """Chooses what is recorded, in forward order.
 
         Args:
-            everything: all weights that can be recorded, in forward order.
+            everything: all weights that can be recorded.
             wanted: names, ends of names, patterns such as `"*/kernel"`, or variables. None: all.
             skipped: name and reason of each variable that can't be recorded.
             shown: what they are of, for errors.
             name_of: the name of a variable that a user gives; None where it isn't one of these.
-
-        Raises:
-            InvalidArgument: nothing is left to record, or a variable isn't of the network.
-            UnknownName: a name fits no variable, or several.
         """
         chosen = everything
         if wanted is not None:
@@ -173,11 +169,7 @@ class Network(Generic[W_co]):
         return cls(tuple(chosen), _layers(chosen), tuple(skipped), tuple(everything))
 
     def origin(self) -> str:
-        """A fingerprint of all values: runs that start from the same ones share it.
-
-        Returns:
-            32 hexadecimal digits, blake2b over ids and bytes.
-        """
+        """A fingerprint of all values, 32 digits: runs that start from the same ones share it."""
         digest = hashlib.blake2b(digest_size=16)
         for weight in self.everything:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())

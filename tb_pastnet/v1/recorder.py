@@ -174,16 +174,7 @@ class Recorder(Recording):
 
 
 def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
-    """Makes a function of the step that gives the learning rate.
-
-    Raises:
-        InvalidArgument: it is something else.
-
-    Example:
-        >>> with tf.Graph().as_default(), tf.Session().as_default():
-        ...     rate_in(GraphSession(), 2 * tf.constant(0.25))(7)
-        0.5
-    """
+    """Makes a function of the step that gives the learning rate; raises InvalidArgument."""
     if source is None:
         return lambda _: float("nan")
     if isinstance(source, int | float):

@@ -118,10 +118,7 @@ class Audit:
 
     @property
     def violations(self) -> list[Violation]:
-        """All so far by their first step, each as of its last movement.
-
-        Of those that have ended the newest 65,536 are remembered.
-        """
+        """All so far by their first step, as of their last movement; of ended ones 65,536."""
         return self._violations.all()
 
     @property
@@ -145,10 +142,7 @@ class Audit:
             self._seen, self._trainable = seen, trainable
 
     def check(self, step: int) -> list[Violation]:
-        """Compares after an update: violations that are new, or moved again since the last check.
-
-        Those of one channel with one `first_step` are the same one.
-        """
+        """Compares after an update: violations that are new, or moved since the last check."""
         self.observe()
         if not self._held:
             return []

@@ -1,8 +1,4 @@
-"""Finds causes by what is read of an optimizer: when weights began to be held, at checks, and now.
-
-Some is only known when a weight begins to be held, some at the check before. What can't be read is
-left out.
-"""
+"""Finds causes by what is read of an optimizer: as weights began to be held, at checks, and now."""
 
 from __future__ import annotations
 
@@ -119,10 +115,7 @@ class TrainingFacts(Protocol):
 
 
 class _Beginning(NamedTuple):
-    """How it stood when some elements of a variable began to be held.
-
-    Optimizer and step are weak references: what was replaced may be large.
-    """
+    """How it stood when some elements of a variable began to be held; what is large, weakly."""
 
     optimizer: Any
     step: Any

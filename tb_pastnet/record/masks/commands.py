@@ -32,11 +32,8 @@ class Enforcer(Protocol):
 class MaskCommands:
     """The part of `Masks` that changes masks: looks names up, and does a command at once.
 
-    Args:
-        state: the masks.
-        enforcer: puts changes in force.
-        refuse: raises where a framework can't hold a weight; None: it holds all.
-        at_once: makes a context around a command in which nothing else changes variables.
+    `refuse` raises where a framework can't hold a weight. `at_once` makes a context around a
+    command in which nothing else changes variables.
     """
 
     def __init__(
@@ -205,10 +202,7 @@ class MaskCommands:
         return EditedWeight(self, self.state.weights[resolve(name, self.state.weights)])
 
     def _prunable(self, names: Iterable[str] | None) -> list[EditedWeight]:
-        """The named weights, each once; None: all kernels of layers that own no masks.
-
-        Raises before any of them is changed, where a mask could not hold one.
-        """
+        """The named weights, each once, if masks can hold all; None: kernels without own masks."""
         if names is None:
             weights = [
                 EditedWeight(self, weight)
@@ -230,12 +224,7 @@ class MaskCommands:
         return [each for each in weights if each.role == "kernel" or each.pruned]
 
     def _refuse_mask(self, weight: Weight) -> None:
-        """Raises where a mask would not hold what a layer computes with.
-
-        Raises:
-            InvalidArgument: it is a statistic, has masks of its own, or the framework can't hold
-                it.
-        """
+        """Raises InvalidArgument where a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
             raise unmaskable(weight.name, expected, got, "Choose another one.")
@@ -312,11 +301,7 @@ def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument
 def _asked(
     weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
 ) -> Any:
-    """The mask that is given, or that holds the channels whose numbers are.
-
-    Raises:
-        InvalidArgument: both or none are given, or a channel isn't one.
-    """
+    """The mask that is given, or the one of some channels; raises InvalidArgument."""
     if (mask is None) == (channels is None):
         verb = "prune" if word == "kept" else "freeze"
         got = "none" if mask is None else "both"

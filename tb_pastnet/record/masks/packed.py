@@ -55,10 +55,7 @@ def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
 def load(
     data: bytes, check: Callable[[str, tuple[int, ...]], None]
 ) -> tuple[str, dict[str, SavedMasks]]:
-    """Unpacks what `save` packed: origin, and masks by variable.
-
-    `check` raises where a name and shape aren't those of a variable, before any mask is unpacked.
-    """
+    """Unpacks what `save` packed; first `check` raises where a name or shape isn't a weight's."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = dict(stored)
     head = json.loads(arrays[_HEAD].tobytes())

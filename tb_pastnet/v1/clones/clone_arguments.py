@@ -38,12 +38,7 @@ def flat(tensors: Nest) -> list[Any]:
 
 
 def graph_of(inputs: Nest, outputs: Nest, doing: str = DOING) -> tf.Graph:
-    """The graph in which a network lies.
-
-    Raises:
-        InvalidArgument: there are no outputs, one of them or of the inputs is no tensor of a graph,
-            or of another one, or the graph is finalized, or that of a function.
-    """
+    """The graph in which a network lies; raises InvalidArgument without an open one."""
     tensors = [*flat(outputs), *flat(inputs)]
     if not flat(outputs):
         raise InvalidArgument(
@@ -72,12 +67,7 @@ def _check_tensor(tensor: object, doing: str) -> None:
 
 
 def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
-    """Pairs of an input and the one in its place.
-
-    Raises:
-        InvalidArgument: an input is there twice, or the new ones are of another structure, dtype,
-            shape or graph.
-    """
+    """Pairs of an input and the one in its place; raises InvalidArgument where they don't fit."""
     old = flat(inputs)
     names = [tensor.name for tensor in old]
     if len(set(names)) < len(names):
@@ -103,11 +93,7 @@ def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
 
 
 def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
-    """A scope without a slash at its end.
-
-    Raises:
-        InvalidArgument: it is no name of a scope, or there is something in it.
-    """
+    """A scope without a slash at its end; raises InvalidArgument where it is no name, or taken."""
     name = scope.rstrip("/")
     if not _SCOPE.fullmatch(name):
         raise InvalidArgument(
@@ -124,11 +110,7 @@ def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
 
 
 def refuse_unneeded(names: Iterable[str], part: GraphPart, doing: str = DOING) -> None:
-    """Refuses inputs that lie on no path to the outputs.
-
-    Raises:
-        InvalidArgument: one does.
-    """
+    """Raises InvalidArgument for inputs that lie on no path to the outputs."""
     left = [repr(name) for name in names if name not in part.reached]
     if left:
         raise InvalidArgument(
@@ -138,12 +120,7 @@ def refuse_unneeded(names: Iterable[str], part: GraphPart, doing: str = DOING) -
 
 
 def shared_names(share: Nest, graph: tf.Graph, doing: str) -> set[str]:
-    """The names of the tensors and operations that a copy and its original both use.
-
-    Raises:
-        UnknownName: the graph has nothing of a name.
-        InvalidArgument: something is shared that is of another kind, or of another graph.
-    """
+    """The names of the tensors and operations that a copy and its original both use."""
     leaves = tf.nest.flatten(share)
     elements = [element for leaf in leaves for element in _elements(leaf, graph, doing)]
     one_graph(elements, graph, doing)

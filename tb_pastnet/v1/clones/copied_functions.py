@@ -46,13 +46,7 @@ def own_functions(
     operations: Iterable[tf.Operation],
     nodes: Iterable[tf.NodeDef],
 ) -> FunctionDefLibrary:
-    """Gives copied operations functions of their own.
-
-    Args:
-        functions: as they are called by the originals, by name.
-        operations: the originals.
-        nodes: the definitions of their copies, which are changed.
-    """
+    """Gives copied operations functions of their own; `nodes`, their definitions, are changed."""
     library = tf.GraphDef().library
     if not functions:
         return library
@@ -77,8 +71,8 @@ def _mark_variables(
 ) -> None:
     """Writes into the definitions of called functions which variables their arguments are.
 
-    A function that is made of a definition needs the shapes of variables for its gradient. `inputs`
-    are the attributes of a variable, or None, for each input of the node.
+    The gradient of a function that is made of a definition needs their shapes. `inputs` has the
+    attributes of a variable, or None, for each input of the node.
     """
     arguments = inputs[first_argument(node) :]
     for reference in called(node):
@@ -115,8 +109,8 @@ def _rename(nodes: Iterable[tf.NodeDef], names: Mapping[str, str]) -> None:
 def own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewire: Rewire) -> None:
     """Lets the copy of an operation have the gradient of its original, with the copy's tensors.
 
-    `node` is the definition of the copy, which is changed; `in_flow` is an operation in a branch or
-    loop of control flow v1; `rewire` replaces tensors of the original.
+    `node`, the definition of the copy, is changed; `in_flow` says that it is in a branch or loop of
+    control flow v1; `rewire` replaces tensors of the original.
     """
     if not _custom(node) and operation.type not in _CALLS:
         return

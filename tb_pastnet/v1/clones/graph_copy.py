@@ -44,33 +44,18 @@ def copy_part(
     scope: str,
     change: Callable[[tf.NodeDef], None] | None = None,
 ) -> Copied:
-    """Copies the operations of a part of a graph; returns what gives the copy of each.
+    """Copies the operations of a part of a graph, once it has been checked.
 
-    The copy takes from outside what the part takes, the same inputs and variables, but for those
-    that are replaced. It has gradients where the part has, also through branches and loops. It
-    waits for no control dependencies of the caller, and is in none of its branches and loops.
+    The copy takes from outside what the part takes, but for what is replaced. It has gradients
+    where the part has, also through branches and loops. It waits for no control dependencies of the
+    caller, and is in none of its branches and loops.
 
     Args:
-        part: `GraphPart(graph, starts)`, after its `take(outputs)` and `check(doing)`.
-        replaced: pairs of a tensor that the part takes from outside, and of that which the copy
-            takes in its place, of the same dtype. For a variable that is `storage(variable)`: a
-            reference variable takes the place of one, a resource variable that of one.
+        part: what `take` and `check` have looked at.
+        replaced: pairs of a tensor that the part takes from outside and of one for the copy,
+            of the same dtype; for a variable its `storage`, for that of one of the same kind.
         scope: the full name scope of the copy. Names that are taken get a number.
         change: may change the definition of each operation before it is made.
-
-    Example:
-        >>> with tf.Graph().as_default() as graph:
-        ...     x = tf.placeholder(tf.float32, name="x")
-        ...     weight, other = tf.Variable(2.0), tf.Variable(3.0)
-        ...     y = x * weight
-        ...     part = GraphPart(graph, frozenset({x.name}))
-        ...     part.take([y])
-        ...     part.check("copy a network")
-        ...     copied = copy_part(part, [(storage(weight), storage(other))], "copy")
-        ...     with tf.Session() as session:
-        ...         session.run(tf.global_variables_initializer())
-        ...         [float(value) for value in session.run([y, copied(y)], {x: 5.0})]
-        [10.0, 15.0]
     """
     pairs = list(replaced)
     copied = Copied({old.name: new for old, new in pairs}, {})
@@ -163,11 +148,7 @@ def _rewired(
     results: Sequence[Any],
     upstream: Sequence[Any],
 ) -> Sequence[Any]:
-    """The gradients of a copied operation, where its original's close over the original network.
-
-    Raises:
-        InvalidArgument: they use what the copy can't have of its own.
-    """
+    """The gradients of a copied operation, where its original's close over the original network."""
     leaves = tf.nest.flatten(results, expand_composites=True)
     originals = {*copied.operations, *copied.tensors}
     values = (*upstream, *copied.tensors.values())

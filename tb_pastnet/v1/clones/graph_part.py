@@ -27,17 +27,15 @@ _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefau
 
 @dataclass
 class GraphPart:
-    """A part of a graph, found backwards from where it ends.
+    """A part of a graph, found backwards from where it ends; each of it by name.
 
     Attributes:
-        graph: the tf.Graph.
-        starts: names of the tensors and operations at which it starts: neither they nor what lies
-            before them is part of it.
-        operations: those of the part by name, without those that hold variables.
-        variables: the operations that hold the variables that it uses, by name.
+        starts: tensors and operations before which it begins: they aren't part of it.
+        operations: those of the part, without those that hold variables.
+        variables: the operations that hold the variables that it uses.
         reached: those of the starts that it needs.
-        lacking: operations that it needs and that can't be copied, by name.
-        functions: the definitions of functions that its operations call, by name.
+        lacking: operations that it needs and that can't be copied.
+        functions: definitions of the functions that its operations call.
         contexts: the branches and loops of the graph; None: as they are now.
     """
 
@@ -51,10 +49,7 @@ class GraphPart:
     contexts: tuple[Context, ...] | None = None
 
     def take(self, elements: Iterable[tf.Tensor | tf.Operation]) -> None:
-        """Takes in what tensors and operations need to be computed.
-
-        Of branches and loops that includes what their gradients need.
-        """
+        """Takes in what elements, and gradients of branches and loops, need to be computed."""
         if self.contexts is None:
             self.contexts = contexts(self.graph)
         size = -1
@@ -92,12 +87,7 @@ class GraphPart:
         ]
 
     def check(self, doing: str) -> None:
-        """Looks at all that is to be copied, for such as "clone a network".
-
-        Raises:
-            InvalidArgument: a placeholder is needed that isn't among the starts, state other than
-                variables, or Python code.
-        """
+        """Raises InvalidArgument, for such as "clone a network", where it can't be copied."""
         for operation in self.lacking.values():
             raise _refusal(operation.node_def, doing)
         self.functions = called_functions(self.graph, self.operations.values())
@@ -131,12 +121,10 @@ class GraphPart:
 
 
 def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
-    """Takes into a part of a graph the updates and losses that are made of it.
+    """Takes in the updates and losses made of a part; gives keys of collections and what they list.
 
     An update may write variables that the outputs don't use, as that of a batch normalization does
-    while training. It is left out if it is made of other inputs as well, or of weights that aren't
-    part of the network: it is that of another network then. Returned are collections' keys, and
-    what they list.
+    while training. One made of other inputs, or of weights outside, is that of another network.
     """
     weights = {each.op.name for each in part.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
     followers = []

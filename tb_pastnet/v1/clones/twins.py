@@ -26,11 +26,7 @@ def twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
     drawn by copies of the originals' initializers; else those of the originals are drawn for both.
 
     Returns:
-        Pairs of the operation that holds an original and the tf.Variable that is its copy, in the
-        order of the graph.
-
-    Raises:
-        InvalidArgument: an initial value is to be drawn that can't be.
+        Pairs of the operation that holds an original and the tf.Variable that is its copy.
     """
     graph = part.graph
     originals = {
@@ -126,10 +122,7 @@ def _twin(
 
 
 class Draw:
-    """Copies the initial values of a network's variables. What several are made of is copied once.
-
-    Seeds are changed, so that a copy doesn't draw the same numbers as its original.
-    """
+    """Copies initial values with other seeds. What several of them are made of is copied once."""
 
     def __init__(self, network: GraphPart, scope: str) -> None:
         self._network = network
@@ -137,11 +130,7 @@ class Draw:
         self._copied: dict[str, tf.Operation] = {}
 
     def check(self, operation: tf.Operation, value: tf.Tensor | None) -> None:
-        """Looks at a variable's initial value, before the graph is changed.
-
-        Raises:
-            InvalidArgument: it has none, or one that can't be copied.
-        """
+        """Raises InvalidArgument for an initial value that can't be copied."""
         if value is None:
             raise InvalidArgument(
                 f"Could not draw an initial value for the copy of {operation.name!r}: expected an "
@@ -169,10 +158,7 @@ class Draw:
         return part
 
     def _reseed(self, node: tf.NodeDef) -> None:
-        """Gives the copy of a random operation another seed, the same in every process.
-
-        One without a seed draws other numbers anyway.
-        """
+        """Gives a random operation that has a seed another one, the same in every process."""
         seeds = [node.attr[key] for key in ("seed", "seed2") if key in node.attr]
         if any(seed.i for seed in seeds):
             seeds[-1].i = (seeds[-1].i ^ self._number(node.name)) or 1

@@ -32,18 +32,13 @@ def network_in(
     *,
     writable: bool = False,
 ) -> Network[TFWeight]:
-    """Lists variables of a graph, with their layers and channels.
+    """Lists variables of a graph, with their layers (their scopes) and channels, as they were made.
 
     Args:
         site: the graph.
-        variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
-            names to variables, which are then called so. None: all that are trained, and moving
-            averages of their layers. Slots of optimizers have to be named.
+        variables: as of `v1.Recorder`. Slots of optimizers have to be named.
         channel_axes: corrections by name.
         writable: whether arrays are going to be assigned to them.
-
-    Returns:
-        Them in the order in which they were made. A layer is the scope of its variables.
 
     Raises:
         InvalidArgument: there are none, a scope has none, or one is of another graph.
@@ -86,10 +81,7 @@ def _named(graph: Graph, variables: Chosen) -> dict[str, GraphVariable]:
 
 
 def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> list[GraphVariable]:
-    """Those that aren't an optimizer's slots or our masks, or are wanted by their whole name.
-
-    A slot is named below its variable, "net/kernel/Adam", and so are averages.
-    """
+    """Those that aren't slots, as "net/kernel/Adam", or our masks, or are wanted by name."""
     names = {each.name for each in every}
     masks = _listed(every[0].graph, MASK_VARIABLES) if every else set()
     return [

@@ -11,11 +11,7 @@ from tb_pastnet.errors import InvalidArgument
 
 
 def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
-    """A graph that still takes operations, such as "sync 'past' with 'net'"; None: the default one.
-
-    Raises:
-        InvalidArgument: it is finalized.
-    """
+    """The graph, or the default one; raises InvalidArgument where it is finalized."""
     graph = tf.get_default_graph() if graph is None else graph
     if graph.finalized:
         raise InvalidArgument(
@@ -26,11 +22,7 @@ def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
 
 
 def one_graph(elements: Iterable[Any], graph: tf.Graph, doing: str) -> None:
-    """Refuses tensors, operations and variables that aren't of a graph; others are left out.
-
-    Raises:
-        InvalidArgument: one is of another graph.
-    """
+    """Raises InvalidArgument for tensors, operations and variables of another graph."""
     for element in elements:
         if _outermost(getattr(element, "graph", graph)) is not _outermost(graph):
             raise InvalidArgument(

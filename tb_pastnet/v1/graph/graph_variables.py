@@ -24,8 +24,7 @@ class GraphVariable:
     """A variable of a graph, whichever way TensorFlow keeps it.
 
     Attributes:
-        name: its full name without ":0". Of a partitioned one the name of the whole, which is also
-            its key in a Saver's checkpoint.
+        name: its full name without ":0", and its key in a Saver's checkpoint.
         parts: the tf.Variables that hold it, one, or those of a partitioned one in their order.
         trainable: whether an optimizer's `minimize` trains it.
     """
@@ -46,11 +45,7 @@ class GraphVariable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the whole.
-
-        Raises:
-            InvalidArgument: TensorFlow doesn't know it.
-        """
+        """The shape of the whole; raises InvalidArgument where TensorFlow doesn't know it."""
         piece = _slice(self.parts[0])
         if piece is not None:
             return tuple(piece.full_shape)
@@ -98,30 +93,17 @@ class GraphVariable:
 
 
 def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> list[GraphVariable]:
-    """Lists the variables of a graph, or of the default graph, those of any of its collections.
+    """The variables of a graph's collections, each once, as they were made: first the global ones.
 
     A scope is taken exactly, by whole parts of the path and from the root: "net" has "net/w" and
     "net/block/w", but not "net_2/w" and not "other/net/w". A slash at the end changes nothing.
-
-    Returns:
-        Each once, in the order in which they were made, first those of GLOBAL_VARIABLES, then those
-        of LOCAL_VARIABLES.
-
-    Example:
-        >>> with tf.Graph().as_default():
-        ...     for name in ("net/w", "net_2/w", "net/block/w"):
-        ...         _ = tf.get_variable(name, shape=())
-        ...     [variable.name for variable in graph_variables(scope="net")]
-        ['net/w', 'net/block/w']
     """
     graph = tf.get_default_graph() if graph is None else graph
     return [variable for variable in _all(graph) if within(variable.name, scope)]
 
 
 def graph_variable(variable: object) -> GraphVariable:
-    """The variable of a graph behind a tf.Variable or a partitioned one, listed or not.
-
-    A part of what `tf.get_variable` makes with a partitioner stands for the whole.
+    """The variable behind a tf.Variable, a partitioned one, or a part of one, listed or not.
 
     Raises:
         InvalidArgument: it is something else, or an eager variable.
@@ -140,10 +122,7 @@ def graph_variable(variable: object) -> GraphVariable:
 
 
 def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[GraphVariable]:
-    """Chooses some of the variables of a graph, in their order.
-
-    They are wanted by names, ends of names, scopes, patterns such as `"*/kernel"`, or variables as
-    `graph_variable` takes them; or by a single name, scope or pattern.
+    """Chooses variables by names, their ends, scopes, patterns such as `"*/kernel"`, or themselves.
 
     Raises:
         InvalidArgument: a variable is none of these.

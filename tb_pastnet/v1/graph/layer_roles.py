@@ -65,22 +65,11 @@ _TRANSPOSED = ("transpose_b", "adj_y")
 
 
 def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
-    """What variables of one graph are.
+    """What variables of one graph are, by name; `UNKNOWN` where no op shows it.
 
     Of several ops that read a variable the one that was made first counts: gradients come later.
-
-    Returns:
-        By name; `UNKNOWN` where no op shows it. What has no use of its own in a layer, such as
-        moving averages in training, has the type of the variables beside it.
-
-    Example:
-        >>> import tensorflow.compat.v1 as tf
-        >>> from tb_pastnet.v1.graph.graph_variables import graph_variables
-        >>> with tf.Graph().as_default():
-        ...     kernel = tf.get_variable("dense/w", (3, 2))
-        ...     _ = tf.matmul(tf.ones((1, 3)), kernel)
-        ...     roles(graph_variables())["dense/w"]
-        Role(type='Dense', rule='kernel')
+    What has no use of its own in a layer, such as moving averages in training, has the type of the
+    variables beside it.
     """
     if not variables:
         return {}

@@ -22,17 +22,7 @@ So the names of masks, which a Saver goes by, depend on nothing but those of the
 
 
 class GraphSession(Runner):
-    """The `Runner` of a graph: code builds ops at once, a session runs them.
-
-    Raises:
-        InvalidArgument: the graph is finalized.
-
-    Example:
-        >>> with tf.Graph().as_default(), tf.Session().as_default():
-        ...     doubled = GraphSession().fetch(lambda: 2 * tf.ones(2))
-        ...     doubled().tolist()
-        [2.0, 2.0]
-    """
+    """The `Runner` of a graph: code builds ops at once, a session runs them."""
 
     def __init__(self, graph: Graph = None) -> None:
         self.graph = open_graph(graph, "add ops")
@@ -75,12 +65,7 @@ class GraphSession(Runner):
         return session if getattr(session, "graph", None) is self.graph else None
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """What the session makes of some fetches.
-
-        Raises:
-            InvalidArgument: there is no session, or it is one of another graph, or variables have
-                no values in it.
-        """
+        """What the session makes of some fetches; raises InvalidArgument where it can't."""
         session = self.current
         if session is None:
             raise InvalidArgument(
@@ -204,14 +189,9 @@ class GraphWeight:
     """A variable of a graph with the face of one that runs eagerly.
 
     Attributes:
-        variable: the same.
-        group: the same.
+        group: what is read together.
         read: a tensor of its value.
         fed: takes an array, which the operation `written` writes.
-        name: its full name.
-        shape: tf.TensorShape.
-        dtype: tf.DType.
-        trainable: whether `minimize` trains it.
     """
 
     def __init__(

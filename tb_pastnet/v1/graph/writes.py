@@ -21,9 +21,8 @@ def written(
 ) -> dict[str, tf.Operation]:
     """The variables that an operation, or a function that it calls, writes to.
 
-    Returns:
-        By the name of the operation that holds a variable the one that takes it from there: this
-        one, or where the variable comes into the branches and loops around it.
+    By the name of what holds a variable the operation that takes it from there: this one, or where
+    it comes into the branches and loops around this one.
     """
     if operation.type.removeprefix("Ref") in {*_PASSES_ON, "IsVariableInitialized"}:
         return {}
@@ -38,10 +37,9 @@ def written(
 def let_wait(
     elements: Sequence[tf.Tensor | tf.Operation], variables: Set[str], operation: tf.Operation
 ) -> None:
-    """Lets what writes to some variables, of all that elements need, wait for an operation.
+    """Lets what writes to variables, of all that elements need, wait for an operation.
 
-    What the operation itself needs can't wait for it, and doesn't. The variables are named by the
-    operations that hold them.
+    Variables are named by the operations that hold them. What it needs itself can't wait for it.
     """
     if not elements:
         return

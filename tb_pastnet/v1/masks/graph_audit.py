@@ -110,8 +110,8 @@ class _Reduction:
 class GraphCauses(CauseFinder):
     """Tells updates that the masks don't go around from values that were loaded.
 
-    Which operations ran a session doesn't tell. But a graph says which there are: where all that
-    updates a variable is held, it can only have been set, as by an initializer or a Saver.
+    A graph says which updates there are, not which ran: where all that there are of a variable are
+    held, it can only have been set, as by an initializer or a Saver.
     """
 
     def __init__(self, graph: tf.Graph, holding: Holding) -> None:

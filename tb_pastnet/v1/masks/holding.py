@@ -50,11 +50,7 @@ class OptimizerSlots:
 
 
 class Holding:
-    """Builds updates, and around them what holds weights.
-
-    Attributes:
-        built: the names of the operations of these updates.
-    """
+    """Builds updates, and around them what holds weights; `built` names the operations of both."""
 
     def __init__(self, masks: Iterable[GraphVariableMasks], slots: OptimizerSlots) -> None:
         self._masks = tuple(masks)
@@ -66,15 +62,8 @@ class Holding:
     ) -> Any:
         """Builds an update. What is held is copied before it and put back after it.
 
-        Args:
-            update: builds it, and gives an operation, tensors, or a structure of them.
-            masks: of the variables that it writes; None: all.
-
-        Returns:
-            The operation that is done when all is put back.
-
-        Raises:
-            InvalidArgument: the update gives nothing that could be waited for.
+        `update` gives an operation, tensors, or a structure of them, or InvalidArgument is raised;
+        `masks` are those of the variables that it writes, None: all.
         """
         masks = self._masks if masks is None else masks
         graph = tf.get_default_graph()

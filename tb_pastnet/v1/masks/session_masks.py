@@ -69,12 +69,9 @@ class GraphVariableMasks(VariableMasks):
 
 
 class SessionMasks(MaskTable):
-    """Masks that are made at once; those of a variable count as soon as they hold something.
+    """Masks that are made at once (`made`, by name); they count as soon as they hold something.
 
     What a Saver has restored is seen when a session is first asked, and by `refresh`.
-
-    Attributes:
-        made: the masks by name, of all variables that an optimizer trains.
     """
 
     def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
@@ -112,11 +109,7 @@ class SessionMasks(MaskTable):
         return self.made[name].read() if name in self.made else super().read(name)
 
     def refresh(self) -> None:
-        """Looks at all masks in the session.
-
-        Raises:
-            InvalidArgument: they have no values there, or there is no session.
-        """
+        """Looks at all masks in the session; raises InvalidArgument where they have no values."""
         closed = self._closed()
         self._seen = weakref.ref(self._site.current)
         for name, held in zip(self.made, closed, strict=True):

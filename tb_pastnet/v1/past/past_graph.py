@@ -250,11 +250,10 @@ _FILES = frozenset({"ReadFile", "Restore", "RestoreSlice", "RestoreV2"})
 
 
 def graph_shadow(current: GraphVariable, scope: str) -> GraphVariable:
-    """Makes the shadow variable of another one in a scope, of the same name, kind and parts.
+    """Makes the shadow of a variable in a scope, of the same name, kind and parts.
 
-    It isn't trainable and not in GLOBAL_VARIABLES, so that a Saver's checkpoints stay what they
-    are. It is initialized with the current value, or where that is initialized in the same run with
-    its initial value.
+    It isn't trainable and not in GLOBAL_VARIABLES, so that checkpoints stay what they are.
+    It begins with the current value, or where that is initialized in the same run, as it does.
     """
     parts = tuple(_shadow_of(current, part, scope) for part in current.parts)
     return GraphVariable(f"{scope}/{current.name}", parts, False)
