@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 from typing import TypeVar
 
 from tb_pastnet.core.parallel import fork_aware_pid
@@ -161,12 +160,7 @@ class Recording:
     def __enter__(self: Own) -> Own:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _advance(self, step: int) -> None:

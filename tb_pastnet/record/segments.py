@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tb_pastnet.errors import UnwritableLog
 from tb_pastnet.format.tags import RunName, lineage_directory, parse_run
@@ -20,14 +20,6 @@ from tb_pastnet.record.messages import version_event
 
 SEGMENT_BYTES = 64 << 20
 """A segment that has grown to this size is followed by another one."""
-
-
-class _File(Protocol):
-    def write(self, data: bytes) -> None: ...
-
-    def exists(self) -> bool: ...
-
-    def close(self) -> None: ...
 
 
 class Segments:
@@ -38,7 +30,7 @@ class Segments:
         self._start = start
         self._size = size
         self._number = 0
-        self._file: _File | None = None
+        self._file: _LocalFile | _RemoteFile | None = None
         self._written = 0
         self._total = 0
         self._fresh = False
@@ -147,7 +139,7 @@ def open_to_read(path: str) -> Any:
     return _gfile().GFile(path, "rb") if is_remote(path) else Path(path).open("rb")
 
 
-def open_file(path: str) -> _File:
+def open_file(path: str) -> _LocalFile | _RemoteFile:
     """Opens a new file for writing."""
     return _RemoteFile(path) if is_remote(path) else _LocalFile(path)
 

@@ -13,7 +13,7 @@ from tb_pastnet.keras.types import RateSource, Session
 from tb_pastnet.record import schedule
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.v1.graph.found import Chosen
+from tb_pastnet.v1.graph.layers import Chosen
 from tb_pastnet.v1.masks.graph_masks import Masks
 from tb_pastnet.v1.recorder import Recorder
 

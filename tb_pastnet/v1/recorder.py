@@ -22,7 +22,7 @@ from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS
 from tb_pastnet.record.weight import Network
-from tb_pastnet.v1.graph.found import Chosen, network_in
+from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.graph_masks import Masks

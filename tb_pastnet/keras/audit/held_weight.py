@@ -17,7 +17,7 @@ from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.copies import stacks
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.record.audit.open_violations import Channels, Ints
+from tb_pastnet.record.audit.freeze_audit import Channels, Ints
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 # Odd, so that the print of one element that changes always changes.

@@ -20,8 +20,7 @@ from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.record.audit.causes import Array
-from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
-from tb_pastnet.record.audit.open_violations import Ints
+from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, Ints
 from tb_pastnet.record.audit.optimizer_causes import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 

@@ -22,8 +22,7 @@ from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.record.masks.packed import SavedMasks
-from tb_pastnet.record.masks.resumed import Resumed, check_sums
+from tb_pastnet.record.masks.packed import Resumed, SavedMasks, check_sums
 
 STORED = "masks"
 

@@ -22,7 +22,7 @@ from tb_pastnet.keras.model.weights import network
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
-from tb_pastnet.record.masks.resumed import Resumed
+from tb_pastnet.record.masks.packed import Resumed
 
 _WEIGHTS = "model.weights.h5"
 

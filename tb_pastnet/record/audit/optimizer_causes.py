@@ -20,8 +20,7 @@ from tb_pastnet.record.audit.causes import (
     Array,
     Facts,
 )
-from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held
-from tb_pastnet.record.audit.open_violations import Ints
+from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 SAMPLE = 256

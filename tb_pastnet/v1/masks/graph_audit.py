@@ -12,8 +12,7 @@ from tb_pastnet.keras.audit.held_weight import HeldWeight, compared, which_moved
 from tb_pastnet.keras.graphs.nodes import called_functions
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
-from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
-from tb_pastnet.record.audit.open_violations import Channels, Ints
+from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, Channels, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written

@@ -9,8 +9,7 @@ from tb_pastnet.core import rules
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.record.audit.causes import DECLARED, Facts
-from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, CauseFinder
-from tb_pastnet.record.audit.open_violations import Channels
+from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, CauseFinder, Channels
 from tb_pastnet.record.masks.commands import MaskCommands, unmaskable
 from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.weight import Weight

@@ -6,8 +6,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet import v1
-from tb_pastnet.v1.graph.found import network_in
 from tb_pastnet.v1.graph.graph_variables import graph_variables
+from tb_pastnet.v1.graph.layers import network_in
 from tb_pastnet.v1.graph.session import GraphSession
 
 NETWORK = ["net/conv/kernel", "net/conv/bias", "net/norm/moving_mean"]

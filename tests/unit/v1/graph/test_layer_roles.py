@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.v1.graph.found import network_in
 from tb_pastnet.v1.graph.graph_variables import graph_variables
-from tb_pastnet.v1.graph.layer_roles import UNKNOWN, Role, roles
+from tb_pastnet.v1.graph.layers import UNKNOWN, Role, network_in, roles
 from tb_pastnet.v1.graph.session import GraphSession
 
 TWO = tf.fixed_size_partitioner(2)

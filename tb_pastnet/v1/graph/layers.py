@@ -1,0 +1,256 @@
+"""Which variables of a graph are recorded or masked, and what they are to their layers.
+
+Without layer objects the ops that read a variable are all there is: a kernel goes into a MatMul or
+a convolution, a bias into a BiasAdd. Where nothing here fits, a variable has no layer type, so that
+its channels are taken along the last axis and marked unverified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import reach
+from tb_pastnet.keras.model.walk import Found
+from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
+from tb_pastnet.keras.types import Graph
+from tb_pastnet.record.weight import Network
+from tb_pastnet.v1.graph.graph_checks import one_graph
+from tb_pastnet.v1.graph.graph_variables import (
+    MASK_VARIABLES,
+    GraphVariable,
+    graph_variable,
+    graph_variables,
+)
+from tb_pastnet.v1.graph.session import GraphSession
+
+Chosen = str | Mapping[str, Any] | Iterable[Any] | None
+
+
+def network_in(
+    site: GraphSession,
+    variables: Chosen = None,
+    channel_axes: AxisOverrides | None = None,
+    *,
+    writable: bool = False,
+) -> Network[TFWeight]:
+    """Lists variables of a graph, with their layers (their scopes) and channels, as they were made.
+
+    Args:
+        site: the graph.
+        variables: as of `v1.Recorder`. Slots of optimizers have to be named.
+        channel_axes: corrections by name.
+        writable: whether arrays are going to be assigned to them.
+
+    Raises:
+        InvalidArgument: there are none, a scope has none, or one is of another graph.
+        UnknownName: a name fits no variable, or several.
+    """
+    named = _named(site.graph, variables)
+    order = {op.name: number for number, op in enumerate(site.graph.get_operations())}
+    if not isinstance(variables, Mapping):
+        # Collections have them in an order that differs from process to process.
+        named = dict(sorted(named.items(), key=lambda entry: order[entry[1].parts[0].op.name]))
+    used = roles(list(named.values()))
+    entries = []
+    for name, variable in named.items():
+        face = site.variable_of(variable, writable=writable)
+        entries.append(_entry(name, face, used[variable.name]))
+    listed = isinstance(variables, str | Mapping) or variables is None
+    return network_of(entries, "a graph", None if listed else _names(variables), channel_axes)
+
+
+def _named(graph: Graph, variables: Chosen) -> dict[str, GraphVariable]:
+    if isinstance(variables, Mapping):
+        named = {str(name): graph_variable(each) for name, each in variables.items()}
+    elif isinstance(variables, str):
+        named = {each.name: each for each in _networks(graph_variables(graph, variables))}
+        if not named:
+            raise InvalidArgument(
+                f"Could not take the variables of scope {variables!r}: expected at least one, got "
+                f"none. A scope is taken exactly, by whole parts of the path."
+            )
+    elif variables is None:
+        models, every = (
+            _listed(graph, key)
+            for key in (tf.GraphKeys.MODEL_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)
+        )
+        named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
+    else:
+        named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
+    one_graph(named.values(), graph, "take variables")
+    return named
+
+
+def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> list[GraphVariable]:
+    """Those that aren't slots, as "net/kernel/Adam", or our masks, or are wanted by name."""
+    names = {each.name for each in every}
+    masks = _listed(every[0].graph, MASK_VARIABLES) if every else set()
+    return [
+        each
+        for each in every
+        if each.name in wanted or not (names & {*_above(each.name)} or _op(each) in masks)
+    ]
+
+
+def _above(name: str) -> Iterator[str]:
+    parts = name.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+def _own(variable: GraphVariable, models: Collection[str], every: Collection[str]) -> bool:
+    """Whether it belongs to the network, not to an optimizer or to its past."""
+    if variable.trainable:
+        return True
+    named = variable.name.rpartition("/")[2].startswith("moving_")
+    return _op(variable) in models or (named and _op(variable) in every)
+
+
+def _listed(graph: Graph, key: str) -> set[str]:
+    """The names of what is in a collection."""
+    return {each.op.name for each in graph.get_collection(key)}
+
+
+def _op(variable: GraphVariable) -> str:
+    name: str = variable.parts[0].op.name
+    return name
+
+
+def _names(variables: Any) -> list[str]:
+    return [each if isinstance(each, str) else graph_variable(each).name for each in variables]
+
+
+def _entry(name: str, face: Any, use: Role) -> Found:
+    layer, _, own = name.strip("/").rpartition("/")
+    return Found(
+        layer=layer or own,
+        name=own,
+        variable=face,
+        type=use.type or "Variable",
+        types=() if use is UNKNOWN else (use.type,),
+        statistic=not face.trainable,
+        holders=(face,),
+        rule=use.rule,
+    )
+
+
+class Role(NamedTuple):
+    """The layer of Keras that would have a variable ("": not known), and its name there."""
+
+    type: str = ""
+    rule: str = ""
+
+
+UNKNOWN = Role()
+
+_BATCH_NORM = {
+    index: Role("BatchNormalization", name)
+    for index, name in enumerate(("gamma", "beta", "moving_mean", "moving_variance"), start=1)
+}
+
+_ROLES: Mapping[tuple[str, int], Role] = {
+    ("MatMul", 1): Role("Dense", "kernel"),
+    ("BatchMatMulV2", 1): Role("Dense", "kernel"),
+    ("BiasAdd", 1): Role("Dense", "bias"),
+    ("Conv2D", 1): Role("Conv2D", "kernel"),
+    ("Conv3D", 1): Role("Conv3D", "kernel"),
+    ("DepthwiseConv2dNative", 1): Role("DepthwiseConv2D", "depthwise_kernel"),
+    ("Conv2DBackpropInput", 1): Role("Conv2DTranspose", "kernel"),
+    ("Conv3DBackpropInputV2", 1): Role("Conv3DTranspose", "kernel"),
+    ("Gather", 0): Role("Embedding", "embeddings"),
+    ("GatherV2", 0): Role("Embedding", "embeddings"),
+    ("ResourceGather", 0): Role("Embedding", "embeddings"),
+    **{
+        (f"FusedBatchNorm{version}", index): role
+        for version in ("", "V2", "V3")
+        for index, role in _BATCH_NORM.items()
+    },
+}
+
+_WIDENED = {"Conv2D": Role("Conv1D", "kernel")}
+"""What a variable is that got another axis on its way."""
+
+_PASSED_ON = (
+    *("Identity", "ReadVariableOp", "Cast", "Enter", "Switch", "RefSwitch"),
+    *("ConcatV2", "ExpandDims"),  # parts of a partitioned variable; a convolution of sequences
+)
+"""Ops that hand on a variable with its channels where they were."""
+
+_LINEAR = ("MatMul", "BatchMatMulV2", "BiasAdd", "Add", "AddV2")
+_ADDED = ("BiasAdd", "Add", "AddV2")
+_SPLIT = ("Split", "SplitV")
+_TRANSPOSED = ("transpose_b", "adj_y")
+
+
+def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
+    """What variables of one graph are, by name; `UNKNOWN` where no op shows it.
+
+    Of several ops that read a variable the one that was made first counts: gradients come later.
+    What has no use of its own in a layer, such as moving averages in training, has the type of the
+    variables beside it.
+    """
+    if not variables:
+        return {}
+    order = {op.name: n for n, op in enumerate(variables[0].graph.get_operations())}
+    by_name = {variable.name: _role(variable, order) for variable in variables}
+    types: dict[str, str] = {}
+    for name, role in by_name.items():
+        types[_layer(name)] = types.get(_layer(name)) or role.type
+    return {
+        name: role if role.type else _role_beside(name, types[_layer(name)])
+        for name, role in by_name.items()
+    }
+
+
+def _role(variable: GraphVariable, order: Mapping[str, int]) -> Role:
+    rank = len(variable.shape)
+    ends = {(op.name, n): (op, n) for part in variable.parts for op, n in _ends(part.op)}
+    for op, index in sorted(ends.values(), key=lambda end: order[end[0].name]):
+        role = _ROLES.get((op.type, index))
+        if role is not None:
+            widened = (op.inputs[index].shape.rank or 0) > rank
+            role = _WIDENED.get(op.type, UNKNOWN) if widened else role
+            return UNKNOWN if _moves_channels(op) else role
+    return UNKNOWN
+
+
+def _ends(op: tf.Operation) -> Iterator[tuple[tf.Operation, int]]:
+    """The ops that a variable ends in, each with the index of that input."""
+
+    def passed_on(op: tf.Operation) -> list[tf.Operation]:
+        return [consumer for consumer in _consumers(op) if consumer.type in _PASSED_ON]
+
+    for holder in reach([op], passed_on, key=lambda op: op.name).values():
+        for output in holder.outputs:
+            for consumer in output.consumers():
+                if consumer.type not in _PASSED_ON:
+                    inputs = enumerate(consumer.inputs)
+                    yield from ((consumer, n) for n, tensor in inputs if tensor is output)
+
+
+def _consumers(op: tf.Operation) -> list[tf.Operation]:
+    return [consumer for output in op.outputs for consumer in output.consumers()]
+
+
+def _moves_channels(op: tf.Operation) -> bool:
+    """Whether channels aren't where the op alone says: transposed, or gates of a recurrent cell."""
+    attributes = op.node_def.attr
+    if any(name in attributes and op.get_attr(name) for name in _TRANSPOSED):
+        return True
+    return op.type in _LINEAR and any(
+        reader.type in _SPLIT or (reader.type in _ADDED and _moves_channels(reader))
+        for reader in _consumers(op)
+    )
+
+
+def _role_beside(name: str, kind: str) -> Role:
+    own = name.rpartition("/")[2]
+    normalizes = own in [role.rule for role in _BATCH_NORM.values()]
+    return Role(kind, own) if normalizes and kind == "BatchNormalization" else UNKNOWN
+
+
+def _layer(name: str) -> str:
+    return name.rpartition("/")[0]
