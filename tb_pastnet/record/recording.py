@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from tb_pastnet.core.parallel import fork_aware_pid
+from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, reason_of
 from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import MASKS, metered
-from tb_pastnet.record.record import Probing, RecordMaker
+from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
+from tb_pastnet.record.record import Probing, Record
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.record.source import Source
@@ -42,7 +47,9 @@ class Recording:
         self._source = source
         self._schedule = schedule
         self.meter = self._timer = schedule.timer
-        self._maker = RecordMaker(source, tracker, probe, failures, schedule.timer)
+        self._probe = probe
+        self._probe_reasons: dict[type[Exception], str] = {}
+        self._widths = [weight.axis.channels for weight in source.network.weights]
         self._tracker = tracker
         self._failures = failures
         self._masks_part = schedule.timer.part(MASKS)
@@ -199,7 +206,7 @@ class Recording:
             sequence = sink.reserve()
             # Before the record that they are in force in, and which can't be right without them.
             self._tell_masks(sink, step, due=True)
-            record = self._maker.make(sequence, step, action)
+            record = self._measure(sequence, step, action)
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
             if not sink.offer(record):
@@ -207,6 +214,38 @@ class Recording:
         finally:
             self._tell_violations(sink, step)
             self._schedule.finished()
+
+    def _measure(self, sequence: int, step: int, action: Action) -> Record:
+        """Measures a record, and makes the current values the past where the same copy is due."""
+        # Before the past values are replaced.
+        with self._timer.part(PROBE):
+            function = self._moved_outputs(action.compare)
+        with self._timer.part(RECORDS):
+            replace = action.copy == action.compare
+            values = self._source.compare(action.compare, replace=replace)
+            values[KEPT], free = self._tracker.shares()
+            values[TRAINABLE] = free * np.repeat(self._source.trainable(), self._widths)
+            rate = self._learning_rate(step)
+            past_step = step if action.past_step is None else action.past_step
+            return Record(sequence, step, past_step, time.time(), rate, values, function)
+
+    def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
+        if self._probe is None:
+            return None
+        try:
+            return self._probe.values(self._source.past(number))
+        except Exception as error:
+            # By class: the reason may show values, which are others each time.
+            text = self._probe_reasons.setdefault(type(error), reason_of(error))
+            self._failures.add(f"Could not evaluate the probe: {text}")
+            return None
+
+    def _learning_rate(self, step: int) -> float:
+        try:
+            return self._source.learning_rate(step)
+        except Exception as error:
+            self._failures.add("Could not read the learning rate", error)
+            return float("nan")
 
     def _thin(self, sink: Sink, step: int) -> None:
         """Leaves out a record that the budget can't pay, but neither masks nor violations."""
@@ -217,7 +256,8 @@ class Recording:
             self._tell_violations(sink, step)
 
     def _copy(self, number: int) -> None:
-        self._maker.copy(number)
+        with self._timer.part(COPIES):
+            self._source.copy(number)
         self._schedule.copied(number)
 
     def _observe(self, *, quick: bool = False) -> None:

@@ -44,20 +44,7 @@ _HOMES = {
     "sync_op": "tb_pastnet.v1.past.sync",
 }
 
-__all__ = [
-    "MASK_VARIABLES",
-    "PAST_VARIABLES",
-    "ClonedGraph",
-    "Masks",
-    "PastGraph",
-    "Recorder",
-    "RecorderHook",
-    "SyncHook",
-    "clone_network",
-    "past_network",
-    "summary",
-    "sync_op",
-]
+__all__ = list(_HOMES)
 
 __getattr__ = lazy.names(__name__, _HOMES)
 

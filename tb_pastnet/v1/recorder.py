@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight
+from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import Graph, RateSource, Session
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
@@ -21,7 +21,6 @@ from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS
-from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
@@ -98,7 +97,11 @@ class Recorder(Recording):
         self._session: Any = lambda: None
         network = network_in(self._site, variables, channel_axis)
         self._origin = cache(network.origin)
-        tracker = self._tracker_of(network, failures, audit=audit)
+        state, audited = None if masks is None else masks.state, None
+        if audit and masks is not None:
+            compared = GraphAudit(network.weights, masks.state, self._site, masks.witness)
+            audited = Audit(compared, lambda: state)
+        tracker = MaskTracker(network.weights, lambda: state, audited, self._origin, failures)
         rate = rate_in(self._site, learning_rate)
         source = KerasSource(network, rate, schedule.copies, self._site)
         super().__init__(logdir, source, schedule, tracker, failures)
@@ -161,16 +164,6 @@ class Recorder(Recording):
                 self._copy(0)
                 self._session = weakref.ref(self._site.current)
             self._origin()
-
-    def _tracker_of(
-        self, network: Network[TFWeight], failures: Failures, *, audit: bool
-    ) -> MaskTracker:
-        masks, audited = self._masks, None
-        state = None if masks is None else masks.state
-        if audit and masks is not None:
-            compared = GraphAudit(network.weights, masks.state, self._site, masks.witness)
-            audited = Audit(compared, lambda: state)
-        return MaskTracker(network.weights, lambda: state, audited, self._origin, failures)
 
 
 def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:

@@ -29,13 +29,13 @@ class Timed:
         self.now = 0.0
         self.recorder = pastnet.Recorder(logdir, self.model, every=1, initial_step=0, **settings)
         self.recorder.meter._clock = lambda: self.now
-        measure = self.recorder._maker._source.compare
+        measure = self.recorder._source.compare
 
         def timed(*args, **kwargs):
             self.now += RECORD
             return measure(*args, **kwargs)
 
-        self.recorder._maker._source.compare = timed
+        self.recorder._source.compare = timed
 
     def step(self, step: int) -> None:
         self.now += STEP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +36,7 @@ class MaskTable:
     """
 
     def __init__(self, weights: Sequence[Weight], store: Callable[[Any], MaskStorage]) -> None:
-        self._contents = _Contents(weights, store)
+        self._contents = _Contents(store, {weight.name: weight for weight in weights})
         self.version = 0
         self.generation = 0
         self.origin = ""
@@ -76,7 +77,9 @@ class MaskTable:
     def storage_for(self, name: str) -> Any:
         """The storage of a weight, made where there is none."""
         if name not in self.masked:
-            self._contents.add(name)
+            storage = self._contents.store(self.weights[name])
+            self._contents.masked[name] = storage
+            self._contents.by_variable[id(storage.variable)] = storage
             self.generation += 1
         return self.masked[name]
 
@@ -96,7 +99,12 @@ class MaskTable:
         self.settle()
         self.storage_for(name).write(kept, trainable)
         self.version += 1
-        self._contents.changed()
+        for reference in list(self._contents.observers):
+            observe = reference()
+            if observe is None:
+                self._contents.observers.remove(reference)
+            else:
+                observe()
 
     def settle(self) -> None:
         """Takes up what was loaded meanwhile."""
@@ -106,28 +114,16 @@ class MaskTable:
         self._contents.observers.append(weakref.WeakMethod(observe))
 
 
+@dataclass
 class _Contents:
     """What a framework's trackers shall not look into."""
 
-    def __init__(self, weights: Sequence[Weight], store: Callable[[Any], MaskStorage]) -> None:
-        self.weights = {weight.name: weight for weight in weights}
-        self.masked: dict[str, MaskStorage] = {}
-        self.by_variable: dict[int, MaskStorage] = {}
-        self.keeper: Any = None
-        self.observers: list[weakref.WeakMethod[Callable[[], None]]] = []
-        self._store = store
-
-    def add(self, name: str) -> None:
-        storage = self._store(self.weights[name])
-        self.masked[name] = self.by_variable[id(storage.variable)] = storage
-
-    def changed(self) -> None:
-        for reference in list(self.observers):
-            observe = reference()
-            if observe is None:
-                self.observers.remove(reference)
-            else:
-                observe()
+    store: Callable[[Any], MaskStorage]
+    weights: dict[str, Weight]
+    masked: dict[str, MaskStorage] = field(default_factory=dict)
+    by_variable: dict[int, MaskStorage] = field(default_factory=dict)
+    keeper: Any = None
+    observers: list[weakref.WeakMethod[Callable[[], None]]] = field(default_factory=list)
 
 
 class MaskView(Mapping[str, Mask]):

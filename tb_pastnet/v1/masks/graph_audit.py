@@ -34,10 +34,12 @@ class GraphAudit(AuditSource):
     ) -> None:
         self.causes = causes
         self.weights = []
+        # Of all that have masks, also where these hold nothing.
+        made = {masks.variable: masks for masks in table.made.values()}
         reductions: dict[Any, _Reduction] = {}
         self._held = {}
         for weight in weights:
-            masks = table.made_of(weight.variable)
+            masks = made.get(weight.variable)
             if masks is None:
                 continue
             kind = (weight.variable.dtype, weight.axis)

@@ -77,7 +77,6 @@ class SessionMasks(MaskTable):
     def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
         trained = [weight for weight in weights if not weight.statistic]
         self.made = {weight.name: GraphVariableMasks(weight.variable, site) for weight in trained}
-        self._by_variable = {id(masks.variable): masks for masks in self.made.values()}
         super().__init__(weights, lambda weight: self.made[weight.name])
         self._site = site
         self._seen: Any = lambda: None
@@ -94,10 +93,6 @@ class SessionMasks(MaskTable):
         session = self._site.current
         if session is not None and session is not self._seen():
             self.refresh()
-
-    def made_of(self, variable: GraphWeight) -> GraphVariableMasks | None:
-        """The masks of a variable, also where they hold nothing; None of statistics and others."""
-        return self._by_variable.get(id(variable))
 
     def chosen(self, names: Iterable[str] | None) -> list[GraphVariableMasks]:
         """The masks of named variables; None: all."""

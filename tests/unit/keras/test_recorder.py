@@ -166,7 +166,7 @@ def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, cap
 
     with caplog.at_level(logging.WARNING, "tb_pastnet"), monkeypatch.context() as patch:
         for name in ("compare", "copy"):
-            patch.setattr(recorder._maker._source, name, broken)
+            patch.setattr(recorder._source, name, broken)
         train(recorder, weight, [2, 3])
         recorder.sync()
         recorder.restart(1)
