@@ -19,17 +19,7 @@ _LONGEST = 300
 
 
 class Failures:
-    """Counts failures by their text.
-
-    Example:
-        >>> failures = Failures()
-        >>> LOGGER.disabled = True
-        >>> failures.add("Could not write"), failures.add("Could not write")
-        (None, None)
-        >>> LOGGER.disabled = False
-        >>> failures.counts()
-        {'Could not write': 2}
-    """
+    """Counts failures by their text."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}

@@ -35,14 +35,7 @@ def version_event(wall_time: float) -> bytes:
 
 
 def message_event(message: Message, wall_time: float) -> bytes:
-    """The framed event that carries one sealed message.
-
-    Example:
-        >>> import io
-        >>> message = Message("timeline", 7, b"abc")
-        >>> list(read_messages(io.BytesIO(message_event(message, 0.0)))) == [message]
-        True
-    """
+    """The framed event that carries one sealed message."""
     from tensorboard.compat.proto import event_pb2
 
     event = event_pb2.Event(wall_time=wall_time, step=message.step)

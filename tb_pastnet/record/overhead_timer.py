@@ -56,19 +56,6 @@ class OverheadTimer:
 
     Where another thread calls us meanwhile, such as for a flush, that takes none of the training's
     time, and isn't counted.
-
-    Example:
-        >>> times = iter([0.0, 1.0, 1.5, 2.0, 5.0, 6.0])
-        >>> timer = OverheadTimer(clock=lambda: next(times))
-        >>> timer.enter()
-        True
-        >>> with timer.part(COPIES):
-        ...     pass
-        >>> timer.leave()
-        >>> timer.enter(), timer.leave()  # 3 s later, for a second
-        (True, None)
-        >>> timer.totals.overhead().seconds, timer.totals.overhead().training
-        (3.0, 6.0)
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -39,27 +39,13 @@ class Schedule:
     "step" is what is seen: one execution.
 
     Args:
-        every: steps from record to record, at least 1.
-        past: "previous", "record", "epoch", "initial" or a number of steps.
+        every, past, budget: as of a Recorder, or InvalidArgument. Where a copy is taken for one
+            record alone the budget is asked then, so that no copy is in vain.
         start: the step that the values have now; None where it is only known from the first step.
-        budget: the share of the time in which those that are due can be paid; None: all. Where a
-            copy is taken for one record alone it is asked then, so that no copy is in vain.
         timer: of the training and of what recording takes; None: a new one.
 
     Attributes:
         copies: how many past copies are held.
-
-    Raises:
-        InvalidArgument: `every`, `past` or `budget` is something else.
-
-    Example:
-        >>> schedule = Schedule(every=10, past="previous", start=0)
-        >>> actions = {step: schedule.advance(step) for step in range(1, 10)}
-        >>> actions[9].copy
-        0
-        >>> schedule.copied(0)
-        >>> schedule.advance(10)[:3]
-        (True, 0, 9)
     """
 
     def __init__(

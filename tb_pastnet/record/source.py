@@ -50,11 +50,7 @@ class Source(ABC):
 
     @abstractmethod
     def compare(self, number: int, *, replace: bool = False) -> Floats:
-        """Compares the current values with a past copy.
-
-        Args:
-            number: which of the copies.
-            replace: whether the current values take its place, which may be cheaper than `copy`.
+        """Compares the current values with a past copy, whose place they may take.
 
         Returns:
             Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`;

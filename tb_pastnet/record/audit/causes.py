@@ -1,8 +1,7 @@
 """The likely cause of a violation, from facts alone: a row of a table for each.
 
 What can be computed goes first: a moving average or weight decay that explains the movement by its
-numbers. Then what was seen to happen: weights set, a compile that was or wasn't made. The names are
-those of `core.violation.CAUSES`; what nothing explains is "unknown".
+numbers. Then what was seen to happen: weights set, a compile that was or wasn't made.
 """
 
 from __future__ import annotations
@@ -80,15 +79,7 @@ class Cause(NamedTuple):
 
 
 def cause_of(facts: Facts) -> str:
-    """Names the likely cause: that of the first row of the table which applies.
-
-    Example:
-        >>> was = np.array([1, -2, 3], np.float32)
-        >>> cause_of(Facts(was, was * np.float32(0.999), decay=0.01, rates=[np.array([0.1])]))
-        'weight_decay'
-        >>> cause_of(Facts(was, was + 1, decay=0.01, rates=[np.array([0.1])]))
-        'unknown'
-    """
+    """Names the likely cause, by the first row of the table that applies; else "unknown"."""
     rows = (row for row in TABLE if facts.held_by in row.held_by)
     return next((row.name for row in rows if row.applies(facts)), "unknown")
 

@@ -32,15 +32,7 @@ class SavedMasks(NamedTuple):
 
 
 def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
-    """Packs the masks of a model, one bit an element and mask, before compression.
-
-    Example:
-        >>> ones = np.ones(3, bool)
-        >>> saved = save("9c1e", {"w": SavedMasks(ones, ones, np.zeros(1, np.uint32))})
-        >>> origin, masks = load(saved, lambda name, shape: None)
-        >>> origin, masks["w"].kept.tolist()
-        ('9c1e', [True, True, True])
-    """
+    """Packs the masks of a model, one bit an element and mask, before compression."""
     shapes = {name: saved.kept.shape for name, saved in masks.items()}
     head = json.dumps({"origin": origin, "variables": shapes})
     arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
@@ -99,12 +91,6 @@ def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: st
 
     Raises:
         InvalidArgument: it was packed for another shape or dtype, or is damaged.
-
-    Example:
-        >>> kept, through = np.array([True, False]), np.array([False, False])
-        >>> packed = pack(StoredMasks(kept, through, np.array([1.5, 0.0], "f")))
-        >>> unpack(packed, (2,), np.float32, "w").held.tolist()
-        [1.5, 0.0]
     """
     kept, through = (_bits(packed.get(word), shape, name) for word in ("kept", "through"))
     frozen = kept & ~through

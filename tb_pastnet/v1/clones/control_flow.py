@@ -1,7 +1,6 @@
 """Branches and loops of control flow v1: what their gradients need beside their operations.
 
-Operations of v2 hold theirs in functions. Those of v1 are marked by contexts, which the graph lists
-in two collections, the outermost of them with those inside.
+The graph lists them as contexts in two collections, the outermost with those inside.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Functions and gradients of their own for copied operations.
 
-Loops and branches of control flow v2 are functions, in which a gradient adds outputs: two
-operations with the same one can't both have gradients. The gradients of tf.custom_gradient and of
-tf.functions are Python functions that close over tensors of the original.
+In the functions of v2's loops and branches a gradient adds outputs, so that two operations with the
+same one can't both have gradients. Custom gradients close over tensors of the original.
 """
 
 from __future__ import annotations

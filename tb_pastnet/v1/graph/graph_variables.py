@@ -149,12 +149,7 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
 
 
 def within(name: str, scope: str | None) -> bool:
-    """Whether a name lies in a scope, by whole parts of the path.
-
-    Example:
-        >>> within("net/block/w", "net"), within("net_2/w", "net"), within("net", "net")
-        (True, False, False)
-    """
+    """Whether a name lies in a scope, by whole parts of the path; everything does in "" or None."""
     scope = (scope or "").rstrip("/")
     return not scope or name.startswith(scope + "/")
 

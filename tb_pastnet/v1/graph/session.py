@@ -85,8 +85,7 @@ class GraphSession(Runner):
     def at_once(self) -> Iterator[None]:
         """Where nothing else changes variables: they are read in groups, and written in the end.
 
-        A session prepares itself anew for each choice of fetches, which takes it long in a large
-        graph.
+        In a large graph each choice of fetches takes a session long to prepare.
         """
         if self._read is not None:
             yield
@@ -147,8 +146,8 @@ class GraphSession(Runner):
     def initialized(self, variables: Sequence[Any]) -> Any:
         """Builds an operation that initializes variables, unless all of them have values.
 
-        A MonitoredTrainingSession runs it, after a checkpoint is restored: it belongs to what
-        `tf.tables_initializer` runs. Local variables would be set back there.
+        A MonitoredTrainingSession runs it as one of `tf.tables_initializer`, after a checkpoint is
+        restored. Local variables would be set back there.
         """
         with self.building():
             complete = tf.reduce_all([tf.is_variable_initialized(each) for each in variables])
