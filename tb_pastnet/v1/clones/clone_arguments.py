@@ -13,8 +13,13 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.v1.clones.graph_copy import Pair
 from tb_pastnet.v1.clones.graph_part import GraphPart
-from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
-from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variable, within
+from tb_pastnet.v1.graph.graph_variables import (
+    GraphVariable,
+    graph_variable,
+    one_graph,
+    open_graph,
+    within,
+)
 
 DOING = "clone a network"
 

@@ -1,4 +1,4 @@
-"""The variables of a graph: reference, resource, and partitioned ones, which count as one."""
+"""A graph and its variables: reference, resource, and partitioned ones, which count as one."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ class GraphVariable:
     def graph(self) -> tf.Graph:
         """The graph that it is in."""
         return self.parts[0].graph
+
+    @property
+    def holders(self) -> list[str]:
+        """The names of the operations that hold its parts."""
+        return [part.op.name for part in self.parts]
 
     @property
     def dtype(self) -> tf.DType:
@@ -206,3 +211,36 @@ def _offset(part: tf.Variable) -> tuple[int, ...]:
 def _slice(part: tf.Variable) -> Any:
     # Its public form, `to_proto()`, fails where eager execution is on.
     return part._get_save_slice_info()
+
+
+def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
+    """The graph, or the default one; raises InvalidArgument where it is finalized."""
+    graph = tf.get_default_graph() if graph is None else graph
+    if graph.finalized:
+        raise InvalidArgument(
+            f"Could not {doing}: expected a graph that takes operations, got a finalized one. "
+            f"Build them before the session: a MonitoredTrainingSession finalizes its graph."
+        )
+    return graph
+
+
+def one_graph(elements: Iterable[Any], graph: tf.Graph, doing: str) -> None:
+    """Raises InvalidArgument for tensors, operations and variables of another graph."""
+    for element in elements:
+        if _outermost(getattr(element, "graph", graph)) is not _outermost(graph):
+            raise InvalidArgument(
+                f"Could not {doing}: expected tensors and variables of one graph, got "
+                f"{element.name!r} of another one. Build all of it in the same tf.Graph."
+            )
+
+
+def innermost(graph: tf.Graph) -> tf.Graph:
+    """The graph to build in: where a branch or a loop of this graph is built, that of its body."""
+    current = tf.get_default_graph()
+    return current if _outermost(current) is graph else graph
+
+
+def _outermost(graph: tf.Graph) -> tf.Graph:
+    while graph.building_function:
+        graph = graph.outer_graph
+    return graph

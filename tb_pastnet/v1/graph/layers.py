@@ -18,12 +18,12 @@ from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
 from tb_pastnet.keras.types import Graph
 from tb_pastnet.record.weight import Network
-from tb_pastnet.v1.graph.graph_checks import one_graph
 from tb_pastnet.v1.graph.graph_variables import (
     MASK_VARIABLES,
     GraphVariable,
     graph_variable,
     graph_variables,
+    one_graph,
 )
 from tb_pastnet.v1.graph.session import GraphSession
 
@@ -53,7 +53,7 @@ def network_in(
     order = {op.name: number for number, op in enumerate(site.graph.get_operations())}
     if not isinstance(variables, Mapping):
         # Collections have them in an order that differs from process to process.
-        named = dict(sorted(named.items(), key=lambda entry: order[entry[1].parts[0].op.name]))
+        named = dict(sorted(named.items(), key=lambda entry: order[entry[1].holders[0]]))
     used = roles(list(named.values()))
     entries = []
     for name, variable in named.items():
@@ -92,7 +92,7 @@ def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> l
     return [
         each
         for each in every
-        if each.name in wanted or not (names & {*_above(each.name)} or _op(each) in masks)
+        if each.name in wanted or not (names & {*_above(each.name)} or each.holders[0] in masks)
     ]
 
 
@@ -106,17 +106,12 @@ def _own(variable: GraphVariable, models: Collection[str], every: Collection[str
     if variable.trainable:
         return True
     named = variable.name.rpartition("/")[2].startswith("moving_")
-    return _op(variable) in models or (named and _op(variable) in every)
+    return variable.holders[0] in models or (named and variable.holders[0] in every)
 
 
 def _listed(graph: Graph, key: str) -> set[str]:
     """The names of what is in a collection."""
     return {each.op.name for each in graph.get_collection(key)}
-
-
-def _op(variable: GraphVariable) -> str:
-    name: str = variable.parts[0].op.name
-    return name
 
 
 def _names(variables: Any) -> list[str]:

@@ -11,8 +11,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.types import Graph, Session, Tensor, TensorLike
-from tb_pastnet.v1.graph.graph_checks import open_graph
-from tb_pastnet.v1.graph.graph_variables import GraphVariable
+from tb_pastnet.v1.graph.graph_variables import GraphVariable, open_graph
 
 SCOPE = "pastnet/"
 """The name scope of the ops that are added to a graph: one for all, wherever they are built.

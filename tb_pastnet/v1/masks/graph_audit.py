@@ -123,8 +123,7 @@ class GraphCauses(CauseFinder):
 
     def facts(self, held: HeldWeight, channels: Ints, masks: MaskTable | None) -> Facts:
         """See `CauseFinder`."""
-        names = {part.op.name for part in held.variable.variable.parts}
-        unmasked = bool(names & self._unmasked())
+        unmasked = not self._unmasked().isdisjoint(held.variable.variable.holders)
         return Facts(held_by=ENFORCED, unmasked=unmasked, assigned=not unmasked)
 
     def _unmasked(self) -> set[str]:

@@ -13,7 +13,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.masks.commands import MaskCommands
-from tb_pastnet.v1.graph.graph_checks import open_graph
+from tb_pastnet.v1.graph.graph_variables import open_graph
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses

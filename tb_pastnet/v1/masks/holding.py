@@ -88,7 +88,7 @@ class Holding:
         gradients = {variable.op.name: gradient for gradient, variable in pairs}
         masked: dict[str, Any] = {}
         for masks in self._of(gradients):
-            names = [part.op.name for part in masks.variable.variable.parts]
+            names = masks.variable.variable.holders
             free = masks.mask_parts([gradients.get(name) for name in names])
             masked.update(zip(names, free, strict=True))
         return [(masked.get(part.op.name, gradient), part) for gradient, part in pairs]
@@ -103,11 +103,7 @@ class Holding:
 
     def _of(self, names: Iterable[str]) -> list[GraphVariableMasks]:
         written = set(names)
-        return [
-            masks
-            for masks in self._masks
-            if any(part.op.name in written for part in masks.variable.variable.parts)
-        ]
+        return [each for each in self._masks if written & {*each.variable.variable.holders}]
 
 
 def _operation(built: Any) -> Any:

@@ -20,18 +20,20 @@ from tb_pastnet.v1.clones.clone_arguments import (
 )
 from tb_pastnet.v1.clones.graph_copy import copy_part, storage
 from tb_pastnet.v1.clones.graph_part import VARIABLES, GraphPart, can_be_copied
-from tb_pastnet.v1.graph.graph_checks import innermost, open_graph
 from tb_pastnet.v1.graph.graph_variables import (
     PAST_VARIABLES,
     GraphVariable,
     choose,
     graph_variables,
+    innermost,
+    open_graph,
     slice_in,
 )
 from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.past.sync import Pair, build_sync
 
 _DOING = "make a past network"
+_FILES = frozenset({"ReadFile", "Restore", "RestoreSlice", "RestoreV2"})
 
 
 class PastGraph:
@@ -225,9 +227,9 @@ def _part(graph: tf.Graph, inputs: Nest, outputs: Nest, shared: Iterable[str]) -
 
 def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
     listed = graph_variables(part.graph)
-    usable = [each for each in listed if _holders(each) & part.variables.keys()]
+    usable = [each for each in listed if not part.variables.keys().isdisjoint(each.holders)]
     chosen = usable if variables is None else choose(variables, usable)
-    unlisted = part.variables.keys() - {name for each in listed for name in _holders(each)}
+    unlisted = part.variables.keys() - {name for each in listed for name in each.holders}
     if variables is None and unlisted:
         raise InvalidArgument(
             f"Could not {_DOING}: expected variables that the graph lists, got {min(unlisted)!r}, "
@@ -239,14 +241,6 @@ def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
             f"Give inputs from before the first layer."
         )
     return chosen
-
-
-def _holders(variable: GraphVariable) -> set[str]:
-    """The names of the operations that hold a variable."""
-    return {part.op.name for part in variable.parts}
-
-
-_FILES = frozenset({"ReadFile", "Restore", "RestoreSlice", "RestoreV2"})
 
 
 def graph_shadow(current: GraphVariable, scope: str) -> GraphVariable:

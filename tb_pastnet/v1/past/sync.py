@@ -13,8 +13,13 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.past.past_variables import moved
 from tb_pastnet.v1.clones.clone_arguments import flat
-from tb_pastnet.v1.graph.graph_checks import one_graph, open_graph
-from tb_pastnet.v1.graph.graph_variables import GraphVariable, graph_variables, within
+from tb_pastnet.v1.graph.graph_variables import (
+    GraphVariable,
+    graph_variables,
+    one_graph,
+    open_graph,
+    within,
+)
 from tb_pastnet.v1.graph.writes import let_wait
 
 if TYPE_CHECKING:
@@ -101,7 +106,7 @@ def build_sync(
         with tf.control_dependencies(values):
             writes = [past.assign(value) for (_, past), value in zip(pairs, values, strict=True)]
         sync = tf.group(*writes, name=scope)
-    let_wait(later, {part.op.name for current, _ in pairs for part in current.parts}, sync)
+    let_wait(later, {name for current, _ in pairs for name in current.holders}, sync)
     return sync
 
 
