@@ -14,6 +14,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
+from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.weight import Mask, Weight
 
 Floats = npt.NDArray[np.float32]
@@ -44,7 +45,6 @@ class MaskTracker:
         self._earlier: set[tuple[str, int, int]] = set()
         self._owned = [own for weight in weights if (own := weight.masks()) is not None]
         self._version: tuple[int, ...] | None = None
-        self._seen: tuple[int, ...] | None = None
         self._handed_masks: dict[tuple[str, str], bytes] = {}
         starts = np.cumsum([0, *(weight.axis.channels for weight in self._weights)])
         self._spans = [slice(a, b) for a, b in pairwise(starts.tolist())]
@@ -81,45 +81,40 @@ class MaskTracker:
         except Exception as error:
             self._failures.add("Could not see what is held", error)
 
-    def violations(self, step: int) -> list[Violation]:
-        """Held weights that moved, as far as that is new; `handed_on` is to be called for them."""
+    def hand_violations(self, sink: Sink, step: int) -> None:
+        """Gives a sink the held weights that moved, as far as that is new."""
         if self._audit is None:
-            return []
+            return
         try:
             violations = self._audit.check(step)
             self._looked = True
         except Exception as error:
             self._failures.add("Could not audit held weights", error)
             self._missed = True
-            return []
+            return
         if self._missed:
             # Also what a check that failed had found.
             violations, self._missed = self._of_this_lineage(), False
         for text in self._audit.notes[self._noted :]:
             self._failures.add(text)
         self._noted = len(self._audit.notes)
-        return [violation for violation in violations if self._is_news(violation)]
+        self._hand(sink, step, [violation for violation in violations if self._is_news(violation)])
 
-    def late_violations(self) -> list[Violation]:
-        """Those that have grown since they were handed on, or couldn't be."""
+    def hand_late_violations(self, sink: Sink, step: int) -> None:
+        """Gives those that have grown since they were handed on, or couldn't be."""
         handed = self._handed_violations
-        return [each for each in self._of_this_lineage() if handed.get(_key(each)) != each]
+        late = [each for each in self._of_this_lineage() if handed.get(_key(each)) != each]
+        self._hand(sink, step, late)
 
-    def handed_on(
-        self, masks: Sequence[MaskUpdate] = (), violations: Sequence[Violation] = ()
-    ) -> None:
-        """Takes note of what was handed on; anything else is given again."""
-        self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in masks})
-        self._handed_violations.update({_key(violation): violation for violation in violations})
-        if masks:
-            self._version = self._seen
+    def hand_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
+        """Gives a sink the masks that changed since the last ones; `due` also looks at owned masks.
 
-    def changes(self, *, due: bool = False) -> list[MaskUpdate]:
-        """The masks that changed since they were handed on; `due` also looks at owned masks."""
+        Where it takes none they are given again.
+        """
         store = self._store()
         version = version_of(store, self._owned)
         if version == self._version and not (due and self._owned):
-            return []
+            return
         if store is not None:
             store.origin = store.origin or self._own_origin()
         updates = []
@@ -127,14 +122,19 @@ class MaskTracker:
             masks = _masks_of(weight, store)
             if masks is not None:
                 updates += self._follow(weight, span, *masks)
-        self._seen = version
-        if not updates:
-            self._version = version
-        return updates
+        if updates:
+            sink.masks(step, updates)
+            self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in updates})
+        self._version = version
 
     def shares(self) -> tuple[Floats, Floats]:
         """Share of each channel that is kept, and that masks let an update change."""
         return self._kept, self._free
+
+    def _hand(self, sink: Sink, step: int, violations: Sequence[Violation]) -> None:
+        if violations:
+            sink.violations(step, violations)
+            self._handed_violations.update({_key(each): each for each in violations})
 
     def _of_this_lineage(self) -> list[Violation]:
         violations = [] if self._audit is None else self._audit.violations

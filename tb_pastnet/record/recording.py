@@ -266,17 +266,11 @@ class Recording:
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
         with self._masks_part:
-            violations = self._tracker.violations(step)
-        if violations:
-            sink.violations(step, violations)
-            self._tracker.handed_on(violations=violations)
+            self._tracker.hand_violations(sink, step)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
         with self._masks_part:
-            updates = self._tracker.changes(due=due)
-        if updates:
-            sink.masks(step, updates)
-            self._tracker.handed_on(masks=updates)
+            self._tracker.hand_masks(sink, step, due=due)
 
     def _tell_late(self) -> None:
         """What else is known: masks that changed after the last step are in force from the next."""
@@ -284,10 +278,7 @@ class Recording:
         if self._sink is None or step is None:
             return
         try:
-            late = self._tracker.late_violations()
-            if late:
-                self._sink.violations(step, late)
-                self._tracker.handed_on(violations=late)
+            self._tracker.hand_late_violations(self._sink, step)
             self._tell_masks(self._sink, step + 1, due=True)
         except Exception as error:
             self._failures.add("Could not record masks", error)

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.audit.held_weight import HeldWeight, compared, which_moved
-from tb_pastnet.keras.graphs.nodes import called_functions
+from tb_pastnet.keras.graphs.nodes import called_functions, reach
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
 from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, Channels, Ints
@@ -146,10 +146,9 @@ def _sets(operation: tf.Operation, variable: str) -> bool:
     """Whether it sets a variable to a value that isn't made of its own, as no update does."""
     if operation.type not in _SETS:
         return False
-    pending, seen = [operation.inputs[1].op], set()
-    while pending:
-        source = pending.pop()
-        if source.name not in seen:
-            seen.add(source.name)
-            pending += [tensor.op for tensor in source.inputs]
-    return variable not in seen
+    sources = reach(
+        [operation.inputs[1].op],
+        lambda source: [tensor.op for tensor in source.inputs],
+        key=lambda source: source.name,
+    )
+    return variable not in sources
