@@ -13,7 +13,7 @@ from tb_pastnet.format.tags import MASKS
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.masks.mask_table import MaskTable, version_of
+from tb_pastnet.record.masks.mask_table import MaskStorage, MaskTable, version_of
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.weight import Mask, Weight
 
@@ -169,7 +169,8 @@ def _masks_of(weight: Weight, store: MaskTable | None) -> tuple[Mask, Mask] | No
     own = weight.masks()
     if own is not None:
         return own.kept, own.trainable
-    return None if store is None else store.masks_of(weight)
+    storage: MaskStorage | None = None if store is None else store.storage_of(weight.variable)
+    return None if storage is None else storage.read()
 
 
 def _share(mask: Mask) -> Floats:

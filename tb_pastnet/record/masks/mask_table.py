@@ -69,11 +69,6 @@ class MaskTable:
         """The storage of a framework's variable, None where it has no masks."""
         return self._contents.by_variable.get(id(variable))
 
-    def masks_of(self, weight: Weight) -> tuple[Mask, Mask] | None:
-        """Kept and trainable of a weight by its variable, None where it has no masks."""
-        storage = self.storage_of(weight.variable)
-        return None if storage is None else storage.read()
-
     def storage_for(self, name: str) -> Any:
         """The storage of a weight, made where there is none."""
         if name not in self.masked:
