@@ -90,10 +90,10 @@ class Schedule:
         """Takes note that a copy was taken at the last step seen."""
         self._steps[copy] = self._last
 
-    def restart(self, step: int | None) -> int | None:
+    def restart(self, step: int) -> int | None:
         """Begins anew at a step. Returns the copy to take, if any: with "initial" it stays."""
         self._last = step
-        self._unknown = step is None
+        self._unknown = False
         self._quiet_until = 0
         self._decided.clear()
         if self._budget is not None:

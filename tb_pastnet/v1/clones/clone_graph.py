@@ -19,7 +19,7 @@ from tb_pastnet.v1.clones.clone_arguments import (
     replacements,
     shared_names,
 )
-from tb_pastnet.v1.clones.graph_copy import Copied, copy_part, storage
+from tb_pastnet.v1.clones.graph_copy import copy_part, storage
 from tb_pastnet.v1.clones.graph_part import GraphPart, take_followers
 from tb_pastnet.v1.clones.twins import initialize_twins, sync_twins, twin_variables
 
@@ -116,10 +116,11 @@ def clone_network(
     copied = copy_part(part, [*replaced, *storages], scope)
     for key, element in followers:
         graph.add_to_collection(key, copied(element))
+    ends = [copied(tensor) for tensor in flat(outputs)]
     sync = sync_twins(twins, graph, scope)
     clone = ClonedGraph(
         inputs=inputs if new_inputs is None else new_inputs,
-        outputs=_same_nest(outputs, copied),
+        outputs=tf.nest.pack_sequence_as(outputs, ends, expand_composites=True),
         variables=[twin for _, twin in twins],
         initializer=sync if initial == "copy" else initialize_twins(twins, graph, scope),
         sync_op=sync,
@@ -128,11 +129,6 @@ def clone_network(
     if session is not None:
         _initialize(clone, session)
     return clone
-
-
-def _same_nest(outputs: Nest, copied: Copied) -> Any:
-    leaves = [copied(tensor) for tensor in flat(outputs)]
-    return tf.nest.pack_sequence_as(outputs, leaves, expand_composites=True)
 
 
 def _check(initial: str, session: tf.Session | None, graph: tf.Graph) -> None:
