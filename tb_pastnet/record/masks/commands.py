@@ -103,14 +103,8 @@ class MaskCommands:
             InvalidArgument: a sparsity out of range, or another scope.
             UnknownName: a name that fits no variable, or several.
         """
-        with self._at_once():
-            weights = self._prunable(variables)
-            masks = [weight.read() for weight in weights]
-            prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
-            chosen = rules.smallest(prunable, sparsity, scope=scope, structured=structured)
-            for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
-                if (old != kept).any():
-                    weight.write_kept(kept, trainable)
+        options = {"scope": scope, "structured": structured}
+        self._prune_by(rules.smallest, variables, sparsity, **options)
 
     def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
@@ -239,6 +233,23 @@ class MaskCommands:
             raise unmaskable(weight.name, expected, got, "Call the layer's own prune and freeze.")
         if self._refuse is not None:
             self._refuse(weight)
+
+    def _prune_by(
+        self,
+        rule: rules.Rule,
+        variables: Iterable[str] | None,
+        *arguments: Any,
+        **options: Any,
+    ) -> None:
+        """Prunes what a rule chooses of several weights together; None: of all kernels."""
+        with self._at_once():
+            weights = self._prunable(variables)
+            masks = [weight.read() for weight in weights]
+            prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
+            chosen = rule(prunable, *arguments, **options)
+            for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
+                if (old != kept).any():
+                    weight.write_kept(kept, trainable)
 
 
 class EditedWeight(WeightMasks):
