@@ -1,7 +1,6 @@
 """Bytes of event files: a TensorFlow event around a message, and the framing of TFRecord.
 
-Written by hand, because TensorFlow's own writers hide a full disk or hold the interpreter while
-they write, and because no TensorFlow is needed for it.
+TensorFlow's own writers hide a full disk, or hold the interpreter while they write.
 """
 
 from __future__ import annotations

@@ -177,13 +177,10 @@ class Schedule:
 class Budget:
     """Grants a record where it can be paid: what was spent, and what it will cost, is in the share.
 
-    All counts as spent that training waited for, but only records can be left out. One is expected
-    to cost what the last did, with its copy and its probe. The first of a lineage is always
-    granted. As TensorFlow compiles for it, it doesn't tell what the next will cost, and it may take
-    the share of minutes: until that is paid off the others get half of the share.
-
-    So with a first record of f seconds, after T seconds of training at most max(share T, f +
-    share T / 2) were spent, and what the last record took more than expected.
+    All counts as spent that training waited for. A record is expected to cost what the last did.
+    The first of a lineage, for which TensorFlow compiles, is always granted; until it is paid off
+    the others get half of the share. So with a first record of f seconds, after T seconds at most
+    max(share T, f + share T / 2) were spent, and what the last record took more than expected.
     """
 
     def __init__(self, share: float, timer: OverheadTimer) -> None:

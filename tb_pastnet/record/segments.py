@@ -1,8 +1,8 @@
 """The files of one lineage: created, written, replaced after an error, closed at a size.
 
-Local paths are plain unbuffered files, so that errors reach us, what was written survives a killed
-process, and a slow disk never holds the interpreter. Remote paths (`gs://`, `s3://`, …) go through
-TensorFlow's file systems, or those of TensorBoard's stand-in where there is no TensorFlow.
+Local files are plain and unbuffered: errors reach us, what was written survives a killed process,
+and a slow disk never holds the interpreter. Remote ones go through TensorFlow's file systems, or
+those of TensorBoard's stand-in.
 """
 
 from __future__ import annotations

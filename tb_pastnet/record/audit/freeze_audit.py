@@ -222,8 +222,7 @@ class Audit:
     def observe(self, *, quick: bool = False) -> None:
         """Sees what is held and what not, so that references are the current values.
 
-        `quick`, for each step: `trainable` of a variable itself isn't asked, where that of no layer
-        has changed and no mask.
+        `quick` asks for `trainable` only where that of a layer, or a mask, has changed.
         """
         masks = self._masks()
         seen = self._source.quick_key(), version_of(masks, self._own_masks)

@@ -32,13 +32,9 @@ _FORGOTTEN = 1e-4
 
 
 class Applied(NamedTuple):
-    """Updates that an optimizer has made, and those that went through its hook.
+    """How many updates an optimizer has made, and how often that count was set by hand (`loaded`).
 
-    Attributes:
-        updates: all of them.
-        loaded: how often that count was set by hand.
-        hooked: updates through the hook.
-        generation: of the masks, that the last of them knew.
+    `hooked` of them went through its hook, the last of which knew `generation` of the masks.
     """
 
     updates: int = 0
@@ -48,13 +44,9 @@ class Applied(NamedTuple):
 
 
 class Average(NamedTuple):
-    """An optimizer's moving average of a variable.
+    """An optimizer's moving average of a variable: `values_at` gives some of its elements.
 
-    Attributes:
-        values_at: gives some of its elements.
-        overwrites_every: updates from one overwriting of the weights to the next; None: only when
-            training ends.
-        momentum: of the average.
+    `overwrites_every` are updates between two overwritings of the weights; None: only at the end.
     """
 
     values_at: Callable[[Ints], Array]

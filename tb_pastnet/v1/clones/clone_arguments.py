@@ -135,9 +135,9 @@ def shared_names(share: Nest, graph: tf.Graph, doing: str) -> set[str]:
 def _elements(leaf: Any, graph: tf.Graph, doing: str) -> Iterator[Any]:
     if isinstance(leaf, str):
         yield _named(leaf, graph, doing)
-    elif isinstance(leaf, tf.Operation) or (isinstance(leaf, tf.Tensor) and _in_graph(leaf)):
+    elif isinstance(leaf, tf.Operation) or (isinstance(leaf, tf.Tensor) and hasattr(leaf, "graph")):
         yield leaf
-    elif _in_graph(getattr(leaf, "resource_handle", None)):  # of a table
+    elif hasattr(getattr(leaf, "resource_handle", None), "graph"):  # of a table
         yield leaf.resource_handle
     elif isinstance(leaf, GraphVariable | Variable) or hasattr(leaf, "as_tensor"):
         yield from (part.op for part in graph_variable(leaf).parts)
@@ -158,10 +158,6 @@ def _named(name: str, graph: tf.Graph, doing: str) -> Any:
             f"Could not {doing}: expected names of the graph's operations in share, got {name!r}. "
             f"{_SHARE_HINT}"
         ) from error
-
-
-def _in_graph(tensor: object) -> bool:
-    return hasattr(tensor, "graph")
 
 
 def _check_alike(old: tf.Tensor, new: tf.Tensor) -> None:

@@ -100,8 +100,8 @@ class GraphVariable:
 def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> list[GraphVariable]:
     """The variables of a graph's collections, each once, as they were made: first the global ones.
 
-    A scope is taken exactly, by whole parts of the path and from the root: "net" has "net/w" and
-    "net/block/w", but not "net_2/w" and not "other/net/w". A slash at the end changes nothing.
+    A scope is taken by whole parts from the root: "net" has "net/w", but neither "net_2/w" nor
+    "other/net/w".
     """
     graph = tf.get_default_graph() if graph is None else graph
     return [variable for variable in _all(graph) if within(variable.name, scope)]

@@ -183,9 +183,8 @@ _TRANSPOSED = ("transpose_b", "adj_y")
 def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
     """What variables of one graph are, by name; `UNKNOWN` where no op shows it.
 
-    Of several ops that read a variable the one that was made first counts: gradients come later.
-    What has no use of its own in a layer, such as moving averages in training, has the type of the
-    variables beside it.
+    Of ops that read a variable the first made counts: gradients come later. What has no use of its
+    own, such as moving averages in training, has the type of the variables beside it.
     """
     if not variables:
         return {}
