@@ -1,4 +1,4 @@
-"""Makes variables like those of a part of a graph."""
+"""Makes variables like those of a part of a graph, with the same or fresh initial values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates of a graph that leave alone what masks hold."""
+"""Updates of a graph that leave alone what masks hold, and the slots of its optimizers."""
 
 from __future__ import annotations
 

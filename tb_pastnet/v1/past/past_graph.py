@@ -1,4 +1,4 @@
-"""The past of a network in a graph, given by its tensors."""
+"""The past of a network in a graph, given by its tensors, and its shadow variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One operation that copies a network's variables into those of its past."""
+"""Copies a network's variables into those of its past: an operation, and a hook that runs it."""
 
 from __future__ import annotations
 
