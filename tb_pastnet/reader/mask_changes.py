@@ -20,7 +20,7 @@ from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Flags, Floats, Integers
+from tb_pastnet.reader.arrays import NO_INTEGERS, Flags, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
@@ -34,21 +34,14 @@ ALL_THROUGH, LOST = -1, -3
 _BEFORE_ALL = -(1 << 62)
 
 
-def _none() -> Integers:
-    return np.zeros(0, np.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class MaskChanges:
     """The changes of one mask of one variable, oldest first."""
 
-    # (changes,), increasing, counted over all changes of the lineage
-    numbers: Integers = field(default_factory=_none)
-    # (changes,), not decreasing: the first step whose record each is in force in
-    steps: Integers = field(default_factory=_none)
-    # (changes,), elements that the mask lets through from then on
-    through: Integers = field(default_factory=_none)
-    elements: Integers = field(default_factory=_none)  # (changes,), of the variable
+    numbers: Integers  # (changes,), increasing, counted over all changes of the lineage
+    steps: Integers  # (changes,), not decreasing: the first step whose record each is in force in
+    through: Integers  # (changes,), elements that the mask lets through from then on
+    elements: Integers  # (changes,), of the variable
 
     @property
     def last_event(self) -> int:
@@ -67,7 +60,7 @@ class MaskChanges:
         return np.searchsorted(self.steps, steps, side="right") - 1
 
 
-_NO_CHANGES = MaskChanges()
+_NO_CHANGES = MaskChanges(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
 
 
 class StoredMask(NamedTuple):
@@ -119,9 +112,9 @@ class MaskLog:
     # by variable and mask
     changes: Mapping[tuple[str, str], MaskChanges] = field(default_factory=dict)
     # (gaps,), not decreasing: the number of the last change known before each
-    gaps_after: Integers = field(default_factory=_none)
+    gaps_after: Integers = field(default_factory=lambda: NO_INTEGERS)
     # (gaps,), not decreasing: the first step that a change lost there may have
-    gaps_from: Integers = field(default_factory=_none)
+    gaps_from: Integers = field(default_factory=lambda: NO_INTEGERS)
     # variables and masks that changed once more than the log knows
     torn: frozenset[tuple[str, str]] = frozenset()
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why

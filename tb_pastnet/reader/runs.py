@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
-from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import Notes
 
@@ -35,11 +36,12 @@ class SeriesPart:
 class TimeAxis:
     """The time axis of a run."""
 
-    steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))  # (records,), increasing
-    # (records,), seconds since 1970, NaN where unknown
-    wall_times: Floats = field(default_factory=lambda: np.zeros(0))
-    # (records,), NaN where unknown
-    learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
+    steps: Integers  # (records,), increasing
+    wall_times: Floats  # (records,), seconds since 1970, NaN where unknown
+    learning_rates: Floats  # (records,), NaN where unknown
+
+
+NO_AXIS = TimeAxis(NO_INTEGERS, NO_FLOATS, NO_FLOATS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,19 +173,14 @@ def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
             dropped=head.timeline.dropped,
             damaged=head.damaged,
         )
-    parts = [(head.timeline, keep) for head, keep in zip(lineages, stand, strict=True)]
-    if not parts:
-        return TimeAxis(), account
-    steps = np.concatenate([line.steps[keep] for line, keep in parts])
-    order = np.argsort(steps, kind="stable")
-    return (
-        TimeAxis(
-            steps[order],
-            np.concatenate([line.wall_times[keep] for line, keep in parts])[order],
-            np.concatenate([line.learning_rates[keep] for line, keep in parts])[order],
-        ),
-        account,
-    )
+
+    def standing(name: str) -> npt.NDArray[Any]:
+        columns = [getattr(head.timeline, name) for head in lineages]
+        return np.concatenate([own[keep] for own, keep in zip(columns, stand, strict=True)])
+
+    order = np.argsort(standing("steps"), kind="stable")
+    names = ("steps", "wall_times", "learning_rates")
+    return TimeAxis(*(standing(name)[order] for name in names)), account
 
 
 def variable_facts(variable: VariableEntry) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tb_pastnet.core.quantize import Codes
 from tb_pastnet.format.block import Block, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Flags, Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers
 from tb_pastnet.reader.join_blocks import (
     choose,
     concatenate,
@@ -209,17 +209,17 @@ def _join(
     parts: Sequence[_Part], stand: Sequence[Flags], channels: int, account: Account
 ) -> RecordSeries:
     pairs = list(zip(parts, stand, strict=True))
-    records = concatenate([choose(part.records, keep) for part, keep in pairs], channels)
-    order = np.argsort(records.steps, kind="stable")
-    writers = [np.full(int(keep.sum()), number) for number, keep in enumerate(stand)]
-    in_order = bool((order == np.arange(len(order))).all())
+    joined = concatenate([choose(part.records, keep) for part, keep in pairs], channels)
+    order = np.argsort(joined.steps, kind="stable")
+    records = choose(joined, order)
+    counts = np.array([keep.sum() for keep in stand], np.int64)
     return RecordSeries(
-        records.steps[order],
-        records.past_steps[order],
-        np.concatenate([part.wall_times[keep] for part, keep in pairs] or [np.zeros(0)])[order],
-        np.concatenate([part.learning_rates[keep] for part, keep in pairs] or [np.zeros(0)])[order],
-        np.concatenate([np.zeros(0, np.int64), *writers]).astype(np.int64)[order],
-        records.codes if in_order else records.codes[:, order],
+        records.steps,
+        records.past_steps,
+        np.concatenate([NO_FLOATS, *(part.wall_times[keep] for part, keep in pairs)])[order],
+        np.concatenate([NO_FLOATS, *(part.learning_rates[keep] for part, keep in pairs)])[order],
+        np.repeat(np.arange(len(parts)), counts)[order],
+        records.codes,
         account,
         sum((part.notes for part in parts), Counter()),
     )

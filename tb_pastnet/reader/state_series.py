@@ -6,7 +6,7 @@ many weights the kept mask holds at zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.layout import ROWS
-from tb_pastnet.reader.arrays import Flags, Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Flags, Floats, Integers
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import RecordSeries
@@ -25,7 +25,6 @@ from tb_pastnet.reader.threads import Each, in_turn
 
 KERNEL = "kernel"
 """The role of weights that may be pruned."""
-_NOWHERE = np.zeros(0, np.int64)
 _SLAB = 1 << 18
 
 STATE_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
@@ -39,19 +38,19 @@ AUDITED_ROWS = tuple(row for row in STATE_ROWS if row != CHANGED)
 class Marks:
     """The channels that bear the mark `VIOLATED` at any record."""
 
-    channels: Integers = field(default_factory=lambda: _NOWHERE)  # (marked,), increasing
-    # (marked,), of the first record that bears it
-    first_steps: Integers = field(default_factory=lambda: _NOWHERE)
-    last_steps: Integers = field(default_factory=lambda: _NOWHERE)  # (marked,), of the last one
-    # (marked,), the largest share of weights that changed in one such record
-    changed: Floats = field(default_factory=lambda: np.zeros(0))
-    # (marked,), the largest change of a weight in one such record
-    largest: Floats = field(default_factory=lambda: np.zeros(0))
+    channels: Integers  # (marked,), increasing
+    first_steps: Integers  # (marked,), of the first record that bears it
+    last_steps: Integers  # (marked,), of the last one
+    changed: Floats  # (marked,), the largest share of weights that changed in one such record
+    largest: Floats  # (marked,), the largest change of a weight in one such record
 
     @property
     def size(self) -> int:
         """Bytes that it holds."""
         return 5 * self.channels.nbytes
+
+
+NO_MARKS = Marks(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_FLOATS, NO_FLOATS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class StateSeries:
 def make_state_series(
     series: RecordSeries,
     variable: VariableEntry,
-    commanded: Integers | None = _NOWHERE,
+    commanded: Integers | None = NO_INTEGERS,
     *,
     seen: Flags | None = None,
     each: Each = in_turn,
@@ -130,7 +129,7 @@ def make_state_series(
         series.learning_rates,
         state,
         delta,
-        Marks() if commanded is None else find_marks(state, series),
+        NO_MARKS if commanded is None else find_marks(state, series),
         sum((pruned for pruned, _ in counts), np.zeros(records)),
         sum((partial for _, partial in counts), np.zeros(records)),
         series.account,
@@ -157,7 +156,7 @@ def find_marks(state: states.States, series: RecordSeries) -> Marks:
     """The channels that bear a mark in their states, uint8 (records, channels)."""
     marked = (state & np.uint8(states.VIOLATED)) != 0
     if not marked.any():
-        return Marks()
+        return NO_MARKS
     channels = np.flatnonzero(marked.any(axis=0))
     marked = marked[:, channels]
     last = len(marked) - 1 - marked[::-1].argmax(axis=0)

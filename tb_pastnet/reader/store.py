@@ -35,6 +35,7 @@ from tb_pastnet.reader.series_source import (
 )
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
+    NO_MARKS,
     Marks,
     StateSeries,
     make_state_series,
@@ -153,7 +154,7 @@ class RunReader:
         run, masks = self.run, self.masks
         names = dict.fromkeys(name for layer in run.layers for name in layer.variables)
         unaudited = [name for name in names if masks.commanded(name) is not None]
-        yield from ((name, Marks()) for name in names if masks.commanded(name) is None)
+        yield from ((name, NO_MARKS) for name in names if masks.commanded(name) is None)
 
         def marks(name: str, records: RecordSeries) -> tuple[Marks, Notes]:
             series = make_state_series(records, run.variables[name], masks.commanded(name))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from tb_pastnet.core.account import Account
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import LayerEntry, Series, VariableEntry, decode_series
-from tb_pastnet.reader.runs import SUMMARY, CatalogRun, SeriesPart, TimeAxis
+from tb_pastnet.reader.runs import NO_AXIS, SUMMARY, CatalogRun, SeriesPart, TimeAxis
 from tb_pastnet.reader.series import make_series
 from tb_pastnet.reader.series_source import Reading, SeriesVersion
 
@@ -55,7 +55,7 @@ def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun |
         tuple(_layer(id_, tags, variables) for id_, tags in groups.items()),
         variables,
         {tag: (SeriesPart(tb_run, tag, None),) for tag in series},
-        TimeAxis(),
+        NO_AXIS,
         Account(),
         Counter(),
         (tb_run, tuple(sorted(versions.items()))),

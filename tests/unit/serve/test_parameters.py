@@ -7,7 +7,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import SINK, CatalogRun, TimeAxis
+from tb_pastnet.reader.runs import NO_AXIS, SINK, CatalogRun
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.failures import Failure
 from tb_pastnet.serve.http.parameters import Query
@@ -24,7 +24,7 @@ RUN = CatalogRun(
     (LAYER,),
     {v.id: v for v in (KERNEL, BIAS)},
     {},
-    TimeAxis(),
+    NO_AXIS,
     Account(),
     Notes(),
     0,
