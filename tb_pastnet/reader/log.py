@@ -30,7 +30,7 @@ from tb_pastnet.reader.function_series import Function
 from tb_pastnet.reader.lineage_heads import Lineage
 from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.overview import Overview
-from tb_pastnet.reader.records import Layer, Variable, layers_of, variables_of
+from tb_pastnet.reader.records import Layer, Variable, variables_of
 from tb_pastnet.reader.run_findings import findings_of
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import RunReader, Store
@@ -84,7 +84,8 @@ class Run:
     @cached_property
     def layers(self) -> Named[Layer]:
         """The layers in forward order, by id; any end of an id that fits only one finds it."""
-        return layers_of(self._reader)
+        layers = {layer.id: Layer(self._reader, layer) for layer in self._reader.run.layers}
+        return Named(layers, "layer", "the model")
 
     @cached_property
     def variables(self) -> Named[Variable]:

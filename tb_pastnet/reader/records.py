@@ -292,9 +292,3 @@ def variables_of(reader: RunReader, names: tuple[str, ...]) -> Named[Variable]:
     """Variables of a run by their ids."""
     variables = {name: Variable(reader, reader.run.variables[name]) for name in names}
     return Named(variables, "variable", "the model")
-
-
-def layers_of(reader: RunReader) -> Named[Layer]:
-    """The layers of a run by their ids, in forward order."""
-    layers = {layer.id: Layer(reader, layer) for layer in reader.run.layers}
-    return Named(layers, "layer", "the model")
