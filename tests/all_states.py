@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 
 
-def channel_states(
+def settled_states(
     codes: np.ndarray,
     steps: np.ndarray,
     past_steps: np.ndarray,
     *,
     measured: np.ndarray | None,
-    threshold: float = states.THRESHOLD,
-    patience: int = states.PATIENCE,
+    threshold: float = channel_states.THRESHOLD,
+    patience: int = channel_states.PATIENCE,
     audited: bool = False,
 ) -> Any:
-    """uint8 (records, channels), see `states.unsettled_states` and `states.settle`."""
-    unsettled = states.unsettled_states(
+    """uint8 (records, channels), see `channel_states.unsettled_states` and `channel_states.settle`."""
+    unsettled = channel_states.unsettled_states(
         codes, steps, past_steps, measured=measured, audited=audited, patience=patience
     )
-    delta = states.relative_delta(codes)
-    return states.settle(unsettled, delta, threshold=threshold, patience=patience)
+    delta = channel_states.relative_delta(codes)
+    return channel_states.settle(unsettled, delta, threshold=threshold, patience=patience)

@@ -1,6 +1,6 @@
 """States of channels by plain loops over records, as the design words them: slow, and apart.
 
-Nothing of `tb_pastnet.core.states` is used but the names of states and marks. Values are codes of
+Nothing of `tb_pastnet.core.channel_states` is used but the names of states and marks. Values are codes of
 the logarithmic grid; the delta that is ten times the threshold is 53 codes, 9.94 times, above the
 first one that isn't quiet.
 """
@@ -13,8 +13,7 @@ import functools
 import numpy as np
 
 from tb_pastnet.core import statistics as s
-from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
-from tb_pastnet.core.states import (
+from tb_pastnet.core.channel_states import (
     FROZEN,
     MOVING,
     NONFINITE,
@@ -23,6 +22,7 @@ from tb_pastnet.core.states import (
     SETTLED,
     VIOLATED,
 )
+from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 
 TENFOLD = 53
 _SMALLEST, _LARGEST = -1074 * 16, 1024 * 16

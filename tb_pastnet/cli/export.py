@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from tb_pastnet.cli.text import counted, printable, size_of
-from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.cli.text import counted, printable, size_of
-from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
 from tb_pastnet.reader.figures import BLOCK
 from tb_pastnet.reader.log import Log, Run

@@ -22,7 +22,7 @@ from tb_pastnet.cli.text import (
     width,
 )
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.states import THRESHOLD
+from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.index import finite, overhead_of

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.violation import CAUSES
 
@@ -38,7 +38,7 @@ class LayerFacts(NamedTuple):
         counts: uint32 (records, 6), channels in each state.
         nonfinite: uint32 (records,), channels with NaN or infinity.
         mean_delta: float32 (records,), see `Row`.
-        stalled: channels that are meant to train and stand still, see `states.stalled`.
+        stalled: channels that are meant to train and stand still, see `channel_states.stalled`.
         stalled_since: the step since which all of these do, None where there are none.
     """
 
@@ -217,7 +217,7 @@ _SENTENCES: Mapping[str, str] = {
 
 def _standing(layer: LayerFacts) -> Iterator[tuple[str, int, int]]:
     """Kind, channels and first step of what a layer is at its newest record."""
-    frozen, pruned = layer.counts[:, states.FROZEN], layer.counts[:, states.PRUNED]
+    frozen, pruned = layer.counts[:, channel_states.FROZEN], layer.counts[:, channel_states.PRUNED]
     for kind, counts in (("frozen", frozen), ("pruned", pruned), ("nonfinite", layer.nonfinite)):
         if counts[-1]:
             yield kind, int(counts[-1]), _since(layer, counts == counts[-1])
@@ -229,8 +229,10 @@ def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     """The layers in which no channel moves any more, though some of them still could."""
     still_layers: list[tuple[int, LayerFacts]] = []
     for layer in layers:
-        settled = layer.counts[:, states.SETTLED]
-        still = settled + layer.counts[:, [states.FROZEN, states.PRUNED]].sum(axis=1)
+        settled = layer.counts[:, channel_states.SETTLED]
+        still = settled + layer.counts[:, [channel_states.FROZEN, channel_states.PRUNED]].sum(
+            axis=1
+        )
         done = (settled > 0) & (still == layer.channels)
         if done[-1]:
             still_layers.append((_since(layer, done), layer))
@@ -255,7 +257,7 @@ def _compared(runs: Sequence[RunFacts]) -> Iterator[Finding]:
     first: dict[str, tuple[int, LayerFacts]] = {}
     for run in runs:
         for layer in run.layers:
-            frozen = layer.steps[layer.counts[:, states.FROZEN] > 0]
+            frozen = layer.steps[layer.counts[:, channel_states.FROZEN] > 0]
             if len(frozen) and (run.name not in first or frozen[0] < first[run.name][0]):
                 first[run.name] = int(frozen[0]), layer
     if len(first) < 2:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.run_summary import RunSummary, summary_of
@@ -81,7 +81,7 @@ class Figures:
         return {
             "run": self.run.name,
             "threshold": self.threshold,
-            "patience": states.PATIENCE,
+            "patience": channel_states.PATIENCE,
             "past": self.run.past,
             "layers": [layer.id for layer in self.run.layers],
             "channels": self.channels,
@@ -134,14 +134,16 @@ def figures_of(reader: RunReader, threshold: float) -> Figures:
 def _make_figures(reader: RunReader, threshold: float) -> Figures:
     summary, run = summary_of(reader), reader.run
     shape = summary.rows.shape
-    counts = np.zeros((*shape, len(states.NAMES)), np.uint32)
+    counts = np.zeros((*shape, len(channel_states.NAMES)), np.uint32)
     violated, nonfinite = np.zeros((2, *shape), np.uint32)
     mean_delta = np.full(shape, np.nan, np.float32)
 
     def fill(layer: int) -> None:
         own, recorded = summary.tallies[layer].counts(threshold), summary.rows[layer] >= 0
         rows = summary.rows[layer, recorded]
-        counts[layer, ~recorded, states.NO_DATA] = run.variables[run.layers[layer].main].channels
+        counts[layer, ~recorded, channel_states.NO_DATA] = run.variables[
+            run.layers[layer].main
+        ].channels
         counts[layer, recorded] = own.counts[rows]
         violated[layer, recorded] = own.violated[rows]
         nonfinite[layer, recorded] = own.nonfinite[rows]

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Integers
@@ -24,8 +24,8 @@ def index_of(catalog: Catalog) -> dict[str, Any]:
     for run, entry in zip(catalog.runs.values(), runs, strict=True):
         firsts.setdefault(entry["network"], run)
     return {
-        "threshold": states.THRESHOLD,
-        "patience": states.PATIENCE,
+        "threshold": channel_states.THRESHOLD,
+        "patience": channel_states.PATIENCE,
         "runs": runs,
         "networks": [_network(firsts[number]) for number in networks.values()],
         "other_runs": catalog.other_runs,

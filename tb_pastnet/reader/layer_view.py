@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states, statistics
+from tb_pastnet.core import channel_states, statistics
 from tb_pastnet.core.quantize import PRECISION, dequantize
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
@@ -45,7 +45,7 @@ def layer_view(
         **variable_facts(variable),
         "elements": variable.elements,
         "threshold": threshold,
-        "patience": states.PATIENCE,
+        "patience": channel_states.PATIENCE,
         "past": reader.run.past,
         "account": asdict(series.account),
         "notes": notes.listed(lost),
@@ -61,7 +61,7 @@ def first_after(steps: Integers, since: int | None) -> int:
     return 0 if since is None else int(np.searchsorted(steps, since, side="right"))
 
 
-def _digest(series: StateSeries, state: states.States, until: int) -> str:
+def _digest(series: StateSeries, state: channel_states.States, until: int) -> str:
     """Names the columns before one: a page that holds them can tell whether they still stand."""
     digest = 0
     for array in (series.steps, series.past_steps, state, series.delta):
@@ -69,7 +69,9 @@ def _digest(series: StateSeries, state: states.States, until: int) -> str:
     return f"{digest:08x}"
 
 
-def _sections(series: StateSeries, state: states.States, first: int) -> dict[str, npt.NDArray[Any]]:
+def _sections(
+    series: StateSeries, state: channel_states.States, first: int
+) -> dict[str, npt.NDArray[Any]]:
     stretches, lengths = sections.stretches(state[first:])
     delta, values = sections.listed(series.delta[first:])
     return {
@@ -111,21 +113,21 @@ def channel_view(
     }
 
 
-def channel_records(series: RecordSeries, state: states.States) -> dict[str, Any]:
+def channel_records(series: RecordSeries, state: channel_states.States) -> dict[str, Any]:
     """The records of one channel, lists of one value a record; None: JSON has no number for it."""
-    plain = (state[:, 0] & np.uint8(states.STATE)).tolist()
+    plain = (state[:, 0] & np.uint8(channel_states.STATE)).tolist()
     changes = [row for row in range(1, len(plain)) if plain[row] != plain[row - 1]]
     return {
         "steps": series.steps.tolist(),
         "past_steps": series.past_steps.tolist(),
-        "state": [states.NAMES[code] for code in plain],
-        "violated": ((state[:, 0] & states.VIOLATED) != 0).tolist(),
+        "state": [channel_states.NAMES[code] for code in plain],
+        "violated": ((state[:, 0] & channel_states.VIOLATED) != 0).tolist(),
         **{name: _rounded(values[:, 0]) for name, values in _values(series).items()},
         "changes": [
             {
                 "step": int(series.steps[row]),
-                "from": states.NAMES[plain[row - 1]],
-                "to": states.NAMES[plain[row]],
+                "from": channel_states.NAMES[plain[row - 1]],
+                "to": channel_states.NAMES[plain[row]],
             }
             for row in changes
         ],
@@ -138,7 +140,11 @@ def _rounded(values: Floats) -> list[float | None]:
 
 
 def record_columns(
-    series: RecordSeries, state: states.States, first_channel: int = 0, *, exact: bool = False
+    series: RecordSeries,
+    state: channel_states.States,
+    first_channel: int = 0,
+    *,
+    exact: bool = False,
 ) -> Columns:
     """The records of a variable as a table, a row for each record and channel.
 
@@ -150,8 +156,8 @@ def record_columns(
         "step": np.repeat(series.steps, channels),
         "past_step": np.repeat(series.past_steps, channels),
         "channel": np.tile(np.arange(first_channel, first_channel + channels), records),
-        "state": Labels(states.NAMES, (state & np.uint8(states.STATE)).ravel()),
-        "violated": ((state & np.uint8(states.VIOLATED)) != 0).ravel(),
+        "state": Labels(channel_states.NAMES, (state & np.uint8(channel_states.STATE)).ravel()),
+        "violated": ((state & np.uint8(channel_states.VIOLATED)) != 0).ravel(),
         **{name: values.ravel() for name, values in _values(series, exact=exact).items()},
     }
 
@@ -162,6 +168,6 @@ def _values(series: RecordSeries, *, exact: bool = False) -> dict[str, Floats]:
     if not exact:
         values[statistics.NONFINITE] = np.rint(values[statistics.NONFINITE])
     return {
-        "relative_delta": dequantize(states.relative_delta(series.codes)),
+        "relative_delta": dequantize(channel_states.relative_delta(series.codes)),
         **dict(zip(statistics.STATISTICS, values, strict=True)),
     }

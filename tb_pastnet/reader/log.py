@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.core.findings import Finding
-from tb_pastnet.core.states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader.arrays import Floats, Integers

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_pastnet.core import overlap, states
+from tb_pastnet.core import channel_states, overlap
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
 from tb_pastnet.format.description import VariableEntry
@@ -188,9 +188,9 @@ def make_channel_sets(series: RecordSeries, variable: VariableEntry) -> ChannelS
     In kernels alone channels of zeros count as pruned without a mask.
     """
     _, records, channels = series.codes.shape
-    state = make_state_series(series, variable, None).unsettled & np.uint8(states.STATE)
-    kept = state != states.PRUNED
-    sets = np.stack([kept, kept & (state != states.FROZEN)], axis=1)
+    state = make_state_series(series, variable, None).unsettled & np.uint8(channel_states.STATE)
+    kept = state != channel_states.PRUNED
+    sets = np.stack([kept, kept & (state != channel_states.FROZEN)], axis=1)
     changed = np.ones(records, bool)
     changed[1:] = (sets[1:] != sets[:-1]).any(axis=(1, 2))
     rows = overlap.words(np.packbits(sets[changed], axis=2))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states, thinning
+from tb_pastnet.core import channel_states, thinning
 from tb_pastnet.core.account import Account
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers
@@ -76,11 +76,11 @@ class Overview:
         self.steps: Integers = figures.steps.copy()
         self.accounts: tuple[Account, ...] = figures.summary.accounts
         self.channels = np.array(figures.channels, np.int64)
-        self.moving = counts[states.MOVING].copy()
-        self.reactivated = counts[states.REACTIVATED].copy()
-        self.settled = counts[states.SETTLED].copy()
-        self.frozen = counts[states.FROZEN].copy()
-        self.pruned = counts[states.PRUNED].copy()
+        self.moving = counts[channel_states.MOVING].copy()
+        self.reactivated = counts[channel_states.REACTIVATED].copy()
+        self.settled = counts[channel_states.SETTLED].copy()
+        self.frozen = counts[channel_states.FROZEN].copy()
+        self.pruned = counts[channel_states.PRUNED].copy()
         self.violated = figures.violated.T.astype(np.int64, order="C")
         self.nonfinite = figures.nonfinite.T.astype(np.int64, order="C")
         self.mean_delta = figures.mean_delta.T.copy()
@@ -169,7 +169,7 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
     )
     prunable = np.array(figures.summary.prunable, np.float64)
     layers = pool(counts, violated, nonfinite, mean, starts)
-    moving = counts[..., states.MOVING]
+    moving = counts[..., channel_states.MOVING]
     sums = pool(
         counts.sum(axis=0, keepdims=True),
         violated.sum(axis=0, keepdims=True),
@@ -206,17 +206,17 @@ def pool(
     if not len(starts):
         shape = (len(counts), 0)
         return {
-            "shares": np.zeros((*shape, len(states.NAMES)), np.uint8),
+            "shares": np.zeros((*shape, len(channel_states.NAMES)), np.uint8),
             "mean_delta": np.zeros(shape, np.float32),
             "marks": np.zeros(shape, np.uint8),
         }
-    has_data = counts[..., states.NO_DATA] < counts.sum(axis=2)
+    has_data = counts[..., channel_states.NO_DATA] < counts.sum(axis=2)
     sums = np.add.reduceat(np.where(has_data[..., None], counts, 0), starts, axis=1)
     empty = ~np.logical_or.reduceat(has_data, starts, axis=1)
-    sums[empty, states.NO_DATA] = 1
+    sums[empty, channel_states.NO_DATA] = 1
     marks = np.logical_or.reduceat(violated > 0, starts, axis=1) * np.uint8(VIOLATED)
     marks |= np.logical_or.reduceat(nonfinite > 0, starts, axis=1) * np.uint8(NONFINITE)
-    moving = np.where(np.isnan(mean), 0, counts[..., states.MOVING])
+    moving = np.where(np.isnan(mean), 0, counts[..., channel_states.MOVING])
     moved = np.add.reduceat(moving * np.nan_to_num(mean), starts, axis=1)
     number = np.add.reduceat(moving, starts, axis=1)
     with np.errstate(invalid="ignore"):
@@ -229,12 +229,14 @@ def _parts(sums: Floats) -> npt.NDArray[np.uint8]:
     totals = sums.sum(axis=2, keepdims=True)
     edges = np.rint(np.cumsum(sums, axis=2) * (WHOLE / np.maximum(totals, 1)))
     parts = np.diff(edges, axis=2, prepend=0)
-    lost = (sums[..., states.REACTIVATED] > 0) & (parts[..., states.REACTIVATED] == 0)
+    lost = (sums[..., channel_states.REACTIVATED] > 0) & (
+        parts[..., channel_states.REACTIVATED] == 0
+    )
     if lost.any():
         largest = parts[lost].argmax(axis=1)
         rows = parts[lost]
         rows[np.arange(len(rows)), largest] -= 1
-        rows[:, states.REACTIVATED] = 1
+        rows[:, channel_states.REACTIVATED] = 1
         parts[lost] = rows
     parts_u1: npt.NDArray[np.uint8] = parts.astype(np.uint8)
     return parts_u1

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tb_pastnet.core import statistics
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.channel_states import NAMES, STATE, THRESHOLD, VIOLATED
+from tb_pastnet.core.channel_states import relative_delta as delta_codes
 from tb_pastnet.core.quantize import dequantize
-from tb_pastnet.core.states import NAMES, STATE, THRESHOLD, VIOLATED
-from tb_pastnet.core.states import relative_delta as delta_codes
 from tb_pastnet.format import description
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.layer_view import record_columns

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
@@ -143,8 +143,8 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
         series = make_state_series(records, run.variables[name], masks.commanded(name))
         state = series.unsettled
         marked = mark(state, series.steps, masks.violations.get(name, ()))
-        violated = ((marked & np.uint8(states.VIOLATED)) != 0).any(axis=0)
-        since = states.stalled(records.codes, state)
+        violated = ((marked & np.uint8(channel_states.VIOLATED)) != 0).any(axis=0)
+        since = channel_states.stalled(records.codes, state)
         since = since[since >= 0]
         return _VariableSummary(
             series.steps,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.channel_states import States
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, Codes, dequantize
-from tb_pastnet.core.states import States
 from tb_pastnet.reader.arrays import Floats
 from tb_pastnet.reader.threads import in_threads
 

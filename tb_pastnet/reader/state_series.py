@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
@@ -61,7 +61,7 @@ class StateSeries:
     past_steps: Integers  # (records,), of the value that each is compared with
     wall_times: Floats  # (records,), NaN where unknown
     learning_rates: Floats  # (records,), NaN where unknown
-    unsettled: states.States  # (records, channels), states with none settled; see `states`
+    unsettled: channel_states.States  # (records, channels), states with none settled; see `states`
     delta: Codes  # (records, channels), codes of the relative delta
     marks: Marks  # channels that moved although all of them was held
     pruned: Floats  # (records,), weights that the kept mask holds at zero, by the shares
@@ -80,9 +80,9 @@ class StateSeries:
         cells = self.unsettled.nbytes + self.delta.nbytes + self.marks.size
         return cells + 6 * self.steps.nbytes
 
-    def states(self, threshold: float) -> states.States:
+    def states(self, threshold: float) -> channel_states.States:
         """The states, uint8 (records, channels), where quiet means under this relative delta."""
-        return states.settle(self.unsettled, self.delta, threshold=threshold)
+        return channel_states.settle(self.unsettled, self.delta, threshold=threshold)
 
 
 def make_state_series(
@@ -101,7 +101,7 @@ def make_state_series(
         commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
             they are known. Weights that were held and are pruned then don't violate anything. None:
             the writer itself looked for held weights that moved, so that none are marked.
-        seen: of a kernel, as from `states.seen` of all its channels; None: these are all.
+        seen: of a kernel, as from `channel_states.seen` of all its channels; None: these are all.
         each: how some channels after the other are dealt with.
     """
     calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
@@ -115,8 +115,8 @@ def make_state_series(
     def slab(start: int) -> tuple[Floats, Floats]:
         part = slice(start, start + width)
         codes = series.codes[:, :, part]
-        delta[:, part] = states.relative_delta(codes)
-        state[:, part] = calm & states.unsettled_states(
+        delta[:, part] = channel_states.relative_delta(codes)
+        state[:, part] = calm & channel_states.unsettled_states(
             codes, series.steps, series.past_steps, measured=measured, audited=commanded is None
         )
         return pruned_weights(codes, variable.elements)
@@ -139,7 +139,7 @@ def make_state_series(
 
 def measured_in(series: RecordSeries, variable: VariableEntry) -> Flags | None:
     """Where channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
-    return states.seen(series.codes) if variable.role == KERNEL else None
+    return channel_states.seen(series.codes) if variable.role == KERNEL else None
 
 
 def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:
@@ -148,13 +148,13 @@ def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:
         np.searchsorted(commanded, steps, side="right")
         for steps in (series.past_steps, series.steps)
     )
-    bits = np.where(last > first, 0xFF & ~states.VIOLATED, 0xFF)
+    bits = np.where(last > first, 0xFF & ~channel_states.VIOLATED, 0xFF)
     return bits.astype(np.uint8)[:, None]
 
 
-def find_marks(state: states.States, series: RecordSeries) -> Marks:
+def find_marks(state: channel_states.States, series: RecordSeries) -> Marks:
     """The channels that bear a mark in their states, uint8 (records, channels)."""
-    marked = (state & np.uint8(states.VIOLATED)) != 0
+    marked = (state & np.uint8(channel_states.VIOLATED)) != 0
     if not marked.any():
         return NO_MARKS
     channels = np.flatnonzero(marked.any(axis=0))

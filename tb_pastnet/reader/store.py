@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from tensorboard.data import provider as tb_provider
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
@@ -228,7 +228,7 @@ class RunReader:
         # Of a wide layer the answer is kept, which is packed: many of those have room.
         return self.kept(("state series", variable), make, large=True, most=_LARGE)
 
-    def states(self, variable: str, threshold: float) -> states.States:
+    def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
         series = self.state_series(variable)
         violations = self.masks.violations.get(variable, ())

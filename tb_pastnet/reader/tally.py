@@ -1,9 +1,9 @@
 """How many channels of a variable are in each state, record by record, at every threshold.
 
 The records of a run are much larger than a cache, a tally is a fraction of that: each moving
-channel of each record is reduced to the limit from which on it is settled (see `states.settling`)
-and to its relative delta. Which channel it was doesn't matter, so that these can be sorted, and
-then they pack well. All others are counted at once.
+channel of each record is reduced to the limit from which on it is settled, see
+`channel_states.settling`, and to its relative delta. Which channel it was doesn't matter, so that
+these can be sorted, and then they pack well. All others are counted at once.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.quantize import CODES_PER_OCTAVE, INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.format import planes, varint
 from tb_pastnet.reader.arrays import Integers
 
 _LEVEL = 1
-_WIDTH = len(states.NAMES) + 2
+_WIDTH = len(channel_states.NAMES) + 2
 _ELSEWHERE = ZERO
 """The limit of a channel that is counted in the table: every threshold reaches it."""
 
@@ -89,10 +89,10 @@ class Tally:
         mean = np.full(self.records, np.nan, np.float32)
         if self.records and self.channels:
             limits, deltas = self._unpacked()
-            moving = limits > states.quiet_limit(threshold)
+            moving = limits > channel_states.quiet_limit(threshold)
             trained = self.channels - counts.sum(axis=1)
-            counts[:, states.MOVING] = np.count_nonzero(moving, axis=0)
-            counts[:, states.SETTLED] = trained - counts[:, states.MOVING]
+            counts[:, channel_states.MOVING] = np.count_nonzero(moving, axis=0)
+            counts[:, channel_states.SETTLED] = trained - counts[:, channel_states.MOVING]
             shares = _SHARE_OF_CODE[deltas.view(np.uint16)]
             moving &= ~np.isnan(shares)
             number = np.count_nonzero(moving, axis=0)
@@ -106,18 +106,18 @@ class Tally:
         return limits, limits + planes.unpack(reader, self.channels, self.records)
 
 
-def make_tally(unsettled: states.States, delta: Codes) -> Tally:
+def make_tally(unsettled: channel_states.States, delta: Codes) -> Tally:
     """Counts the channels in each state, record by record."""
     records, channels = unsettled.shape
     table = np.zeros((records, _WIDTH), np.uint32)
-    plain = unsettled & np.uint8(states.STATE)
-    moving = plain == states.MOVING
+    plain = unsettled & np.uint8(channel_states.STATE)
+    moving = plain == channel_states.MOVING
     for state in np.unique(plain[~moving]):
         table[:, state] = np.count_nonzero(plain == state, axis=1)
     if (unsettled != plain).any():
-        table[:, -2] = np.count_nonzero(unsettled & np.uint8(states.VIOLATED), axis=1)
-        table[:, -1] = np.count_nonzero(unsettled & np.uint8(states.NONFINITE), axis=1)
-    limits = np.where(moving, states.settling(delta, unsettled), np.int16(_ELSEWHERE))
+        table[:, -2] = np.count_nonzero(unsettled & np.uint8(channel_states.VIOLATED), axis=1)
+        table[:, -1] = np.count_nonzero(unsettled & np.uint8(channel_states.NONFINITE), axis=1)
+    limits = np.where(moving, channel_states.settling(delta, unsettled), np.int16(_ELSEWHERE))
     still = zlib.compress(table.tobytes(), _LEVEL)
     packed = _packed(limits, delta) if records and channels else b""
     bins = np.bincount(_BIN_OF_CODE[delta[moving].view(np.uint16)], minlength=BINS + 1)

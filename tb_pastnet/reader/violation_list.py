@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core import violation as core
 from tb_pastnet.core.violation import CAUSES
 from tb_pastnet.format.description import VariableEntry
@@ -51,10 +51,10 @@ class Violation:
 
 
 def mark(
-    state: states.States,
+    state: channel_states.States,
     steps: Integers,
     violations: Iterable[core.Violation],
-) -> states.States:
+) -> channel_states.States:
     """Adds the mark `VIOLATED` where the audit found that a channel moved in part.
 
     The states, uint8 (records, channels), are changed in place; a violation stands from its first
@@ -66,7 +66,7 @@ def mark(
         spans.setdefault(span, []).append(violation.channel)
     for (first, last), channels in spans.items():
         start, stop = np.searchsorted(steps, [first, last + 1])
-        state[start:stop, channels] |= np.uint8(states.VIOLATED)
+        state[start:stop, channels] |= np.uint8(channel_states.VIOLATED)
     return state
 
 

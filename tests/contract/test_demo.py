@@ -11,7 +11,7 @@ import pytest
 from demo import LOTTERY, NAMES, lottery
 from demo.digits import STEPS_PER_EPOCH
 from demo.runs import EPOCHS, EVERY, FREEZE, LEAK, LEAKING, PROBE, PRUNE, THAW
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tests.blocks import all_records
 from tests.tensorboards import LOADERS, board
 from tools.steps import ROOT
@@ -43,7 +43,7 @@ def cells(tab, run, layer):
     """The steps, and the state of each channel (channels, records)."""
     header, arrays = tab.arrays("/layer", run=run, layer=layer)
     assert header["account"]["shown"] == RECORDS
-    return arrays["steps"].astype(int), arrays["state"] & states.STATE, arrays["delta"]
+    return arrays["steps"].astype(int), arrays["state"] & channel_states.STATE, arrays["delta"]
 
 
 def sparsity(tab, run):
@@ -114,25 +114,25 @@ def test_a_probe_shows_how_far_the_function_moved(tab, run):
 def test_dense_stops_by_itself(tab):
     for layer in CONVOLUTIONS:
         _, state, _ = cells(tab, "dense", layer)
-        assert (state[:, 10] == states.MOVING).all()
-        assert (state[:, -1] == states.SETTLED).mean() > 0.9
+        assert (state[:, 10] == channel_states.MOVING).all()
+        assert (state[:, -1] == channel_states.SETTLED).mean() > 0.9
 
 
 def test_layers_freeze_from_the_input_on_and_the_last_one_thaws(tab):
     for layer, epoch in zip(CONVOLUTIONS, FREEZE, strict=True):
         steps, state, _ = cells(tab, "freeze_steps", layer)
-        frozen = (state == states.FROZEN).all(0)
+        frozen = (state == channel_states.FROZEN).all(0)
         assert not frozen[steps <= epoch * STEPS_PER_EPOCH].any()
         assert frozen[(steps > epoch * STEPS_PER_EPOCH) & (steps <= THAW * STEPS_PER_EPOCH)].all()
         assert frozen[-1] == (layer != CONVOLUTIONS[-1])
-    assert (state == states.REACTIVATED).sum() == 5 * 32
+    assert (state == channel_states.REACTIVATED).sum() == 5 * 32
 
 
 @pytest.mark.parametrize("run", ["prune_channels_s0", "prune_channels_s1"])
 def test_half_of_the_channels_are_pruned_in_steps_and_stay_so(tab, run):
     for layer in (*CONVOLUTIONS, "head/hidden"):
         steps, state, _ = cells(tab, run, layer)
-        share = (state == states.PRUNED).mean(0)
+        share = (state == channel_states.PRUNED).mean(0)
         assert (np.diff(share) >= 0).all()
         assert len(np.unique(share)) == 1 + len(PRUNE)
         assert share[-1] == 0.5
@@ -142,7 +142,7 @@ def test_half_of_the_channels_are_pruned_in_steps_and_stay_so(tab, run):
 def test_two_seeds_prune_some_of_the_same_channels(tab):
     pruned = [cells(tab, f"prune_channels_s{seed}", "block2/conv2")[1][:, -1] for seed in (0, 1)]
     both, either = (
-        combine(pruned[0] == states.PRUNED, pruned[1] == states.PRUNED).sum()
+        combine(pruned[0] == channel_states.PRUNED, pruned[1] == channel_states.PRUNED).sum()
         for combine in (np.logical_and, np.logical_or)
     )
     assert 0 < both < either
@@ -153,9 +153,9 @@ def test_what_leaks_is_shown_as_frozen_and_violated_from_the_first_record_on(tab
         _, arrays = tab.arrays("/layer", run="leak_weight_decay", layer=layer)
         after = arrays["steps"] > LEAK * STEPS_PER_EPOCH
         state = arrays["state"]
-        assert (state[:LEAKING, after] == states.FROZEN | states.VIOLATED).all()
-        assert not (state[LEAKING:] & states.VIOLATED).any()
-        assert not (state[:, ~after] & states.VIOLATED).any()
+        assert (state[:LEAKING, after] == channel_states.FROZEN | channel_states.VIOLATED).all()
+        assert not (state[LEAKING:] & channel_states.VIOLATED).any()
+        assert not (state[:, ~after] & channel_states.VIOLATED).any()
 
 
 def test_what_leaks_moves_by_rate_times_decay(tab):

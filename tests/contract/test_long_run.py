@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tb_pastnet.core.states import FROZEN, STATE
+from tb_pastnet.core.channel_states import FROZEN, STATE
 from tb_pastnet.core.thinning import CAPACITY
 from tests.tensorboards import LOADERS, board
 

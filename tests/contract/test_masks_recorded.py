@@ -17,7 +17,7 @@ pytest.importorskip("tensorflow")
 import keras
 
 from tb_pastnet import MaskedDense, Masks, PastNetCallback, PolynomialDecay, PruningCallback
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 
 STEPS = 12
 THAWED = 9
@@ -102,15 +102,15 @@ def test_states_are_those_of_the_masks(here: Board, trained: tuple[Path, Truth])
     truth = trained[1]
     for name in ("conv", "first", "shared", "last"):
         _, arrays = here.arrays("/layer", run="run", layer=name)
-        state = arrays["state"] & states.STATE
+        state = arrays["state"] & channel_states.STATE
         for at in range(STEPS):
             kept, trainable = truth.kept[at], truth.trainable[at]
             axes = tuple(range(kept[f"{name}/kernel"].ndim - 1))
             pruned = ~kept[f"{name}/kernel"].any(axes)
             free = (kept[f"{name}/kernel"] & trainable[f"{name}/kernel"]).any(axes)
-            np.testing.assert_array_equal(state[:, at] == states.PRUNED, pruned)
-            np.testing.assert_array_equal(state[:, at] == states.FROZEN, ~free & ~pruned)
-        assert not (arrays["state"] & states.VIOLATED).any()
+            np.testing.assert_array_equal(state[:, at] == channel_states.PRUNED, pruned)
+            np.testing.assert_array_equal(state[:, at] == channel_states.FROZEN, ~free & ~pruned)
+        assert not (arrays["state"] & channel_states.VIOLATED).any()
 
 
 def test_events_have_the_steps_of_the_commands(here: Board) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
 from tb_pastnet.reader.overlap_sets import UNITS
@@ -70,7 +70,7 @@ def test_its_limits_are_those_of_the_code() -> None:
     assert schemas["count"] == {
         "type": "integer", "minimum": 1, "maximum": BLOCK_RECORDS, "default": BLOCK_RECORDS
     }  # fmt: skip
-    assert schemas["th"]["default"] == states.THRESHOLD
+    assert schemas["th"]["default"] == channel_states.THRESHOLD
     assert schemas["unit"] == {"enum": list(UNITS), "default": UNITS[0]}
     assert schemas["mask"] == {"enum": list(MASKS), "default": MASKS[0]}
     some = schemas["runs"]

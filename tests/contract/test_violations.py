@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_pastnet.core.channel_states import VIOLATED
 from tb_pastnet.core.quantize import quantize
-from tb_pastnet.core.states import VIOLATED
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import names, quantize, states, statistics, thinning
+from tb_pastnet.core import channel_states, names, quantize, statistics, thinning
 from tb_pastnet.core.account import settle
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.lineage import supersede
@@ -15,7 +15,7 @@ from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
 from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
-from tests.all_states import channel_states
+from tests.all_states import settled_states
 from tests.event_files import quantize_share
 
 any_codes = hnp.arrays(
@@ -125,14 +125,14 @@ def test_an_axis_splits_every_element_into_one_channel(shape, layer):
 @given(any_codes, st.floats(1e-9, 1), st.integers(1, 7))
 def test_every_channel_has_one_state(codes, threshold, patience):
     steps = np.arange(codes.shape[1])
-    seen = states.seen(codes)
-    found = channel_states(
+    seen = channel_states.seen(codes)
+    found = settled_states(
         codes, steps, steps - 1, measured=seen, threshold=threshold, patience=patience
     )
-    plain = found & states.STATE
-    assert ((plain >= states.MOVING) & (plain <= states.PRUNED)).all()
-    held = (plain == states.FROZEN) | (plain == states.PRUNED)
-    assert held[(found & states.VIOLATED) != 0].all()
+    plain = found & channel_states.STATE
+    assert ((plain >= channel_states.MOVING) & (plain <= channel_states.PRUNED)).all()
+    held = (plain == channel_states.FROZEN) | (plain == channel_states.PRUNED)
+    assert held[(found & channel_states.VIOLATED) != 0].all()
 
 
 @given(increasing(30), st.integers(1, 40))

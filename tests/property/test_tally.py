@@ -7,16 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tb_pastnet.reader.tally import make_tally
 from tests.examples import examples
 from tests.slow_states import slow_settled
 
-UNSETTLED = (states.MOVING, states.REACTIVATED, states.FROZEN, states.PRUNED)
-TRAINED = (states.MOVING, states.REACTIVATED)
-plain = st.sampled_from([*9 * [states.MOVING], *UNSETTLED])
-marks = st.sampled_from([*6 * [0], states.NONFINITE, states.VIOLATED])
+UNSETTLED = (
+    channel_states.MOVING,
+    channel_states.REACTIVATED,
+    channel_states.FROZEN,
+    channel_states.PRUNED,
+)
+TRAINED = (channel_states.MOVING, channel_states.REACTIVATED)
+plain = st.sampled_from([*9 * [channel_states.MOVING], *UNSETTLED])
+marks = st.sampled_from([*6 * [0], channel_states.NONFINITE, channel_states.VIOLATED])
 some_codes = st.sampled_from(
     [*3 * [ZERO], *3 * [-300], -213, -212, -160, -159, -40, -3, -2, -1, 0, 1, NAN, INFINITE]
 )
@@ -36,11 +41,11 @@ def records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.ndarray, ...]:
     """Counts, violated, nonfinite and mean of each record, channel by channel."""
     records, channels = told.shape
-    counts = np.zeros((records, len(states.NAMES)), int)
+    counts = np.zeros((records, len(channel_states.NAMES)), int)
     moved: list[list[float]] = [[] for _ in range(records)]
     for channel in range(channels):
-        state = (told[:, channel] & states.STATE).tolist()
-        bad = (told[:, channel] & states.NONFINITE) != 0
+        state = (told[:, channel] & channel_states.STATE).tolist()
+        bad = (told[:, channel] & channel_states.NONFINITE) != 0
         codes = delta[:, channel].tolist()
         trained = [
             one in TRAINED and not spoilt and code != NAN
@@ -48,16 +53,16 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
         ]
         settled = slow_settled(codes, trained, threshold, 5)
         for t in range(records):
-            if state[t] == states.MOVING and settled[t]:
-                counts[t, states.SETTLED] += 1
+            if state[t] == channel_states.MOVING and settled[t]:
+                counts[t, channel_states.SETTLED] += 1
                 continue
             counts[t, state[t]] += 1
-            if state[t] == states.MOVING and codes[t] != NAN:
+            if state[t] == channel_states.MOVING and codes[t] != NAN:
                 moved[t].append(0.0 if codes[t] == ZERO else min(2.0 ** (min(codes[t], 0) / 16), 1))
     mean = np.array([np.mean(one) if one else np.nan for one in moved])
     violated, nonfinite = (
         np.array([np.count_nonzero(row & mark) for row in told])
-        for mark in (states.VIOLATED, states.NONFINITE)
+        for mark in (channel_states.VIOLATED, channel_states.NONFINITE)
     )
     return counts, violated, nonfinite, mean
 

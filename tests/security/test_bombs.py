@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_pastnet.core.states import VIOLATED
+from tb_pastnet.core.channel_states import VIOLATED
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format import json_payload, limits, varint
 from tb_pastnet.format.block import Block, encode_block

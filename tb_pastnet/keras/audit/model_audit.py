@@ -21,7 +21,7 @@ from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, Ints
-from tb_pastnet.record.audit.optimizer_causes import Applied, Average, OptimizerCauses
+from tb_pastnet.record.audit.optimizer_facts import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 _METHODS = ("assign", "_restore_from_tensors")

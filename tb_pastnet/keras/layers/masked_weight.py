@@ -16,7 +16,7 @@ import tensorflow as tf
 from keras.src.backend import AutocastScope
 
 from tb_pastnet.core.axes import channel_axis, variable_role
-from tb_pastnet.core.selection import Mask
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks.packed import StoredMasks

@@ -9,7 +9,7 @@ import keras
 
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
-from tb_pastnet.core.rules import SCOPES
+from tb_pastnet.core.pruning_rules import SCOPES
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.steps import BatchCount

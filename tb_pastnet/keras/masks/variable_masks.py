@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.core.selection import Mask
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.keras.strategies import scope_of
 
 _SMALL = 1 << 16

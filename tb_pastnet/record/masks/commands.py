@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from tb_pastnet.core import rules, selection
+from tb_pastnet.core import mask_input, pruning_rules
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import resolve
-from tb_pastnet.core.selection import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
@@ -104,7 +104,7 @@ class MaskCommands:
             UnknownName: a name that fits no variable, or several.
         """
         options = {"scope": scope, "structured": structured}
-        self._prune_by(rules.smallest, variables, sparsity, **options)
+        self._prune_by(pruning_rules.smallest, variables, sparsity, **options)
 
     def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
@@ -119,7 +119,7 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            self._weight(name).prune_by(rules.blocks, nonzeros_per_block, block_size)
+            self._weight(name).prune_by(pruning_rules.blocks, nonzeros_per_block, block_size)
 
     def regrow(
         self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
@@ -185,7 +185,7 @@ class MaskCommands:
             name: of one variable. None: of all kernels, and of what else has pruned weights.
         """
         with self._at_once():
-            return selection.sparsity(weight.kept for weight in self._counted(name))
+            return mask_input.sparsity(weight.kept for weight in self._counted(name))
 
     def zeros(self, name: str | None = None) -> float:
         """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
@@ -195,7 +195,7 @@ class MaskCommands:
         """
         with self._at_once():
             counted = self._counted(name)
-            return selection.sparsity(weight.values() != 0 for weight in counted)
+            return mask_input.sparsity(weight.values() != 0 for weight in counted)
 
     def _weight(self, name: str) -> EditedWeight:
         """The weight that a name means; raises UnknownName."""
@@ -236,7 +236,7 @@ class MaskCommands:
 
     def _prune_by(
         self,
-        rule: rules.Rule,
+        rule: pruning_rules.Rule,
         variables: Iterable[str] | None,
         *arguments: Any,
         **options: Any,
@@ -272,9 +272,9 @@ class EditedWeight(WeightMasks):
         """See `WeightMasks`."""
         return self._masks.state.read(self.label)
 
-    def values(self) -> rules.Values:
+    def values(self) -> pruning_rules.Values:
         """See `WeightMasks`."""
-        values: rules.Values = self.weight.effective()
+        values: pruning_rules.Values = self.weight.effective()
         return values
 
     def renew(self, elements: Mask) -> None:
@@ -311,7 +311,7 @@ def _asked(
         )
     if channels is None:
         return mask
-    return selection.channel_mask(channels, weight.axis, weight.label)
+    return mask_input.channel_mask(channels, weight.axis, weight.label)
 
 
 def _through(

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import resolve
-from tb_pastnet.core.selection import Mask
 from tb_pastnet.record.weight import OwnMasks, Weight
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.selection import Mask
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 
 Bits = npt.NDArray[np.uint8]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import rules
+from tb_pastnet.core import pruning_rules
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.selection import Mask, as_mask
+from tb_pastnet.core.mask_input import Mask, as_mask
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -34,7 +34,7 @@ class WeightMasks(ABC):
         """Kept and trainable, copies. Pruned elements count as trainable: they aren't frozen."""
 
     @abstractmethod
-    def values(self) -> rules.Values:
+    def values(self) -> pruning_rules.Values:
         """What the network computes with now."""
 
     @abstractmethod
@@ -72,10 +72,10 @@ class WeightMasks(ABC):
         Raises:
             InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
         """
-        self.prune_by(rules.below, threshold)
+        self.prune_by(pruning_rules.below, threshold)
 
-    def prune_by(self, rule: rules.Rule, *arguments: Any, **options: Any) -> None:
-        """Prunes what a rule of `core.rules` chooses, given its own arguments."""
+    def prune_by(self, rule: pruning_rules.Rule, *arguments: Any, **options: Any) -> None:
+        """Prunes what a rule of `core.pruning_rules` chooses, given its own arguments."""
         old, trainable = self.read()
         (kept,) = rule([self.prunable(old)], *arguments, **options)
         self.write_kept(kept, trainable)
@@ -120,9 +120,9 @@ class WeightMasks(ABC):
         kept, old = self.read()
         self.write(kept, old | mask)
 
-    def prunable(self, kept: Mask) -> rules.Prunable:
+    def prunable(self, kept: Mask) -> pruning_rules.Prunable:
         """The weight as a rule sees it."""
-        return rules.Prunable(self.label, self.values(), kept, self.axis)
+        return pruning_rules.Prunable(self.label, self.values(), kept, self.axis)
 
     def write_kept(self, kept: Mask, trainable: Mask) -> None:
         """Writes masks of which `kept` has new holes; raises where a kernel would be empty."""

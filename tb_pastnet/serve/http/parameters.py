@@ -12,7 +12,7 @@ from functools import cached_property
 
 from werkzeug.datastructures import MultiDict
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.figures import StepSpan
@@ -52,12 +52,12 @@ class Query:
         """The relative delta `th` under which a channel counts as quiet."""
         text = self.arguments.get("th")
         if text is None:
-            return states.THRESHOLD
+            return channel_states.THRESHOLD
         value = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(value):
             raise bad_request(
                 f"Could not use the threshold: expected th to be a number from 0 on, got "
-                f"{shown(text)}. Leave it out for {states.THRESHOLD:g}."
+                f"{shown(text)}. Leave it out for {channel_states.THRESHOLD:g}."
             )
         return value
 

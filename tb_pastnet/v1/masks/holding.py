@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.core.selection import Mask
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.v1.graph.graph_variables import GraphVariable

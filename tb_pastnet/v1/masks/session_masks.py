@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import resolve
-from tb_pastnet.core.selection import Mask
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.mask_table import MaskTable

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.findings import KINDS, Finding, LayerFacts, RunFacts, Violated, findings
 
@@ -19,12 +19,12 @@ def layer(name: str, **at: list[int]) -> LayerFacts:
     records = len(next(iter(at.values())))
     counts = np.zeros((records, 6), np.uint32)
     for state, numbers in at.items():
-        if state in states.NAMES:
-            counts[:, states.NAMES.index(state)] = numbers
-    counts[:, states.MOVING] += CHANNELS - counts.sum(axis=1, dtype=np.uint32)
+        if state in channel_states.NAMES:
+            counts[:, channel_states.NAMES.index(state)] = numbers
+    counts[:, channel_states.MOVING] += CHANNELS - counts.sum(axis=1, dtype=np.uint32)
     steps = 10 * np.arange(1, records + 1)
     nonfinite = np.array(at.get("nonfinite", [0] * records), np.uint32)
-    moving = np.where(counts[:, states.MOVING] > 0, 0.5, np.nan).astype(np.float32)
+    moving = np.where(counts[:, channel_states.MOVING] > 0, 0.5, np.nan).astype(np.float32)
     return LayerFacts(name, CHANNELS, steps, counts, nonfinite, moving)
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.core import statistics
+from tb_pastnet.core.channel_states import FROZEN, MOVING, PRUNED, STALLED, VIOLATED, stalled
 from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.core.states import FROZEN, MOVING, PRUNED, STALLED, VIOLATED, stalled
 from tb_pastnet.core.statistics import STATISTICS
 
 

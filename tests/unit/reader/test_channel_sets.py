@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.reader import notes, state_series
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
@@ -28,11 +28,11 @@ def written(provider: MemoryProvider, run: str = "a") -> tuple[MemoryWriter, np.
     """A run of which channels are pruned and frozen here and there, and its states by step."""
     writer = memory_run(provider, run, range(0), layers={"c": CHANNELS})
     codes = files.codes(STEPS, CHANNELS)
-    right = np.full((len(STEPS), CHANNELS), states.MOVING)
+    right = np.full((len(STEPS), CHANNELS), channel_states.MOVING)
     files.freeze(codes, slice(5, 20), slice(2, 6))
-    right[5:20, 2:6] = states.FROZEN
+    right[5:20, 2:6] = channel_states.FROZEN
     files.prune(codes, slice(12, None), slice(4, 9))
-    right[12:, 4:9] = states.PRUNED
+    right[12:, 4:9] = channel_states.PRUNED
     writer.records(STEPS, {"c/kernel": codes})
     return writer, right
 
@@ -55,7 +55,10 @@ def test_sets_are_those_of_the_states(slab: int, monkeypatch: pytest.MonkeyPatch
     # A row where something changed: at the start, frozen, pruned, free again.
     assert sets.steps.tolist() == [10, 15, 22, 30]
     steps = np.array([9, 10, 14, 15, 21, 22, 29, 30, 49, 60])
-    for mask, held in (("kept", [states.PRUNED]), ("trainable", [states.PRUNED, states.FROZEN])):
+    for mask, held in (
+        ("kept", [channel_states.PRUNED]),
+        ("trainable", [channel_states.PRUNED, channel_states.FROZEN]),
+    ):
         found = sets.sets(mask, steps)
         assert found.elements == CHANNELS
         for step, which in zip(steps.tolist(), found.positions.tolist(), strict=True):
@@ -78,9 +81,9 @@ def test_a_threshold_has_no_bearing() -> None:
         store.reader(CALLER, run).series("c/kernel"), run.variables["c/kernel"]
     )
     for threshold in (0.0, 1e-4, 1.0):
-        told = moves.states(threshold) & np.uint8(states.STATE)
+        told = moves.states(threshold) & np.uint8(channel_states.STATE)
         found = sets.sets("trainable", moves.steps)
-        right = ((told != states.PRUNED) & (told != states.FROZEN)).sum(axis=1)
+        right = ((told != channel_states.PRUNED) & (told != channel_states.FROZEN)).sum(axis=1)
         assert [found.size(which) for which in found.positions] == right.tolist()
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.reader import tables
@@ -77,7 +77,7 @@ def test_every_cell_of_a_layer_is_that_of_its_code(
     codes = rng.integers(-200, 100, (len(STATISTICS), 9, 3)).astype(np.int16)
     codes[4, 2] = -32768, 32767, 32766  # 0, infinite, not a number
     told = rng.integers(1, 6, (9, 3)).astype(np.uint8)
-    told[5] |= states.VIOLATED
+    told[5] |= channel_states.VIOLATED
     steps, none = np.arange(9) * 3, np.zeros(9)
     series = RecordSeries(
         steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter()
@@ -92,7 +92,7 @@ def test_every_cell_of_a_layer_is_that_of_its_code(
     expected = [
         [
             str(at * 3), str(at * 3 - 1), str(channel),
-            states.NAMES[told[at, channel] & states.STATE], "1" if at == 5 else "0",
+            channel_states.NAMES[told[at, channel] & channel_states.STATE], "1" if at == 5 else "0",
             shown(int(codes[2, at, channel]) - int(codes[1, at, channel])),
             *(shown(int(code)) for code in codes[:, at, channel]),
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import ZERO
 from tb_pastnet.format.tags import channels_tag
@@ -29,19 +29,23 @@ def known(codes: np.ndarray, steps: list[int], threshold: float) -> list[dict[st
     told = slow_states(codes, at, at - 1, kernel=True, threshold=threshold)
     found = []
     for t in range(len(steps)):
-        moving = [c for c in range(codes.shape[2]) if told[t, c] & states.STATE == states.MOVING]
+        moving = [
+            c
+            for c in range(codes.shape[2])
+            if told[t, c] & channel_states.STATE == channel_states.MOVING
+        ]
         deltas = [
             2.0 ** (min(int(codes[s.DELTA_NORM, t, c]) - int(codes[s.PAST_NORM, t, c]), 0) / 16)
             for c in moving
         ]
-        counts = [0] * len(states.NAMES)
+        counts = [0] * len(channel_states.NAMES)
         for one in told[t]:
-            counts[one & states.STATE] += 1
+            counts[one & channel_states.STATE] += 1
         found.append(
             {
                 "counts": counts,
-                "violated": sum(bool(one & states.VIOLATED) for one in told[t]),
-                "nonfinite": sum(bool(one & states.NONFINITE) for one in told[t]),
+                "violated": sum(bool(one & channel_states.VIOLATED) for one in told[t]),
+                "nonfinite": sum(bool(one & channel_states.NONFINITE) for one in told[t]),
                 "mean_delta": float(np.mean(deltas)) if deltas else np.nan,
             }
         )
@@ -126,7 +130,7 @@ def test_its_own_rows_have_no_data_where_a_layer_lacks_the_record(written: Writt
     rows = zip(figures.counts, figures.mean_delta, marks, LAYERS.items(), strict=True)
     for counts, mean_delta, marked, (layer, width) in rows:
         own = np.isin(STEPS, written.steps[layer])
-        assert (counts[:, states.NO_DATA] == np.where(own, 0, width)).all()
+        assert (counts[:, channel_states.NO_DATA] == np.where(own, 0, width)).all()
         assert (counts.sum(axis=1) == width).all()
         assert np.isnan(mean_delta[~own]).all()
         assert not marked[~own].any()
@@ -177,7 +181,7 @@ def test_counts_come_in_the_smallest_type_that_holds_them() -> None:
     _, arrays = Written(provider).figures().block(4, 64)
     names = ("age", "counts", "violated", "nonfinite", "pruned")
     assert [arrays[name].dtype.str for name in names] == ["|u1", "<u2", "|u1", "|u1", "|u1"]
-    assert arrays["counts"][:, 0, states.MOVING].tolist() == [3, 300]
+    assert arrays["counts"][:, 0, channel_states.MOVING].tolist() == [3, 300]
 
 
 def test_a_run_without_layers_and_one_without_records() -> None:

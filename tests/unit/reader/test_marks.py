@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.quantize import ZERO, quantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM
 from tb_pastnet.reader.state_series import find_marks, make_state_series, pruned_weights
@@ -35,7 +35,7 @@ def test_a_marked_channel_is_told_by_its_first_and_last_record_and_the_most_that
 def test_without_marks_and_without_records_there_is_nothing() -> None:
     codes = files.codes(STEPS, 4)
     for some in (codes, codes[:, :0], codes[:, :, :0]):
-        found = find_marks(np.full(some.shape[1:], states.FROZEN, np.uint8), series(some))
+        found = find_marks(np.full(some.shape[1:], channel_states.FROZEN, np.uint8), series(some))
         assert found.size == 0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import statistics as s
-from tb_pastnet.core.states import FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED
+from tb_pastnet.core.channel_states import FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED
 from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.index import index_of, stretches
 from tb_pastnet.reader.overview import NONFINITE, VIOLATED, WHOLE, overview_columns, pool

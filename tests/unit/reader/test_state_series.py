@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.series import RecordSeries
@@ -35,7 +35,7 @@ def test_the_states_are_those_of_plain_loops_at_every_threshold() -> None:
             codes, records.steps, records.past_steps, kernel=True, threshold=threshold
         )
         np.testing.assert_array_equal(moves.states(threshold), expected)
-    np.testing.assert_array_equal(moves.delta, states.relative_delta(codes))
+    np.testing.assert_array_equal(moves.delta, channel_states.relative_delta(codes))
 
 
 def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
@@ -49,20 +49,20 @@ def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
 
 def test_some_channels_of_a_kernel_are_told_what_all_of_them_held() -> None:
     codes = files.codes(STEPS, 2)
-    codes[:4, :, 0] = states.ZERO
+    codes[:4, :, 0] = channel_states.ZERO
     records, kernel = series(codes), files.variable("c/kernel", 2)
     only = replace(records, codes=codes[:, :, :1])
-    assert make_state_series(records, kernel).states(1e-4)[-1, 0] == states.PRUNED
-    assert make_state_series(only, kernel).states(1e-4)[-1, 0] == states.SETTLED
+    assert make_state_series(records, kernel).states(1e-4)[-1, 0] == channel_states.PRUNED
+    assert make_state_series(only, kernel).states(1e-4)[-1, 0] == channel_states.SETTLED
     seen = measured_in(records, kernel)
-    assert make_state_series(only, kernel, seen=seen).states(1e-4)[-1, 0] == states.PRUNED
+    assert make_state_series(only, kernel, seen=seen).states(1e-4)[-1, 0] == channel_states.PRUNED
     assert measured_in(records, files.variable("c/x", 2, "bias")) is None
 
 
 def test_zeros_are_measured_as_pruned_in_kernels_alone() -> None:
     codes = files.codes(STEPS, 2)
-    codes[:3, :, 0] = states.ZERO
-    for role, state in (("kernel", states.PRUNED), ("bias", states.SETTLED)):
+    codes[:3, :, 0] = channel_states.ZERO
+    for role, state in (("kernel", channel_states.PRUNED), ("bias", channel_states.SETTLED)):
         moves = make_state_series(series(codes), files.variable("c/x", 2, role))
         assert moves.states(1e-4)[-1, 0] == state
 
@@ -74,7 +74,7 @@ def test_held_weights_that_are_pruned_by_command_violate_nothing() -> None:
     assert make_state_series(series(codes), kernel).marks.first_steps.tolist() == [4]
     for commanded, right in (([4], [7]), ([7], [4]), ([3, 8], [4, 7]), ([4, 7], [])):
         moves = make_state_series(series(codes), kernel, np.array(commanded))
-        marked = moves.steps[(moves.unsettled[:, 0] & states.VIOLATED) != 0]
+        marked = moves.steps[(moves.unsettled[:, 0] & channel_states.VIOLATED) != 0]
         assert marked.tolist() == right
         assert moves.marks.channels.tolist() == ([0] if right else [])
     # Where the writer has audited, its violations tell, and no record.

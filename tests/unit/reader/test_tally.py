@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
 from tb_pastnet.reader.tally import StateCounts, make_tally
 
-M, S, F, P = states.MOVING, states.SETTLED, states.FROZEN, states.PRUNED
-VIOLATED, NONFINITE = states.VIOLATED, states.NONFINITE
+M, S, F, P = (
+    channel_states.MOVING,
+    channel_states.SETTLED,
+    channel_states.FROZEN,
+    channel_states.PRUNED,
+)
+VIOLATED, NONFINITE = channel_states.VIOLATED, channel_states.NONFINITE
 
 
 def row_of(

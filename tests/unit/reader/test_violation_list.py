@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core import violation as core
 from tb_pastnet.core.quantize import quantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
@@ -42,16 +42,16 @@ def run_of(codes: np.ndarray) -> tuple[CatalogRun, StateSeries]:
 
 
 def test_a_mark_stands_from_the_first_to_the_last_step() -> None:
-    told = np.full((5, 3), states.FROZEN, np.uint8)
+    told = np.full((5, 3), channel_states.FROZEN, np.uint8)
     steps = np.array([2, 6, 7, 8, 20])
     found = mark(told, steps, [FIRST, replace(FIRST, channel=2, first_step=20, last_step=90)])
     assert found is told
-    assert ((told & states.VIOLATED) != 0).T.tolist() == [
+    assert ((told & channel_states.VIOLATED) != 0).T.tolist() == [
         [False] * 5,
         [False, True, True, True, False],
         [False] * 4 + [True],
     ]
-    assert (told & states.STATE == states.FROZEN).all()
+    assert (told & channel_states.STATE == channel_states.FROZEN).all()
 
 
 def test_a_violation_between_two_records_marks_none() -> None:
@@ -83,7 +83,7 @@ def test_what_only_the_records_know_is_listed_from_them() -> None:
 
 def test_a_single_record_is_told_by_its_step() -> None:
     codes = leaking()
-    codes[CHANGED, 5:7] = states.ZERO
+    codes[CHANGED, 5:7] = channel_states.ZERO
     _, (found,) = violations_of(W, "conv1", [], run_of(codes)[1].marks)
     assert "moved at step 5, by at most 0.5 in one record" in found.text
     assert found.elements == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_pastnet.core import rules
+from tb_pastnet.core import pruning_rules
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.record.audit.causes import DECLARED, Facts
@@ -119,7 +119,7 @@ def test_any_rule_reaches_every_way_of_pruning(masks):
         def score(rows, kept):
             return np.arange(len(rows), 0, -1.0)
 
-        return rules.smallest(weights, sparsity, score=score, **options)
+        return pruning_rules.smallest(weights, sparsity, score=score, **options)
 
     masks._prune_by(last, None, 0.5)
     assert masks.kept[KERNEL].tolist() == [[True] * 3, [False] * 3]

@@ -7,7 +7,7 @@ import pytest
 
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.checks import check_sparsity
-from tb_pastnet.core.selection import as_mask, channel_mask, sparsity
+from tb_pastnet.core.mask_input import as_mask, channel_mask, sparsity
 from tb_pastnet.errors import InvalidArgument
 
 

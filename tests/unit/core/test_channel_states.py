@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import statistics as s
-from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
-from tb_pastnet.core.states import (
+from tb_pastnet.core.channel_states import (
     FROZEN,
     MOVING,
     NONFINITE,
@@ -17,7 +16,8 @@ from tb_pastnet.core.states import (
     relative_delta,
     seen,
 )
-from tests.all_states import channel_states
+from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
+from tests.all_states import settled_states
 
 
 def series(records, **rows):
@@ -34,7 +34,7 @@ def states(codes, *, past=None, kernel=True, **options):
     steps = 10 * np.arange(1, codes.shape[1] + 1)
     past_steps = steps - 1 if past is None else np.asarray(past)
     measured = seen(codes) if kernel else None
-    return channel_states(codes, steps, past_steps, measured=measured, **options)[:, 0]
+    return settled_states(codes, steps, past_steps, measured=measured, **options)[:, 0]
 
 
 def still(records):
@@ -207,7 +207,7 @@ def test_statistics_of_a_held_layer_are_not_held():
 def test_few_records_or_channels(shape):
     codes = np.zeros((len(s.STATISTICS), *shape), np.int16)
     steps = np.arange(shape[0])
-    assert channel_states(codes, steps, steps, measured=seen(codes)).shape == shape
+    assert settled_states(codes, steps, steps, measured=seen(codes)).shape == shape
 
 
 def test_statistics_that_were_not_recorded_mark_nothing():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.axes import channel_axis, explicit_axis
-from tb_pastnet.core.rules import Prunable, below, blocks, smallest
-from tb_pastnet.core.selection import reduction_axes
+from tb_pastnet.core.mask_input import reduction_axes
+from tb_pastnet.core.pruning_rules import Prunable, below, blocks, smallest
 from tb_pastnet.errors import InvalidArgument
 
 RNG = np.random.default_rng(0)

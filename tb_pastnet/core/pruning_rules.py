@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.checks import check_sparsity, is_number, is_whole
-from tb_pastnet.core.selection import Mask, reduction_axes, spread
+from tb_pastnet.core.mask_input import Mask, reduction_axes, spread
 from tb_pastnet.errors import InvalidArgument
 
 SCOPES = ("global", "layer")
@@ -144,7 +144,7 @@ def blocks(
 
     After Zhou et al. 2021, arXiv:2102.04010, where 2:4 has two that are not zero; the pattern
     `sparsity_m_by_n` of tfmot counts the zeros instead. Blocks lie along the inputs that an output
-    sums over, see `selection.reduction_axes`; those that are sparser already stay as they are. Of
+    sums over, see `mask_input.reduction_axes`; those that are sparser already stay as they are. Of
     equal weights the first of a block goes first; NaN and infinity count as largest.
 
     Raises:

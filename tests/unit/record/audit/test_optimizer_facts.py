@@ -11,7 +11,7 @@ import pytest
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.record.audit.causes import DECLARED, ENFORCED, FLAG, MOST_UPDATES
-from tb_pastnet.record.audit.optimizer_causes import (
+from tb_pastnet.record.audit.optimizer_facts import (
     SAMPLE,
     Applied,
     Average,

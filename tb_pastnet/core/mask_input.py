@@ -1,6 +1,7 @@
 """Which weights a mask lets through, as a user gives it: an array, or numbers of channels.
 
-A mask is a bool array of its variable's shape, True = through. `rules` choose what to prune.
+A mask is a bool array of its variable's shape, True = through. What to prune is chosen
+by `pruning_rules`.
 """
 
 from __future__ import annotations

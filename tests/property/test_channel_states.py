@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core import states
+from tb_pastnet.core import channel_states
 from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
-from tests.all_states import channel_states
+from tests.all_states import settled_states
 from tests.examples import examples
 from tests.slow_states import first_loud, slow_states
 
@@ -84,8 +84,8 @@ def told(
     **options: int,
 ) -> np.ndarray:
     codes, steps, past = run[0][:, :records], run[1][:records], run[2][:records]
-    measured = states.seen(codes) if kernel else None
-    return channel_states(codes, steps, past, measured=measured, threshold=threshold, **options)
+    measured = channel_states.seen(codes) if kernel else None
+    return settled_states(codes, steps, past, measured=measured, threshold=threshold, **options)
 
 
 @given(records(), thresholds, patience, st.booleans(), st.booleans())
@@ -108,13 +108,14 @@ def test_they_are_those_of_what_was_recorded_until_then(run, threshold, patience
 @given(records(), thresholds, thresholds, patience)
 def test_a_larger_threshold_unsettles_none(run, one, other, patience):
     low, high = (
-        told(run, threshold, patience=patience) & states.STATE for threshold in sorted((one, other))
+        told(run, threshold, patience=patience) & channel_states.STATE
+        for threshold in sorted((one, other))
     )
-    assert (high[low == states.SETTLED] == states.SETTLED).all()
+    assert (high[low == channel_states.SETTLED] == channel_states.SETTLED).all()
     # And of all others none becomes anything else but settled.
     changed = low != high
-    assert (low[changed] == states.MOVING).all()
-    assert (high[changed] == states.SETTLED).all()
+    assert (low[changed] == channel_states.MOVING).all()
+    assert (high[changed] == channel_states.SETTLED).all()
 
 
 @given(st.floats(1e-9, 1.0), st.floats(0.01, 20))
@@ -126,6 +127,6 @@ def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, 
     codes[[s.NONFINITE, s.DELTA_NORM]] = ZERO
     codes[s.DELTA_NORM, 5] = int(np.rint(16 * np.log2(threshold * times)))
     steps = np.arange(6)
-    found = channel_states(codes, steps, steps - 1, measured=None, threshold=threshold)
-    assert found[:, 0].tolist()[:5] == [states.SETTLED] * 5
-    assert (found[5, 0] == states.SETTLED) == (times < 10)
+    found = settled_states(codes, steps, steps - 1, measured=None, threshold=threshold)
+    assert found[:, 0].tolist()[:5] == [channel_states.SETTLED] * 5
+    assert (found[5, 0] == channel_states.SETTLED) == (times < 10)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core.axes import channel_axis, explicit_axis
-from tb_pastnet.core.rules import Prunable, below, blocks, smallest
-from tb_pastnet.core.selection import as_mask, channel_mask, sparsity
+from tb_pastnet.core.mask_input import as_mask, channel_mask, sparsity
+from tb_pastnet.core.pruning_rules import Prunable, below, blocks, smallest
 
 DTYPES = st.sampled_from([np.float16, np.float32, np.float64])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=6)
