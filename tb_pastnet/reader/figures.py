@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from tb_pastnet.core import channel_states
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.run_summary import RunSummary, summary_of
+from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.store import RunReader
@@ -47,12 +48,6 @@ class Figures:
     nonfinite: npt.NDArray[np.uint32]  # likewise
     mean_delta: npt.NDArray[np.float32]  # float32 (layers, records), likewise
     pruned: Floats  # (layers, records), pruned weights, NaN where unknown
-
-    @property
-    def size(self) -> int:
-        """Bytes that it holds beside the summary."""
-        arrays = (self.counts, self.violated, self.nonfinite, self.mean_delta, self.pruned)
-        return sum(array.nbytes for array in arrays)
 
     @property
     def notes(self) -> Notes:
@@ -126,38 +121,62 @@ class Figures:
         return self.header(), sections
 
 
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """Arrays as they are kept: deflated they are a tenth, so that many runs are at hand."""
+
+    arrays: list[tuple[bytes, np.dtype[Any], tuple[int, ...]]]
+    notes: Notes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return sum(len(data) for data, _, _ in self.arrays)
+
+    def restored(self) -> list[npt.NDArray[Any]]:
+        """The arrays."""
+        return [
+            np.frombuffer(zlib.decompress(data), dtype).reshape(shape)
+            for data, dtype, shape in self.arrays
+        ]
+
+
 def figures_of(reader: RunReader, threshold: float) -> Figures:
     """Reads all layers of a run."""
-    return reader.kept(("figures", threshold), lambda: _make_figures(reader, threshold))
+    kept = reader.kept(("figures", threshold), lambda: _count(reader, threshold))
+    counts, violated, nonfinite, mean_delta = kept.restored()
+    summary = summary_of(reader)
+    return Figures(
+        reader.run,
+        threshold,
+        summary,
+        summary.steps,
+        counts.astype(np.uint32),
+        violated.astype(np.uint32),
+        nonfinite.astype(np.uint32),
+        mean_delta,
+        summary.pruned.astype(np.float64),
+    )
 
 
-def _make_figures(reader: RunReader, threshold: float) -> Figures:
-    summary, run = summary_of(reader), reader.run
-    shape = summary.rows.shape
-    counts = np.zeros((*shape, len(channel_states.NAMES)), np.uint32)
-    violated, nonfinite = np.zeros((2, *shape), np.uint32)
-    mean_delta = np.full(shape, np.nan, np.float32)
+def _count(reader: RunReader, threshold: float) -> _Kept:
+    tallies, run = tallies_of(reader), reader.run
+    all_rows = tallies.summary.rows
+    counts = np.zeros((*all_rows.shape, len(channel_states.NAMES)), np.uint32)
+    violated, nonfinite = np.zeros((2, *all_rows.shape), np.uint32)
+    mean_delta = np.full(all_rows.shape, np.nan, np.float32)
 
     def fill(layer: int) -> None:
-        own, recorded = summary.tallies[layer].counts(threshold), summary.rows[layer] >= 0
-        rows = summary.rows[layer, recorded]
-        counts[layer, ~recorded, channel_states.NO_DATA] = run.variables[
-            run.layers[layer].main
-        ].channels
+        own, recorded = tallies.layers[layer].counts(threshold), all_rows[layer] >= 0
+        rows = all_rows[layer, recorded]
+        channels = run.variables[run.layers[layer].main].channels
+        counts[layer, ~recorded, channel_states.NO_DATA] = channels
         counts[layer, recorded] = own.counts[rows]
         violated[layer, recorded] = own.violated[rows]
         nonfinite[layer, recorded] = own.nonfinite[rows]
         mean_delta[layer, recorded] = own.mean_delta[rows]
 
     list(in_threads(fill, range(len(run.layers))))
-    return Figures(
-        run,
-        threshold,
-        summary,
-        summary.steps,
-        counts,
-        violated,
-        nonfinite,
-        mean_delta,
-        summary.pruned,
-    )
+    arrays = (smallest(counts), smallest(violated), smallest(nonfinite), mean_delta)
+    packed = [(zlib.compress(array.tobytes(), 1), array.dtype, array.shape) for array in arrays]
+    return _Kept(packed, tallies.notes)

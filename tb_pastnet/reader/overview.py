@@ -21,7 +21,7 @@ from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import Figures, StepSpan
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, to_dataframe
-from tb_pastnet.reader.tally import BINS, DECADES
+from tb_pastnet.reader.tally import DECADES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -138,13 +138,12 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
     """Figures of all records in columns, at most so many of some steps."""
     summary = figures.summary
     sparse = bool(np.nan_to_num(figures.pruned).any())
-    deltas = sum((tally.deltas for tally in summary.tallies), np.zeros(BINS, np.int64))
     header = {
         **figures.header(),
         "violated_channels": summary.violated_channels,
         "sparse": sparse,
         # How many relative deltas of channels that train lie where, over all records and layers.
-        "deltas": {"from": DECADES[0], "to": DECADES[1], "counts": deltas.tolist()},
+        "deltas": {"from": DECADES[0], "to": DECADES[1], "counts": summary.deltas.tolist()},
         "accounts": [asdict(account) for account in summary.accounts],
         "notes": notes.listed(summary.notes),
     }

@@ -10,9 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
@@ -22,6 +23,7 @@ from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
+from tb_pastnet.reader.sections import smallest
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
@@ -30,7 +32,7 @@ from tb_pastnet.reader.state_series import (
     make_state_series,
 )
 from tb_pastnet.reader.store import RunReader
-from tb_pastnet.reader.tally import Tally, make_tally
+from tb_pastnet.reader.tally import BINS, Tally, make_tally
 from tb_pastnet.reader.violation_list import mark
 
 _PRECISION = 0.045
@@ -48,11 +50,13 @@ class RunSummary:
     """What is known of a run, record by record. Of its layers in their order."""
 
     steps: Integers  # (records,), of the run
-    tallies: tuple[Tally, ...]  # one for each layer
-    rows: Integers  # (layers, records), the layer's record at each step, -1 for none
+    # int32 (layers, records), the layer's record at each step, -1 for none
+    rows: npt.NDArray[np.int32]
     accounts: tuple[Account, ...]  # of the variable that each layer is drawn by
     stalled: tuple[Stalled, ...]  # likewise
-    pruned: Floats  # (layers, records), pruned weights, NaN where unknown
+    deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
+    # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype
+    pruned: npt.NDArray[Any]
     # how many weights of each layer could be: of its kernels, and of each variable that ever was
     # pruned
     prunable: tuple[int, ...]
@@ -62,7 +66,25 @@ class RunSummary:
     @property
     def size(self) -> int:
         """Bytes that it holds, about."""
-        return sum(tally.size for tally in self.tallies) + self.rows.nbytes + self.pruned.nbytes
+        return self.rows.nbytes + self.pruned.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class RunTallies:
+    """What answers for every threshold: much larger than the summary that is made with it."""
+
+    summary: RunSummary
+    layers: tuple[Tally, ...]  # one for each
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        return self.summary.size + sum(tally.size for tally in self.layers)
+
+    @property
+    def notes(self) -> Notes:
+        """What could not be read."""
+        return self.summary.notes
 
 
 class _VariableSummary(NamedTuple):
@@ -83,10 +105,15 @@ _Summaries = Mapping[str, _VariableSummary]
 
 def summary_of(reader: RunReader) -> RunSummary:
     """The summary of a run, made anew only where there is something new."""
-    return reader.kept(("summary",), lambda: _make_summary(reader))
+    return reader.kept(("summary",), lambda: tallies_of(reader).summary)
 
 
-def _make_summary(reader: RunReader) -> RunSummary:
+def tallies_of(reader: RunReader) -> RunTallies:
+    """The tallies of a run's layers, which others may displace."""
+    return reader.kept(("tallies",), lambda: _make_tallies(reader), large=True)
+
+
+def _make_tallies(reader: RunReader) -> RunTallies:
     run, masks = reader.run, reader.masks
     needs = [_needs(layer, run, masks) for layer in run.layers]
     steps, variables = _read(reader, list(dict.fromkeys(chain(*needs))))
@@ -97,17 +124,18 @@ def _make_summary(reader: RunReader) -> RunSummary:
     pruned, prunable = _count_pruned(reader, needs, variables, steps, lost)
     violations = chain.from_iterable(masks.violations.values())
     audited = {(violation.variable, violation.channel) for violation in violations}
-    return RunSummary(
+    summary = RunSummary(
         steps,
-        tuple(main.tally for main in mains),
-        np.array([_rows(main.steps, steps) for main in mains], np.int64).reshape(pruned.shape),
+        np.array([_rows(main.steps, steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
         tuple(main.stalled for main in mains),
-        pruned,
+        sum((main.tally.deltas for main in mains), np.zeros(BINS, np.int64)),
+        smallest(pruned),
         prunable,
         len(audited) or sum(main.marked for main in mains),
         lost,
     )
+    return RunTallies(summary, tuple(main.tally for main in mains))
 
 
 def _rows(own: Integers, steps: Integers) -> Integers:

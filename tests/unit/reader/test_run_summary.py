@@ -8,7 +8,7 @@ from tensorboard import errors
 from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import figures_of
-from tb_pastnet.reader.run_summary import RunSummary, summary_of
+from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, memory_run
 
@@ -59,12 +59,13 @@ def test_places_tell_the_record_of_each_layer_at_each_step() -> None:
     writer = memory_run(provider, "a", range(1, 33))
     del provider.tree[writer.tb_run]["channels/block/conv2/kernel"][0]
     store = Store(provider)
-    found = summary_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]))
+    reader = store.reader(CALLER, store.catalog(CALLER).runs["a"])
+    found = summary_of(reader)
     assert [one.tolist() for one in found.rows] == [
         list(range(32)),
         [-1] * 16 + list(range(16)),
     ]
-    assert [tally.records for tally in found.tallies] == [32, 16]
+    assert [tally.records for tally in tallies_of(reader).layers] == [32, 16]
 
 
 def test_every_variable_is_read_once(provider: MemoryProvider) -> None:
@@ -86,14 +87,30 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider) -> None:
     provider.broken = set()
     whole = summary_of(store.reader(CALLER, run))
     assert not whole.notes
-    assert whole.tallies[3].counts(1e-4).counts[:, 1].sum() > 0
+    tally = tallies_of(store.reader(CALLER, run)).layers[3]
+    assert tally.counts(1e-4).counts[:, 1].sum() > 0
 
 
-def test_its_size_is_what_it_holds(provider: MemoryProvider) -> None:
+def test_the_size_of_tallies_is_what_they_hold(provider: MemoryProvider) -> None:
     store = Store(provider, fresh_for=0)
-    found = summary_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]))
-    held = sum(len(one.packed) + len(one.still) for one in found.tallies)
+    found = tallies_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]))
+    held = sum(len(one.packed) + len(one.still) for one in found.layers)
     assert held < found.size < 2 * held + 4096 * len(LAYERS)
+
+
+def test_figures_stay_at_hand_where_the_tallies_of_no_run_fit() -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(1, 301), layers=dict.fromkeys(LAYERS, 200))
+    store = Store(provider, fresh_for=0)
+    run = store.catalog(CALLER).runs["a"]
+    tallies = tallies_of(store.reader(CALLER, run)).size
+    store = Store(provider, ceiling=tallies, fresh_for=0)  # three fifths are for what is large
+    first = figures_of(store.reader(CALLER, run), 1e-4)
+    count = len(provider.reads)
+    second = figures_of(store.reader(CALLER, run), 1e-4)
+    assert len(provider.reads) == count
+    assert (first.counts == second.counts).all()
+    assert store.small.held < tallies / 5
 
 
 def test_a_refusal_of_tensorboard_reaches_the_caller(
