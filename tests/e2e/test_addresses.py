@@ -72,7 +72,7 @@ def addresses_of(together: int) -> list[dict[str, str]]:
     return found
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.prove)])
+@pytest.fixture(scope="module", params=[4, pytest.param(1, marks=pytest.mark.prove)])
 def addresses(request: pytest.FixtureRequest) -> list[dict[str, str]]:
     """Addresses of so many values each, beside their company."""
     return addresses_of(request.param)
@@ -107,12 +107,13 @@ def test_an_address_shows_the_same_whatever_was_shown_before(
     restored: list[dict[str, Any]], addresses: list[dict[str, str]], way: str
 ) -> None:
     told = [seen for seen in restored if way in seen]
-    assert len(told) == {"come": len(addresses), "back": 24, "forward": 1}[way]
+    back = min(24, len(addresses) - 1)  # a browser forgets others
+    assert len(told) == {"come": len(addresses), "back": back, "forward": 1}[way]
     differences = {seen["url"]: seen[way] for seen in told}
     assert {hash_: parts for hash_, parts in differences.items() if parts} == {}
 
 
-@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("together", [1, 4])
 def test_the_addresses_have_every_value(together: int) -> None:
     found = {pair for fields in addresses_of(together) for pair in fields.items()}
     assert found == {(key, value) for key, all_ in FIELDS.items() for value in all_}

@@ -39,7 +39,7 @@ const block = readBlock(answer());
 
 describe("a block of records", () => {
   it("is read from sections of any type", () => {
-    expect(block.age).toBeInstanceOf(Uint32Array);
+    expect(block.age).toBeInstanceOf(Uint8Array);
     expect(Array.from(block.violated)).toEqual([0, 0, 1, 0, 0, 0, 0, 1, 1]);
     expect(block.counts).toHaveLength(3 * 3 * STATES);
     expect([...block.rows]).toEqual([

@@ -1,6 +1,6 @@
 /** What was recorded, exactly: figures, each made from one record of each layer, with the step that they are of. */
 
-import { type Container, numbers, type Section, section } from "../server/container";
+import { type Container, type Section, section, whole } from "../server/container";
 import type { RecordsHeader } from "../server/types";
 import { MOVING, NO_DATA, STATES } from "./states";
 import { lastAtOrBefore } from "./steps";
@@ -37,19 +37,17 @@ export interface RecordBlock {
   channels: readonly number[];
   prunable: readonly number[];
   /** [layer * records + record], steps since the layer's own record in force. */
-  age: Uint32Array;
+  age: Section;
   /** [(layer * records + record) * STATES + state] */
-  counts: Uint32Array;
-  violated: Uint32Array;
-  nonfinite: Uint32Array;
+  counts: Section;
+  violated: Section;
+  nonfinite: Section;
   meanDelta: Float32Array;
-  pruned: Float64Array;
+  pruned: Section;
 }
 
 export function readBlock(container: Container<RecordsHeader>): RecordBlock {
   const { header } = container;
-  const part = <S extends Uint32Array | Float64Array>(name: string, Kind: new (values: Section) => S): S =>
-    numbers(container, name, Kind);
   return {
     run: header.run,
     threshold: header.threshold,
@@ -59,12 +57,12 @@ export function readBlock(container: Container<RecordsHeader>): RecordBlock {
     rows: new Map(header.layers.map((layer, row) => [layer, row])),
     channels: header.channels,
     prunable: header.prunable,
-    age: part("age", Uint32Array),
-    counts: part("counts", Uint32Array),
-    violated: part("violated", Uint32Array),
-    nonfinite: part("nonfinite", Uint32Array),
+    age: whole(container, "age"),
+    counts: whole(container, "counts"),
+    violated: whole(container, "violated"),
+    nonfinite: whole(container, "nonfinite"),
     meanDelta: section(container, "mean_delta", Float32Array),
-    pruned: part("pruned", Float64Array),
+    pruned: whole(container, "pruned"),
   };
 }
 

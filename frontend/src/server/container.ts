@@ -67,10 +67,13 @@ export function numbers<S extends Uint32Array | Float64Array>(
   from = 0,
   end?: number,
 ): S {
-  const values = container.sections.get(name);
-  if (!values) fail(`section '${name}'`, "none");
-  const part = values.subarray(from, end);
+  const part = whole(container, name).subarray(from, end);
   return part instanceof Kind ? part : new Kind(part);
+}
+
+/** A section of numbers of whatever type: a view into the answer. */
+export function whole(container: Container<unknown>, name: string): Section {
+  return container.sections.get(name) ?? fail(`section '${name}'`, "none");
 }
 
 type Kind<S> = new (length: number) => S;

@@ -1,1 +1,1 @@
-import("./page-UYTTZ4VI.js");import("./chunk-B5WKTNLH.js");import("./chunk-X6X2TE6L.js");import("./chunk-SKN6FVFU.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-UYTTZ4VI.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-2HUDK55W.js");import("./chunk-NKP25FVT.js");import("./chunk-VJTOYIDZ.js");import("./chunk-5MIYJ5LY.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-2HUDK55W.js");async function t(){(await n).show(e)}export{t as render};
