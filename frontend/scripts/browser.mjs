@@ -4,7 +4,7 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
 
-const NAMES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 const FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"];
 
 function onPath() {

@@ -48,7 +48,7 @@ describe("a block of records", () => {
       ["c", 2],
     ]);
     const narrow = readBlock(answer({ pruned: Uint8Array.of(0, 8, 20, 0, 0, 0, 0, 3, 3) }));
-    expect(narrow.pruned).toEqual(Float64Array.of(0, 8, 20, 0, 0, 0, 0, 3, 3));
+    expect(Array.from(narrow.pruned)).toEqual([0, 8, 20, 0, 0, 0, 0, 3, 3]);
   });
 
   it("is refused where a section is of the wrong kind or missing", () => {
@@ -77,6 +77,12 @@ describe("figures of layers", () => {
     expect(figuresIn(block, ["a"], 29.9)).toEqual(expected);
     expect(figuresIn(block, ["a"], 30)?.step).toBe(30);
     expect(figuresIn(block, ["a"], 1e9)?.step).toBe(30);
+  });
+
+  it("are made anew at another record of the same layers", () => {
+    const layers = ["a"];
+    const steps = [20, 30, 20, 10].map((step) => figuresIn(block, layers, step)?.step);
+    expect(steps).toEqual([20, 30, 20, 10]);
   });
 
   it("add up, means by the channels that move", () => {

@@ -2,6 +2,7 @@
 
 import { type Container, type Section, section, whole } from "../server/container";
 import type { RecordsHeader } from "../server/types";
+import { kept } from "./kept";
 import { MOVING, NO_DATA, STATES } from "./states";
 import { lastAtOrBefore } from "./steps";
 
@@ -80,6 +81,15 @@ export const nothing = (step: number): Figures => ({
   prunable: 0,
 });
 
+/** Of some layers in a block: their rows, and the figures made last, which several places show. */
+const rowsIn = kept((block: RecordBlock) =>
+  kept((layers: readonly string[]) => ({
+    rows: Int32Array.from(layers.flatMap((layer) => block.rows.get(layer) ?? [])),
+    record: -1,
+    figures: null as Figures | null,
+  })),
+);
+
 /**
  * The figures of some layers together at a step: of each its newest record at or before it.
  *
@@ -88,26 +98,34 @@ export const nothing = (step: number): Figures => ({
 export function figuresIn(block: RecordBlock, layers: readonly string[], step: number): Figures | null {
   const record = lastAtOrBefore(block.steps, step);
   if (record < 0) return null;
+  const last = rowsIn(block)(layers);
+  if (last.record !== record) {
+    last.figures = together(block, last.rows, record);
+    last.record = record;
+  }
+  return last.figures;
+}
+
+function together(block: RecordBlock, rows: Int32Array, record: number): Figures | null {
+  const { steps, age, counts, channels, violated, nonfinite, meanDelta, pruned, prunable } = block;
   const sum = nothing(Number.NEGATIVE_INFINITY);
   sum.oldest = Number.POSITIVE_INFINITY;
   let moved = 0;
   let moving = 0;
-  for (const layer of layers) {
-    const row = block.rows.get(layer);
-    if (row === undefined) continue;
-    const place = row * block.steps.length + record;
-    for (let state = 0; state < STATES; state++) sum.counts[state] += block.counts[place * STATES + state];
-    sum.channels += block.channels[row];
-    sum.prunable += block.prunable[row];
-    sum.pruned += block.pruned[place];
-    if (block.counts[place * STATES + NO_DATA] === block.channels[row] && block.channels[row] > 0) continue;
-    sum.step = Math.max(sum.step, block.steps[record] - block.age[place]);
-    sum.oldest = Math.min(sum.oldest, block.steps[record] - block.age[place]);
-    sum.violated += block.violated[place];
-    sum.nonfinite += block.nonfinite[place];
-    const own = block.counts[place * STATES + MOVING];
-    if (own > 0 && !Number.isNaN(block.meanDelta[place])) {
-      moved += own * block.meanDelta[place];
+  for (const row of rows) {
+    const place = row * steps.length + record;
+    for (let state = 0; state < STATES; state++) sum.counts[state] += counts[place * STATES + state];
+    sum.channels += channels[row];
+    sum.prunable += prunable[row];
+    sum.pruned += pruned[place];
+    if (counts[place * STATES + NO_DATA] === channels[row] && channels[row] > 0) continue;
+    sum.step = Math.max(sum.step, steps[record] - age[place]);
+    sum.oldest = Math.min(sum.oldest, steps[record] - age[place]);
+    sum.violated += violated[place];
+    sum.nonfinite += nonfinite[place];
+    const own = counts[place * STATES + MOVING];
+    if (own > 0 && !Number.isNaN(meanDelta[place])) {
+      moved += own * meanDelta[place];
       moving += own;
     }
   }
