@@ -62,10 +62,14 @@ def addresses_of(together: int) -> list[dict[str, str]]:
     values = [(key, value) for key, all_ in FIELDS.items() for value in all_]
     chance.shuffle(values)
     found = []
-    for at in range(0, len(values), together):
+    while values:
+        own: dict[str, str] = {}
+        for key, value in values:
+            if key not in own and len(own) < together:
+                own[key] = value
+        values = [(key, value) for key, value in values if own.get(key) != value]
         company = chance.sample(sorted(FIELDS), 4)
-        fields = {other: chance.choice(FIELDS[other]) for other in company}
-        fields.update(values[at : at + together])
+        fields = {other: chance.choice(FIELDS[other]) for other in company} | own
         if fields.get("v") == "compare":  # it opens on what differs most, and keeps that
             fields.setdefault("r2", "dense")
         found.append(fields)

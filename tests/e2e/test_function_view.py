@@ -130,6 +130,15 @@ def test_pictures_and_tables_show_what_was_recorded(seen: list[dict[str, Any]], 
     ]
 
 
+def test_what_is_there_is_shown_while_answers_come_one_by_one(tab: Tab) -> None:
+    names = list(STEPS)
+    for count, shown in enumerate(clean(tab.drive("functionSlowly", runs=names)), 1):
+        assert [name for name, _ in shown["values"]] == names[:count]
+        columns = len(shown["labels"]) - 2  # beside lines and dots
+        assert columns in (1, count)
+        assert (shown["names"], len(shown["numbers"])) == (NAMES, columns * len(PLACES))
+
+
 def test_only_the_measures_of_the_place_are_offered(seen: list[dict[str, Any]]) -> None:
     two = ["Relative", "1 − cosine"]
     assert [found["measures"] for found in seen[:3]] == [

@@ -25,12 +25,13 @@ export interface Size {
   height: number;
 }
 
-/** The content size of an element, followed. */
+/** The content size of an element, followed. It may come later, and be replaced by another. */
 export function useSize<E extends HTMLElement>() {
   const ref = useRef<E>(null);
+  const [element, setElement] = useState<E | null>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => setElement(ref.current));
   useLayoutEffect(() => {
-    const element = ref.current;
     if (!element) return;
     const read = () => {
       const { clientWidth: width, clientHeight: height } = element;
@@ -40,7 +41,7 @@ export function useSize<E extends HTMLElement>() {
     observer.observe(element);
     read();
     return () => observer.disconnect();
-  }, []);
+  }, [element]);
   return { ref, size };
 }
 

@@ -129,6 +129,30 @@ export async function functionFails({ base, newPage, seen }, { run }) {
   return { before, alerts: await text(frame, "[role=alert] p"), runs: await text(frame, ".fn-values .path") };
 }
 
+/** Answers that come one by one: what is shown after each of them. */
+export async function functionSlowly({ base, newPage }, { runs }) {
+  const page = await newPage();
+  const held = new Map();
+  await page.route("**/function?run=*", (route) => {
+    held.set(new URL(route.request().url()).searchParams.get("run"), route);
+  });
+  const came = (run) => page.waitForResponse((answer) => answer.url().includes(`/function?run=${run}`));
+  await page.goto(`${base}/#pastnet${hashOf({ v: "function" })}`);
+  const frame = await (await page.waitForSelector('iframe[src*="name=pastnet"]')).contentFrame();
+  await frame.waitForSelector(".skeleton");
+  const shown = [];
+  for (const run of runs) {
+    const answer = came(run);
+    while (!held.has(run)) await frame.evaluate(() => new Promise(requestAnimationFrame));
+    await held.get(run).continue();
+    await answer;
+    await frame.waitForFunction((count) => document.querySelectorAll(".fn-values button").length === count, shown.length + 1);
+    await frame.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    shown.push(await pictures(frame));
+  }
+  return shown;
+}
+
 /** The downloads of the view. */
 export async function functionTake({ base, newPage }) {
   const page = await newPage();
