@@ -1,0 +1,119 @@
+"""Arrays cut in parts, measured by the kernels and united, against NumPy over whole channels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tb_pastnet.core import kernels
+from tb_pastnet.core.axes import ChannelAxis, explicit_axis
+from tb_pastnet.core.memory_layout import (
+    LONGEST_PERIOD,
+    Contiguous,
+    Interleaved,
+    layout_of,
+    united,
+)
+
+ODD = [0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf]
+
+
+@st.composite
+def cases(draw):
+    """Values now and before, by member, and the axis of their channels."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
+    members = draw(st.integers(1, 3))
+    values = hnp.arrays(np.float32, (members, *shape), elements=st.sampled_from(ODD))
+    return (
+        draw(values),
+        draw(values),
+        explicit_axis(draw(st.integers(0, len(shape) - 1)), shape, "w"),
+    )
+
+
+def channels_of(array, axis):
+    """(members, channels, elements)"""
+    first = np.moveaxis(array, 1 + axis.axes[0], 1)
+    return first.reshape(*first.shape[:2], -1).astype(float)
+
+
+def expected(current, past, axis):
+    """What the kernels give, by their definition."""
+    now, was = channels_of(current, axis), channels_of(past, axis)
+    finite, was_finite = np.isfinite(now), np.isfinite(was)
+    change = ~((now == was) | (np.isnan(now) & np.isnan(was)))
+    clean, was_clean = np.where(finite, now, 0), np.where(was_finite, was, 0)
+    with np.errstate(over="ignore"):  # float32 deltas overflow, as in the kernels
+        delta = clean.astype(np.float32) - was_clean.astype(np.float32)
+    delta = np.where(finite & was_finite, delta, 0).astype(float)
+    sums = [(part**2).sum(-1) for part in (clean, was_clean, delta)]
+    return np.stack([*sums, np.abs(delta).max(-1), change.sum(-1), (~finite).sum(-1)])
+
+
+def measured(layout, current, past, parts, *, replace=False):
+    """The same by the kernels; `past` must be contiguous."""
+    now, was = current.reshape(layout.shape), past.reshape(layout.shape)
+    return united([layout.measure(now, was, cut, replace=replace) for cut in layout.cuts(parts)])
+
+
+@given(cases(), st.integers(1, 4))
+def test_parts_give_what_the_whole_gives(case, parts):
+    current, past, axis = case
+    layout = layout_of(axis, len(current))
+    found = measured(layout, current, past.copy(), parts)
+    assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
+
+
+@given(cases(), st.integers(1, 4))
+def test_rows_alone_give_the_same(case, parts):
+    current, past, axis = case
+    layout = layout_of(axis, len(current))
+    rows = Contiguous(layout.members, layout.outer, layout.channels, layout.inner)
+    found = measured(rows, current, past.copy(), parts)
+    assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
+
+
+@given(cases(), st.integers(1, 4), st.booleans())
+def test_every_element_is_cut_once_and_replaced_only_on_demand(case, parts, replace):
+    current, past, axis = case
+    layout = layout_of(axis, len(current))
+    times = np.zeros(layout.shape, int)
+    for cut in layout.cuts(parts):
+        times[cut] += 1
+    assert (times == 1).all()
+    assert len(layout.cuts(parts)) <= max(1, parts)
+    kept = past.copy()
+    measured(layout, current, kept, parts, replace=replace)
+    np.testing.assert_array_equal(kept, current if replace else past)
+
+
+@pytest.mark.parametrize(
+    ("view", "axes", "kind"),
+    [
+        ((2, 3), (1,), Interleaved),
+        ((2, LONGEST_PERIOD), (1,), Interleaved),
+        ((2, LONGEST_PERIOD + 1), (1,), Interleaved),  # one element each: nothing to sum in a row
+        ((2, LONGEST_PERIOD // 2, 2), (1,), Interleaved),
+        ((2, LONGEST_PERIOD // 2 + 1, 2), (1,), Contiguous),
+        ((2, 3, 4), (0, 2), type(None)),
+        ((2, 3), (1, 0), type(None)),
+        ((0, 3), (1,), type(None)),
+    ],
+)
+def test_which_layout_an_axis_has(view, axes, kind):
+    assert type(layout_of(ChannelAxis(view, axes, "", verified=True), 1)) is kind
+
+
+def test_wide_arrays_are_cut_in_whole_turns_of_their_channels():
+    layout = Interleaved(members=1, outer=1000, channels=3, inner=1)
+    cuts = layout.cuts(4)
+    assert len(cuts) == 4
+    assert all(columns.start % layout.channels == 0 for _, columns in cuts)
+
+
+def test_the_largest_of_the_parts_is_the_largest_of_all():
+    first, second = np.ones((kernels.ROWS, 1, 2)), np.full((kernels.ROWS, 1, 2), 3.0)
+    both = united([first, second])
+    assert both[kernels.DELTA_MAX].tolist() == [[3.0, 3.0]]
+    assert both[kernels.NORM].tolist() == [[4.0, 4.0]]
