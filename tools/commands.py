@@ -150,7 +150,7 @@ def test_changed(revision: str | None, options: Sequence[str]) -> int:
     say(f"{len(changed)} files changed; {len(chosen.files)} files of tests reach them.")
     say(f"{chosen.left_out} others are left out: they import and name nothing of what changed.")
     if not chosen.page:
-        say("The page's own tests are left out: nothing below frontend/ changed.")
+        say("Tests in the browser are among these: nothing below frontend/ changed.")
     session, steps = Session(), Steps()
     if chosen.page or any(NODE in tree.outside(ROOT / name) for name in chosen.files):
         session.with_browser()

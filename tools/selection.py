@@ -18,6 +18,7 @@ SYSTEM = {f"tests/{folder}" for folder in _FOLDERS}
 """Tests of the system as a whole, with servers, processes and damage: they take minutes."""
 EVERYTHING = {"pyproject.toml"}
 """Files that decide about all tests."""
+PACKAGE = "tb_pastnet/"
 PAGE = ("frontend/", "tb_pastnet/serve/static/")
 
 
@@ -45,21 +46,26 @@ def fast(tree: Tree) -> Chosen:
 def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
     """The files of tests that reach one of some files; all where one decides about all of them.
 
+    Tests in the browser start whole programs, so that they reach nearly all of the package: they
+    are chosen where the page changed, or what they themselves are made of.
+
     Args:
         tree: the repository.
         changed: files, by their path below its root.
     """
     files, page, everything = set[Path](), False, False
+    browsing = {test for test in tree.tests if NODE in tree.outside(test)}
     for name in changed:
         path = tree.root / name
         page |= name.startswith(PAGE)
         everything |= name in EVERYTHING
         if path.suffix == ".py":
-            files |= {test for test in tree.tests if path in tree.reached(test)}
+            found = {test for test in tree.tests if path in tree.reached(test)}
+            files |= found - browsing if name.startswith(PACKAGE) else found
         else:
             files |= {test for test in tree.tests if tree.names(test, path)}
     if page:
-        files |= {test for test in tree.tests if NODE in tree.outside(test)}
+        files |= browsing
     chosen = [test for test in tree.tests if everything or test in files]
     return Chosen(_below(tree, chosen), len(tree.tests) - len(chosen), page)
 

@@ -99,7 +99,7 @@ def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, 
     assert [file] == changed
     said = capsys.readouterr().out
     assert "1 files changed; 1 files of tests reach them.\n" in said
-    assert re.search(r"\d+ others are left out: .*\nThe page's own tests are left out", said)
+    assert re.search(r"\d+ others are left out: .*\nTests in the browser are among these", said)
     changed[:] = ["frontend/src/none.ts"]
     ran.clear()
     assert commands.main(["test", "--changed"]) == 0

@@ -31,7 +31,7 @@ FILES = {
         """,
     "tests/devices.py": "import tensorflow",
     "tests/steady.py": "",
-    "tests/page.py": 'SCRIPT = "drive.mjs"',
+    "tests/page.py": 'from tb_pastnet import reader\nSCRIPT = "drive.mjs"',
     "README.md": "```python\nimport tb_pastnet as pastnet\npastnet.Net()\n```\n",
     "docs/guide.md": "words",
 }
@@ -102,6 +102,7 @@ def test_the_fast_ones_are_those_that_need_nothing(tree):
         ("tb_pastnet/told.py", {"docstring"}),
         ("tb_pastnet/reader.py", {"imports", "lazy", "any_name", "module"}),
         ("tests/devices.py", {"fixture"}),
+        ("tests/page.py", {"browser"}),  # but not of the reader that it starts
         ("docs/guide.md", {"guide"}),
         ("docs/other.md", set()),
         ("tests/conftest.py", set(TESTS)),
