@@ -32,12 +32,10 @@ class LayerFacts(NamedTuple):
     """What is known of a layer of a run.
 
     Attributes:
-        id: of the layer.
-        channels: how many there are.
         steps: int64 (records,), of its records.
         counts: uint32 (records, 6), channels in each state.
         nonfinite: uint32 (records,), channels with NaN or infinity.
-        mean_delta: float32 (records,), see `Row`.
+        mean_delta: float32 (records,), the mean relative delta.
         stalled: channels that are meant to train and stand still, see `channel_states.stalled`.
         stalled_since: the step since which all of these do, None where there are none.
     """
@@ -108,15 +106,7 @@ class Finding:
 
 
 def findings(runs: Sequence[RunFacts]) -> list[Finding]:
-    """Finds what there is to know: by kind in the order of `KINDS`, then by run, then by step.
-
-    Example:
-        >>> held = np.array([[0, 0, 0, 0, 4, 0]] * 2, np.uint32)
-        >>> none = np.zeros(2, np.uint32)
-        >>> conv1 = LayerFacts("conv1", 4, np.array([10, 20]), held, none, none * np.float32(0))
-        >>> [finding.text for finding in findings([RunFacts("a", 20, [conv1])])]
-        ['conv1 frozen since step 10']
-    """
+    """Finds what there is to know: by kind in the order of `KINDS`, then by run, then by step."""
     listed = [finding for run in runs for finding in _of_run(run)]
     if len(runs) > 1:
         listed += _compared(runs)

@@ -23,12 +23,7 @@ def processors() -> int:
 
 
 def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Does things that hold no lock of the interpreter, on this thread and on others.
-
-    Example:
-        >>> together([lambda: 1, lambda: 2])
-        [1, 2]
-    """
+    """Does things that hold no lock of the interpreter, on this thread and on others."""
     waiting = deque(enumerate(actions))
     done: SimpleQueue[tuple[int, Any, Exception | None]] = SimpleQueue()
 

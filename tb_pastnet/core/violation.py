@@ -23,11 +23,11 @@ CAUSES: dict[str, str] = {
 class Violation:
     """Held weights of one channel that aren't what they were when they were held.
 
+    Variable, channel and first step tell which violation this is: a later entry of the same
+    replaces the earlier.
+
     Attributes:
-        variable: the variable's id.
-        channel: which of its channels.
-        first_step: the step of the first record that shows it; with variable and channel it tells
-            which violation this is: a later entry of the same replaces the earlier.
+        first_step: the step of the first record that shows it.
         last_step: the step of the last record so far in which it moved.
         elements: held elements that differ now.
         held: held elements of the channel.
@@ -47,13 +47,7 @@ class Violation:
 
     @property
     def text(self) -> str:
-        """One sentence that says all of it.
-
-        Example:
-            >>> one = Violation("conv1/kernel", 3, 40, 40, 12, 36, 0.00125, "weight_decay")
-            >>> one.text.partition(": ")[2]
-            '12 of 36 held weights moved at step 40, by at most 0.00125. Cause: weight decay.'
-        """
+        """One sentence that says all of it."""
         size = (
             f"by at most {self.largest:.3g}"
             if math.isfinite(self.largest)
