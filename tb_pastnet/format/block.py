@@ -75,17 +75,7 @@ class Block:
 
 
 def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
-    """Packs and seals a block, to be stored in an event whose step is the block's last.
-
-    Raises InvalidArgument where the arrays don't fit together.
-
-    Example:
-        >>> step = np.array([3])
-        >>> block = Block(step, step, step - 1, np.zeros((len(ROWS), 1, 4), np.int16))
-        >>> message = encode_block(block, tag="channels/w", lineage=1)
-        >>> decode_block(message, tag="channels/w", step=3, lineage=1).past_steps
-        array([2])
-    """
+    """Packs and seals a block, to be stored in an event whose step is the block's last."""
     return encode_blocks(block, [(tag, 0, block.channels)], lineage=lineage)[0]
 
 
@@ -94,11 +84,8 @@ def encode_blocks(
 ) -> list[bytes]:
     """Packs and seals several variables together, in less time than one by one.
 
-    Args:
-        block: of the channels of all of them.
-        ranges: of each variable its tag, its first channel, and one after its last; they lie side
-            by side.
-        lineage: the writer's id, 0 in a user's own writer.
+    `ranges` are of each variable its tag, its first channel among those of the block, and one after
+    its last; they lie side by side. Raises InvalidArgument where the arrays don't fit together.
     """
     _check(block)
     head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())

@@ -103,13 +103,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Series:
-    """What a summary call into a user's own writer says of its variable.
-
-    Attributes:
-        shape: the variable's shape.
-        axis: the channel axis in words.
-        channels: number of channels.
-    """
+    """What a summary call into a user's own writer says of its variable; the axis is in words."""
 
     shape: tuple[int, ...]
     axis: str
@@ -117,14 +111,7 @@ class Series:
 
 
 def encode_description(description: Description, *, tag: str, step: int) -> bytes:
-    """Packs and seals a description; its own lineage seals it.
-
-    Example:
-        >>> description = Description(7, 1, "o", 10, "previous", 0, 0.0)
-        >>> message = encode_description(description, tag="description", step=0)
-        >>> decode_description(message, tag="description", step=0, lineage=7).every
-        10
-    """
+    """Packs and seals a description; its own lineage seals it."""
     payload = json_payload.pack(asdict(description))
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
@@ -153,12 +140,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
 
 
 def encode_series(series: Series) -> bytes:
-    """Writes the plugin content of a user's own series: tiny, as TensorFlow repeats it.
-
-    Example:
-        >>> decode_series(encode_series(Series((3, 8), "-1", 8))).channels
-        8
-    """
+    """Writes the plugin content of a user's own series: tiny, as TensorFlow repeats it."""
     return json.dumps({"v": 1, **asdict(series)}, separators=(",", ":")).encode()
 
 

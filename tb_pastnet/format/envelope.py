@@ -55,11 +55,6 @@ def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> by
     """Puts a payload into its envelope, for the tag, step and lineage that it is stored under.
 
     The lineage is the writer's 32-bit id, 0 in a user's own writer.
-
-    Example:
-        >>> message = seal(b"abc", Kind.TIMELINE, tag="timeline", step=7, lineage=1)
-        >>> unseal(message, Kind.TIMELINE, tag="timeline", step=7, lineage=1)
-        b'abc'
     """
     version = NEWEST[kind]
     crc = _checksum(payload, version, kind, 0, tag, step, lineage)

@@ -98,15 +98,6 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     """Packs and seals some records: at least one of at least one place.
 
     Raises InvalidArgument where the arrays don't fit together, or a reader would refuse them.
-
-    Example:
-        >>> step = np.array([3])
-        >>> places = (Place("layer", "dense", 8),)
-        >>> values = np.ones((4, 1, 1), np.float32)
-        >>> change = FunctionChange((), places, step, step, step - 1, values)
-        >>> message = encode_function_change(change, tag="function", step=3, lineage=1)
-        >>> decode_function_change(message, tag="function", step=3, lineage=1).places == places
-        True
     """
     _check(change)
     head = json_payload.pack(

@@ -16,12 +16,7 @@ WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 def pack(data: Any) -> bytes:
-    """Writes an object as deflated JSON.
-
-    Example:
-        >>> unpack(pack({"every": 10}))
-        {'every': 10}
-    """
+    """Writes an object as deflated JSON."""
     raw = json.dumps(data, separators=(",", ":")).encode()
     return varint.encode([len(raw)]) + zlib.compress(raw, 9)
 

@@ -38,12 +38,10 @@ class Head(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the planes of a block are to this version.
+    """What the planes of a block are to this version; of each its row, None where it can't be used.
 
-    Attributes:
-        rows: of each plane its row among `STATISTICS`, None where it can't be used.
-        predicted: pairs of rows: of a statistic, and of the one that its plane differs from.
-        unknown: names of the statistics that can't be used.
+    `predicted` are pairs of rows: of a statistic, and of the one that its plane differs from.
+    `unknown` are names of the statistics that can't be used.
     """
 
     rows: tuple[int | None, ...]

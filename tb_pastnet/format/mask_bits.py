@@ -33,14 +33,10 @@ _LEVEL = 6
 
 @dataclass(frozen=True, eq=False)
 class MaskBits:
-    """A mask as it was from a step on.
+    """A mask as it was from a step on, the first whose record it is in force in.
 
-    Attributes:
-        number: which of the lineage's changes made it.
-        step: the first step whose record it is in force in.
-        elements: of the variable.
-        bits: uint8 (ceil(elements / 8),), as `numpy.packbits` makes them of the flattened mask:
-            1 = through, 0 = held.
+    The number is that of the lineage's change that made it. The bits, uint8 (ceil(elements / 8),),
+    are what `numpy.packbits` makes of the flattened mask: 1 = through, 0 = held.
     """
 
     number: int
@@ -55,16 +51,7 @@ class MaskBits:
 
 
 def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals a mask.
-
-    Raises InvalidArgument where the bits don't fit the elements, or are too many to store.
-
-    Example:
-        >>> mask = MaskBits(0, 5, 4, np.packbits([True, False, True, True]))
-        >>> message = encode_mask(mask, tag="kept/w", step=5, lineage=1)
-        >>> decode_mask(message, tag="kept/w", step=5, lineage=1).flags.tolist()
-        [True, False, True, True]
-    """
+    """Packs and seals a mask; raises InvalidArgument where its bits don't fit, or are too many."""
     _check(mask)
     coding, data = _pack(mask)
     payload = varint.encode([mask.number]) + varint.encode_signed([step - mask.step])

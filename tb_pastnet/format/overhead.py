@@ -74,12 +74,6 @@ def encode_overhead(overhead: Overhead, *, tag: str, step: int, lineage: int) ->
     """Packs and seals an overhead; times are stored to the microsecond.
 
     Raises InvalidArgument where a number is negative or isn't finite.
-
-    Example:
-        >>> cost = Overhead(steps=500, training=50.0, records=0.25, bytes=70_000)
-        >>> message = encode_overhead(cost, tag="overhead", step=500, lineage=1)
-        >>> decode_overhead(message, tag="overhead", step=500, lineage=1) == cost
-        True
     """
     payload = varint.encode([len(_NAMES), *(_number(overhead, name) for name in _NAMES)])
     return seal(payload, Kind.OVERHEAD, tag=tag, step=step, lineage=lineage)

@@ -66,12 +66,6 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
 
     The event's step is at least the last step, and larger than that of the event before. Raises
     InvalidArgument where the arrays differ in length, or the steps don't increase.
-
-    Example:
-        >>> end = Timeline(offered=10, thinned=2, closed=True)
-        >>> message = encode_timeline(end, tag="timeline", step=101, lineage=1)
-        >>> decode_timeline(message, tag="timeline", step=101, lineage=1).thinned
-        2
     """
     records = len(timeline.steps)
     _check(timeline, records)

@@ -20,14 +20,7 @@ from tb_pastnet.format.json_payload import natural, text
 def encode_violations(
     violations: Sequence[Violation], *, tag: str, step: int, lineage: int
 ) -> bytes:
-    """Packs and seals some violations; raises InvalidArgument where they are too many.
-
-    Example:
-        >>> violation = Violation("conv1/kernel", 3, 40, 90, 12, 36, 0.00125, "weight_decay")
-        >>> message = encode_violations([violation], tag="violations", step=90, lineage=1)
-        >>> decode_violations(message, tag="violations", step=90, lineage=1) == (violation,)
-        True
-    """
+    """Packs and seals some violations; raises InvalidArgument where they are too many."""
     if len(violations) > limits.MAX_VIOLATIONS:
         raise InvalidArgument(
             f"Could not encode violations: expected at most {limits.MAX_VIOLATIONS}, got "

@@ -89,8 +89,7 @@ def pack(stored: StoredMasks) -> dict[str, str] | None:
 def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> StoredMasks:
     """Unpacks what `pack` packed: held values are zero except where frozen.
 
-    Raises:
-        InvalidArgument: it was packed for another shape or dtype, or is damaged.
+    Raises InvalidArgument where it was packed for another shape or dtype, or is damaged.
     """
     kept, through = (_bits(packed.get(word), shape, name) for word in ("kept", "through"))
     frozen = kept & ~through
