@@ -1,20 +1,8 @@
 """Some consecutive records of one variable, and their codec.
 
 A block decodes alone: absolute state at its first record, differences inside. It is the unit of
-loss: a damaged block costs its own records and no others.
-
-Payload of version 2 (numbers are LEB128, signed ones zigzag)::
-
-    channels, records                    both at least 1
-    sequence                             signed: the first, then differences (each at least 1)
-    steps                                signed: the last step's distance to the event's step (0),
-                                         then backwards the differences
-    lags                                 signed, a record: step - past step
-    heads                                which statistics it holds, see `layout`
-    planes                               one a statistic, in the order of the heads, see `planes`
-
-A predicted plane holds differences to the plane that predicts it. Version 1 has no heads but always
-the planes of `layout.VERSION_1`.
+loss: a damaged block costs its own records and no others. docs/record_format.md has its fields,
+under "Channels".
 """
 
 from __future__ import annotations
@@ -167,7 +155,7 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     records = sum(len(block.steps) for block in blocks)
     words = np.empty((len(ROWS), records, blocks[0].channels), np.uint16)
     first = 0
-    for (size, rows, layout), group in groupby(blocks, _likeness):
+    for (size, rows, layout), group in groupby(blocks, lambda b: (len(b.steps), b.rows, b.layout)):
         alike = list(group)
         last = first + size * len(alike)
         _restore_alike(alike, rows, layout, words[:, first:last])
@@ -178,11 +166,6 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     )
     unknown = tuple(sorted({name for block in blocks for name in block.unknown}))
     return Block(sequence, steps, steps - lags, words.view(np.int16), unknown)
-
-
-def _likeness(block: OpenBlock) -> tuple[int, Rows, Layout]:
-    """What blocks have in common that are restored together."""
-    return len(block.steps), block.rows, block.layout
 
 
 def _restore_alike(

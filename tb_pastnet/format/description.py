@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format import json_payload, limits
 from tb_pastnet.format.envelope import Kind, seal, unseal
 from tb_pastnet.format.json_payload import natural, text
 
@@ -120,7 +120,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
     """Opens a message and restores its description; raises UnreadableRecord."""
     payload = unseal(message, Kind.DESCRIPTION, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
-    try:
+    with json_payload.expecting("a complete description"):
         return Description(
             lineage=natural(data["lineage"]),
             ordinal=natural(data["ordinal"]),
@@ -135,8 +135,6 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
             audited=data.get("audited") is True,
         )
-    except json_payload.WRONG as error:
-        raise varint.damaged("a complete description", repr(error)[:200]) from None
 
 
 def encode_series(series: Series) -> bytes:
@@ -147,11 +145,9 @@ def encode_series(series: Series) -> bytes:
 def decode_series(content: bytes) -> Series:
     """Reads what `encode_series` wrote; raises DamagedRecord where it is something else."""
     data = json_payload.parse(content[: limits.MAX_NAME])
-    try:
+    with json_payload.expecting("shape, axis and channels"):
         shape = tuple(natural(n) for n in data["shape"])
         return Series(shape, text(data["axis"]), natural(data["channels"]))
-    except json_payload.WRONG as error:
-        raise varint.damaged("shape, axis and channels", repr(error)[:200]) from None
 
 
 def _layer(data: Mapping[str, Any]) -> LayerEntry:

@@ -1,16 +1,7 @@
 """One mask of one variable after one change: complete, at most a bit an element.
 
-Each message decodes alone, so a damaged one costs one change and no other.
-
-Payload (numbers are LEB128, signed ones zigzag)::
-
-    number                               of the change, as in the log of changes
-    step                                 signed: distance to the event's step
-    elements                             of the variable
-    coding                               1 byte: 0 all zeros, 1 all ones, 2 packed, 3 deflated
-    data                                 packed: a bit an element in row-major order, the highest
-                                         bit of a byte first, the rest of the last byte 0;
-                                         deflated: the same by zlib, where that is smaller
+Each message decodes alone, so a damaged one costs one change and no other. docs/record_format.md
+has its fields, under "Masks".
 """
 
 from __future__ import annotations

@@ -49,10 +49,8 @@ def decode_mask_log(message: bytes, *, tag: str, step: int, lineage: int) -> tup
     """Opens a message and restores its changes, numbers increasing; raises UnreadableRecord."""
     payload = unseal(message, Kind.MASKS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
-    try:
+    with json_payload.expecting("complete changes of masks"):
         changes = tuple(_change(entry) for entry in data["changes"])
-    except json_payload.WRONG as error:
-        raise varint.damaged("complete changes of masks", repr(error)[:200]) from None
     if not varint.increase([change.number for change in changes]):
         raise varint.damaged("increasing numbers of changes", "numbers that go back")
     return changes

@@ -4,19 +4,9 @@ One timeline a lineage serves all variables: the index of the tab reads it alone
 the writer's account: `offered` counts the sequence numbers given out so far, so whatever is neither
 readable nor thinned nor dropped is unreadable.
 
-Payload (numbers are LEB128, signed ones zigzag)::
-
-    records                              may be 0 in a closing timeline
-    offered, thinned, dropped, closed    as of the end of this block
-    sequence                             signed: the first, then differences
-    steps                                signed: distance of the last step to the event's step,
-                                         then backwards the differences
-    wall times                           signed microseconds: the first, then differences
-    learning rates                       8 bytes each, float64 little-endian, NaN where unknown
-    notes                                count, then a note: bytes of the text, UTF-8, its count
-
 Every event of a tag needs a larger step than the one before, or TensorBoard's fast loader drops
 events: a closing timeline without records is stored one step after the timeline before it.
+docs/record_format.md has its fields.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format import json_payload, limits
 from tb_pastnet.format.envelope import Kind, seal, unseal
 from tb_pastnet.format.json_payload import natural, text
 
@@ -39,13 +39,11 @@ def decode_violations(
     """
     payload = unseal(message, Kind.VIOLATIONS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
-    try:
+    with json_payload.expecting("complete violations"):
         count = sum(len(entry["channel"]) for entry in data["violations"])
         if count > limits.MAX_VIOLATIONS:
             raise ValueError(f"{count} violations")
         return tuple(row for entry in data["violations"] for row in _rows(entry))
-    except json_payload.WRONG as error:
-        raise varint.damaged("complete violations", repr(error)[:200]) from None
 
 
 def _columns(violations: Sequence[Violation]) -> list[dict[str, Any]]:
