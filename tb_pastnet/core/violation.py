@@ -19,6 +19,11 @@ CAUSES: dict[str, str] = {
 """What moved held weights, in words. A reader shows a cause that it doesn't know as it is."""
 
 
+def between(first: int, last: int) -> str:
+    """When something was so, for a sentence: at a step, or from one to another."""
+    return f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
+
+
 @dataclass(frozen=True)
 class Violation:
     """Held weights of one channel that aren't what they were when they were held.
@@ -53,12 +58,8 @@ class Violation:
             if math.isfinite(self.largest)
             else "to values that are not finite"
         )
-        steps = (
-            f"at step {self.first_step:,}"
-            if self.first_step == self.last_step
-            else f"from step {self.first_step:,} to {self.last_step:,}"
-        )
         return (
             f"{self.variable}, channel {self.channel:,}: {self.elements:,} of {self.held:,} held "
-            f"weights moved {steps}, {size}. Cause: {CAUSES.get(self.cause, self.cause)}."
+            f"weights moved {between(self.first_step, self.last_step)}, {size}. Cause: "
+            f"{CAUSES.get(self.cause, self.cause)}."
         )
