@@ -65,12 +65,12 @@ def unsettled_states(
     audited: bool = False,
     patience: int = PATIENCE,
 ) -> States:
-    """All of the states that doesn't depend on the threshold, for `settle`.
+    """The states before any is settled, which depend on no threshold: for `settle`.
 
-    They are uint8 (records, channels): a state in the bits of `STATE`, none settled yet, and the
-    marks `NONFINITE` and `VIOLATED`. Neither delta_norm nor delta_max of `codes`, int16
-    (statistics, records, channels), is looked at, and changed only where it isn't audited. Steps
-    increase. A statistic that wasn't recorded marks nothing.
+    They are uint8 (records, channels): a state in the bits of `STATE`, and the marks `NONFINITE`
+    and `VIOLATED`. Neither delta_norm nor delta_max of `codes`, int16 (statistics, records,
+    channels), is looked at, and changed only where it isn't audited. Steps increase. A statistic
+    that wasn't recorded marks nothing.
 
     `measured`, bool (records,) as from `seen`, says where a channel of zeros counts as pruned
     without a mask, unless it has NaN or infinity; None: nowhere, as in all but kernels. Where the
