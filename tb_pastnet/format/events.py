@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from google.protobuf.message import DecodeError, Message
 from tensorboard.compat.proto import event_pb2
 
-from tb_pastnet.format.frames import AROUND, Frame, Rest, Why, read_frames
+from tb_pastnet.format.frames import Frame, Rest, Why, read_frames
 
 _DT_UINT8 = 4
 
@@ -64,11 +64,6 @@ class Event(NamedTuple):
     def offset(self) -> int:
         """Where its frame begins in the file."""
         return self.frame.offset
-
-    @property
-    def size(self) -> int:
-        """Bytes of its frame."""
-        return AROUND + len(self.frame.payload)
 
     @property
     def intact(self) -> bool:

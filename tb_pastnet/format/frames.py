@@ -26,7 +26,7 @@ _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
 _HEAD = _LENGTH.size + _CRC.size
 
-AROUND = _HEAD + _CRC.size
+_AROUND = _HEAD + _CRC.size
 """Bytes of a frame that are not its payload."""
 
 MOST_BYTES = (1 << 31) - 1
@@ -79,7 +79,7 @@ def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
             yield Rest(offset, result)
             return
         yield result
-        offset += AROUND + len(result.payload)
+        offset += _AROUND + len(result.payload)
 
 
 def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
@@ -90,7 +90,7 @@ def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
     if _CRC.unpack(checksum)[0] != masked_crc(length):
         return Why.LENGTH
     size = int(_LENGTH.unpack(length)[0])
-    if size > left - AROUND:
+    if size > left - _AROUND:
         return Why.TORN
     if size > MOST_BYTES:
         return Why.LARGE
