@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Account:
-    """What became of the records of a variable or a run.
+    """What became of the records of a variable or a run. Accounts add up.
 
     `offered = shown + superseded + thinned + dropped + unreadable` holds by construction: see
-    `settle`. Accounts add up.
+    `settle`.
 
     Attributes:
         offered: records that were due while training.
@@ -19,10 +19,6 @@ class Account:
         thinned: left out by the writer's rule for long runs.
         dropped: given up by the writer under pressure (slow or full disk).
         unreadable: written, but damaged, foreign or of a newer version; or never found.
-
-    Example:
-        >>> Account(3, shown=3) + Account(2, shown=1, thinned=1)
-        Account(offered=5, shown=4, superseded=0, thinned=1, dropped=0, unreadable=0)
     """
 
     offered: int = 0
@@ -44,10 +40,6 @@ def settle(
 
     Records missing from the sequence are unreadable; where more damaged messages were found than
     are missing (bytes that were never ours), they count as offered too.
-
-    Example:
-        >>> settle(offered=10, shown=6, superseded=0, thinned=2, dropped=1, damaged=0).unreadable
-        1
     """
     readable = shown + superseded
     missing = max(offered - readable - thinned - dropped, 0)

@@ -114,15 +114,7 @@ class ChannelAxis:
         return self.axes + rest
 
     def split(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Lays out a variable's values as (channels, elements).
-
-        Raises InvalidArgument where the number of elements differs.
-
-        Example:
-            >>> import numpy as np
-            >>> explicit_axis(0, (2, 3), "w").split(np.arange(6)).tolist()
-            [[0, 1, 2], [3, 4, 5]]
-        """
+        """A variable's values as (channels, elements); InvalidArgument where their size differs."""
         if values.size != math.prod(self.view):
             raise InvalidArgument(
                 f"Could not split values into channels: expected {math.prod(self.view)} elements "
@@ -141,26 +133,15 @@ def channel_axis(
     layer_name: str = "",
     equation: str | None = None,
 ) -> ChannelAxis:
-    """Looks up the channel axis of a layer's variable.
+    """Looks up the channel axis of a layer's variable, known by its own name, such as "kernel".
 
-    Args:
-        layer_types: names of the layer's class and its bases, most derived first. Only classes of
-            Keras itself go by their bare name; others should carry their module's.
-        variable_name: the variable's own name, such as "kernel".
-        shape: its shape, fully known.
-        parent_types: the same of the layer that this one is a part of; attention uses it.
-        layer_name: the layer's name in its parent, such as "query".
-        equation: of an EinsumDense.
+    `layer_types` are names of the layer's class and its bases, most derived first. Only classes of
+    Keras itself go by their bare name; others should carry their module's. `parent_types` are those
+    of the layer that this one is a part of, `layer_name` its name there, such as "query": attention
+    uses them. The equation is that of an EinsumDense.
 
-    Returns:
-        The axis. `verified` only where the class itself is in the table, a class derived from
-        it may work otherwise.
-
-    Example:
-        >>> channel_axis(["LSTMCell"], "kernel", (8, 64)).text
-        '-1 mod 16'
-        >>> channel_axis(["MyLayer"], "w", (8, 64)).verified
-        False
+    The axis is `verified` only where the class itself is in the table: a class derived from it may
+    work otherwise.
     """
     size = tuple(int(n) for n in shape)
     if not size:
@@ -199,14 +180,7 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
 
 
 def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:
-    """The index of the variable, by name and shape, that a layer is drawn by.
-
-    Its kernel, or what comes nearest; else the largest.
-
-    Example:
-        >>> main_variable([("bias", (8,)), ("kernel", (4, 8))])
-        1
-    """
+    """The index of what a layer is drawn by: its kernel or what comes nearest, else the largest."""
     names = [name.rpartition("/")[2] for name, _ in variables]
     for name in _MAIN:
         if name in names:
@@ -218,10 +192,6 @@ def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -
     """What a variable is to its layer: "kernel", "bias", "scale", "statistic" or "other".
 
     A statistic isn't trained by gradients, such as a BatchNorm's moving mean.
-
-    Example:
-        >>> variable_role("recurrent_kernel", (4, 8)), variable_role("beta", (4,))
-        ('kernel', 'bias')
     """
     own = name.rpartition("/")[2]
     if statistic:

@@ -65,24 +65,17 @@ def unsettled_states(
     audited: bool = False,
     patience: int = PATIENCE,
 ) -> States:
-    """Tells all of the states that doesn't depend on the threshold: none is settled yet.
+    """The states before any is settled, which depend on no threshold: for `settle`.
 
-    Neither delta_norm nor delta_max is looked at, and changed only where it isn't audited.
+    They are uint8 (records, channels): a state in the bits of `STATE`, and the marks `NONFINITE`
+    and `VIOLATED`. Neither delta_norm nor delta_max of `codes`, int16 (statistics, records,
+    channels), is looked at, and changed only where it isn't audited. Steps increase. A statistic
+    that wasn't recorded marks nothing.
 
-    Args:
-        codes: int16 (statistics, records, channels), as recorded.
-        steps: int64 (records,), increasing.
-        past_steps: int64 (records,), the step of the past value of each record.
-        measured: bool (records,), where a channel of zeros counts as pruned without a mask, as
-            from `seen`; None: nowhere, as in all but kernels.
-        audited: whether the writer looked for held weights that moved. Then none are marked here:
-            a record can't tell them from weights that a command on the masks has set.
-        patience: records for which a channel stays reactivated, at least 1.
-
-    Returns:
-        uint8 (records, channels), for `settle`: a state in the bits of `STATE`, and the marks
-        `NONFINITE` and `VIOLATED`. A channel with NaN or infinity isn't measured as pruned. A
-        statistic that wasn't recorded marks nothing.
+    `measured`, bool (records,) as from `seen`, says where a channel of zeros counts as pruned
+    without a mask, unless it has NaN or infinity; None: nowhere, as in all but kernels. Where the
+    writer `audited` held weights none are marked as moved: a record can't tell them from weights
+    that a command on the masks has set.
     """
     finite = codes[statistics.NONFINITE] == ZERO
     if not finite.all():
@@ -124,13 +117,6 @@ def stalled(codes: Codes, state: States) -> Integers:
 
     A channel is stalled where in each of the last `STALLED` records no mask held a part of it, it
     was finite, not pruned, and its delta was exactly zero.
-
-    Example:
-        >>> codes = np.zeros((len(statistics.STATISTICS), 30, 2), np.int16)  # all are 1
-        >>> codes[statistics.NONFINITE] = ZERO
-        >>> codes[statistics.DELTA_NORM, 3:, 1] = ZERO
-        >>> stalled(codes, np.full((30, 2), MOVING, np.uint8)).tolist()
-        [-1, 3]
     """
     still = codes[statistics.DELTA_NORM] == ZERO
     still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
@@ -146,12 +132,6 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
     """Settles some of the moving channels by their relative delta, as codes; a new array.
 
     One with NaN or infinity never settles; with a threshold of 0 or less none does.
-
-    Example:
-        >>> moving = np.full((3, 1), MOVING, np.uint8)
-        >>> quiet = np.full((3, 1), -999, np.int16)
-        >>> settle(moving, quiet, threshold=1e-4, patience=2)[:, 0].tolist()
-        [1, 3, 3]
     """
     settled = settling(delta, state, patience) <= quiet_limit(threshold)
     # SETTLED - MOVING keeps the marks as they are.
@@ -165,11 +145,6 @@ def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes
     A larger threshold settles a channel sooner and for longer, never less. So one number a record
     answers every threshold: with E the smallest limit at which the channel would enter, and S the
     smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
-
-    Example:
-        >>> delta = np.array([[-9], [-7], [-8], [-7]], np.int16)
-        >>> settling(delta, np.full((4, 1), MOVING, np.uint8), patience=2)[:, 0].tolist()
-        [32767, -6, -6, -6]
     """
     plain = unsettled & np.uint8(STATE)
     quiet_from = np.minimum(delta, np.int16(NAN)) + np.int16(1)
@@ -192,12 +167,7 @@ def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes
 
 
 def quiet_limit(threshold: float) -> int:
-    """The code under which a relative delta is quiet; with a threshold of 0 or less none ever is.
-
-    Example:
-        >>> quiet_limit(0.5), quiet_limit(0.51), quiet_limit(0) == ZERO
-        (-16, -15, True)
-    """
+    """The code under which a relative delta is quiet; none ever is at a threshold of 0 or less."""
     if threshold <= 0:
         return ZERO
     return max(math.ceil(math.log2(threshold) * CODES_PER_OCTAVE), ZERO + 1)

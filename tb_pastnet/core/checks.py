@@ -20,22 +20,12 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is one whole number by its type.
-
-    Example:
-        >>> is_whole(2), is_whole(np.int64(2)), is_whole(2.0), is_whole(True)
-        (True, True, False, False)
-    """
+    """Whether it is one whole number by its type, which 2.0 isn't."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_sparsity(value: float, name: str = "a sparsity") -> float:
-    """Reads a sparsity that a user gives: a number from 0 up to below 1, else InvalidArgument.
-
-    Example:
-        >>> check_sparsity(0)
-        0.0
-    """
+    """Reads a sparsity that a user gives: a number from 0 up to below 1, else InvalidArgument."""
     if not is_number(value) or not 0 <= value < 1:
         raise InvalidArgument(
             f"Could not prune the smallest weights: expected {name} from 0 up to below 1, got "

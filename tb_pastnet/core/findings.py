@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.violation import CAUSES
+from tb_pastnet.core.channel_states import FROZEN, PRUNED, SETTLED
+from tb_pastnet.core.violation import CAUSES, between
 
 KINDS = (
     "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
@@ -32,12 +32,10 @@ class LayerFacts(NamedTuple):
     """What is known of a layer of a run.
 
     Attributes:
-        id: of the layer.
-        channels: how many there are.
         steps: int64 (records,), of its records.
         counts: uint32 (records, 6), channels in each state.
         nonfinite: uint32 (records,), channels with NaN or infinity.
-        mean_delta: float32 (records,), see `Row`.
+        mean_delta: float32 (records,), the mean relative delta.
         stalled: channels that are meant to train and stand still, see `channel_states.stalled`.
         stalled_since: the step since which all of these do, None where there are none.
     """
@@ -108,26 +106,15 @@ class Finding:
 
 
 def findings(runs: Sequence[RunFacts]) -> list[Finding]:
-    """Finds what there is to know: by kind in the order of `KINDS`, then by run, then by step.
-
-    Example:
-        >>> held = np.array([[0, 0, 0, 0, 4, 0]] * 2, np.uint32)
-        >>> none = np.zeros(2, np.uint32)
-        >>> conv1 = LayerFacts("conv1", 4, np.array([10, 20]), held, none, none * np.float32(0))
-        >>> [finding.text for finding in findings([RunFacts("a", 20, [conv1])])]
-        ['conv1 frozen since step 10']
-    """
-    listed = [finding for run in runs for finding in _of_run(run)]
+    """Finds what there is to know: by kind in the order of `KINDS`, then by run, then by step."""
+    listed = [
+        finding
+        for run in runs
+        for finding in sorted(_of_run(run), key=lambda f: math.inf if f.step is None else f.step)
+    ]
     if len(runs) > 1:
         listed += _compared(runs)
-    ranks = {kind: rank for rank, kind in enumerate(KINDS)}
-    places = {run.name: place for place, run in enumerate(runs)}
-
-    def rank(finding: Finding) -> tuple[int, int, float]:
-        place = places.get(finding.run or "", -1)
-        return ranks[finding.kind], place, math.inf if finding.step is None else finding.step
-
-    return sorted(listed, key=rank)
+    return sorted(listed, key=lambda finding: KINDS.index(finding.kind))
 
 
 def _of_run(run: RunFacts) -> Iterator[Finding]:
@@ -154,7 +141,7 @@ def _violations(run: RunFacts) -> Iterator[Finding]:
         channels = len({(violated.variable, violated.channel) for violated in group})
         layers = tuple(dict.fromkeys(violated.layer for violated in group))
         since, until = first.first_step, max(violated.last_step for violated in group)
-        when = f"since step {since:,}" if until == run.last_step else _between(since, until)
+        when = f"since step {since:,}" if until == run.last_step else between(since, until)
         text = (
             f"{_counted(channels, 'channel')} of {_named(layers)} changed while held, {when}. "
             f"Cause: {CAUSES.get(cause, cause)}"
@@ -217,7 +204,7 @@ _SENTENCES: Mapping[str, str] = {
 
 def _standing(layer: LayerFacts) -> Iterator[tuple[str, int, int]]:
     """Kind, channels and first step of what a layer is at its newest record."""
-    frozen, pruned = layer.counts[:, channel_states.FROZEN], layer.counts[:, channel_states.PRUNED]
+    frozen, pruned = layer.counts[:, FROZEN], layer.counts[:, PRUNED]
     for kind, counts in (("frozen", frozen), ("pruned", pruned), ("nonfinite", layer.nonfinite)):
         if counts[-1]:
             yield kind, int(counts[-1]), _since(layer, counts == counts[-1])
@@ -229,11 +216,8 @@ def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     """The layers in which no channel moves any more, though some of them still could."""
     still_layers: list[tuple[int, LayerFacts]] = []
     for layer in layers:
-        settled = layer.counts[:, channel_states.SETTLED]
-        still = settled + layer.counts[:, [channel_states.FROZEN, channel_states.PRUNED]].sum(
-            axis=1
-        )
-        done = (settled > 0) & (still == layer.channels)
+        still = layer.counts[:, [SETTLED, FROZEN, PRUNED]].sum(axis=1)
+        done = (layer.counts[:, SETTLED] > 0) & (still == layer.channels)
         if done[-1]:
             still_layers.append((_since(layer, done), layer))
     if not still_layers:
@@ -257,7 +241,7 @@ def _compared(runs: Sequence[RunFacts]) -> Iterator[Finding]:
     first: dict[str, tuple[int, LayerFacts]] = {}
     for run in runs:
         for layer in run.layers:
-            frozen = layer.steps[layer.counts[:, channel_states.FROZEN] > 0]
+            frozen = layer.steps[layer.counts[:, FROZEN] > 0]
             if len(frozen) and (run.name not in first or frozen[0] < first[run.name][0]):
                 first[run.name] = int(frozen[0]), layer
     if len(first) < 2:
@@ -294,10 +278,6 @@ def _named(names: Iterable[str], noun: str = "layer") -> str:
     if len(shown) < len(listed):
         return f"{', '.join(shown)} and {len(listed) - len(shown)} more {noun}s"
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-
-
-def _between(first: int, last: int) -> str:
-    return f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -104,13 +104,10 @@ def columns(
 ) -> None:  # pragma: no cover
     """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
 
-    Args:
-        current: float32 (members, elements), from the first element of the first channel on.
-        past: likewise.
-        width: elements that are summed side by side: whole turns of all channels.
-        inner: elements of a channel that lie side by side.
-        out: float64 (ROWS, members, channels), which is overwritten.
-        replace: whether `past` becomes `current`.
+    Both are float32 (members, elements), from the first element of the first channel on; `past`
+    becomes `current` where `replace`. `width` elements are summed side by side, whole turns of all
+    channels; `inner` are those of a channel that lie side by side. Overwrites `out`, float64 (ROWS,
+    members, channels).
     """
     squares = np.empty((3, width), np.float64)
     first, second, third = squares[0], squares[1], squares[2]
@@ -147,13 +144,9 @@ def rows(
 ) -> None:  # pragma: no cover
     """Reduces arrays each row of which belongs to one channel: 0, 1, …, 0, 1, … and so on.
 
-    Args:
-        current: float32 (rows, elements): some rows of all members.
-        past: likewise.
-        first_row: the number of the first of them.
-        turns: how often the channels come in turn in a member.
-        out: float64 (ROWS, members, channels), to which is added.
-        replace: whether `past` becomes `current`.
+    Both are float32 (rows, elements), some rows of all members from number `first_row` on; `past`
+    becomes `current` where `replace`. In a member the channels come in turn `turns` times. Adds to
+    `out`, float64 (ROWS, members, channels).
     """
     for row in range(current.shape[0]):
         piece, old = current[row], past[row]
@@ -179,15 +172,9 @@ def rows(
 
 @_compiled("(float64[:, ::1], f8, float32[:, ::1])")
 def finish(sums: Rows, elements: float, result: Floats) -> bool:  # pragma: no cover  compiled
-    """Makes statistics of sums, as far as float32 can hold them.
+    """Makes statistics of sums over so many elements each; both are (ROWS, channels).
 
-    Args:
-        sums: float64 (ROWS, channels).
-        elements: of a channel.
-        result: float32 (ROWS, channels), which is overwritten.
-
-    Returns:
-        Whether all fit: the norm of the largest values doesn't.
+    Returns whether float32 holds all of them: the norm of the largest values doesn't fit.
     """
     fits = True
     for row in range(DELTA_NORM + 1):

@@ -20,10 +20,6 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
     """Where each lineage is cut off by those after it: the smallest start among these.
 
     None stands for a lineage that recorded nothing, and for one that isn't cut off.
-
-    Example:
-        >>> first_steps_after([0, 80, None, 50])
-        [50, 50, 50, None]
     """
     cuts: list[int | None] = []
     cut: int | None = None
@@ -39,16 +35,9 @@ def supersede(
 ) -> list[Flags]:
     """Marks the records that still stand, as bool (records,) for each lineage: False = superseded.
 
-    Args:
-        lineages: ordinal, id and increasing steps (records,) of each lineage, in any order.
-        starts: the first step of each lineage where it is known from elsewhere, for example from
-            the description when the first block of a variable is unreadable.
-
-    Example:
-        >>> old, new = np.arange(100), np.arange(80, 150)
-        >>> keep = supersede([(1, 7, old), (2, 9, new)])
-        >>> int(keep[0].sum()), int(keep[1].sum())
-        (80, 70)
+    Lineages are ordinal, id and increasing steps (records,), in any order. `starts` are their first
+    steps where these are known from elsewhere, for example from the description when the first
+    block of a variable is unreadable.
     """
     order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
     firsts = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]

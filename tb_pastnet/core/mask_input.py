@@ -20,14 +20,8 @@ Mask = npt.NDArray[np.bool_]
 def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) -> Mask:
     """Reads a mask that a user gives: bool, int or float of exactly `shape`, each element 0 or 1.
 
-    Nothing is broadcast. `name` and `word` are for errors: the variable, "kept" or "trainable".
-
-    Raises:
-        InvalidArgument: the shape differs, or an element is neither 0 nor 1 (also NaN).
-
-    Example:
-        >>> as_mask([[1, 0.0]], (1, 2), "dense/kernel", "kept").tolist()
-        [[True, False]]
+    Nothing is broadcast; all else, also NaN, raises InvalidArgument. `name` and `word` are for
+    errors: the variable, "kept" or "trainable".
     """
     failed = f"Could not take the {word} mask of {name!r}"
     try:
@@ -58,13 +52,7 @@ def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) ->
 def channel_mask(channels: npt.ArrayLike, axis: ChannelAxis, name: str) -> Mask:
     """The mask that holds whole channels, by their numbers, in any order; repeated ones count once.
 
-    Raises:
-        InvalidArgument: they aren't whole numbers, or one is out of range; negative ones are too.
-
-    Example:
-        >>> from tb_pastnet.core.axes import explicit_axis
-        >>> channel_mask([2], explicit_axis(-1, (1, 3), "w"), "w").tolist()
-        [[True, True, False]]
+    Raises InvalidArgument where one is no whole number or out of range; negative ones are, too.
     """
     failed = f"Could not take channels of {name!r}"
     given = np.asarray(channels)
@@ -90,13 +78,7 @@ def channel_mask(channels: npt.ArrayLike, axis: ChannelAxis, name: str) -> Mask:
 
 
 def reduction_axes(axis: ChannelAxis) -> tuple[int, ...]:
-    """The axes of a variable that don't number its channels: those that an output sums over.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> reduction_axes(channel_axis(["Conv2DTranspose"], "kernel", (3, 3, 8, 16)))
-        (0, 1, 3)
-    """
+    """The axes of a variable that don't number its channels: those that an output sums over."""
     if axis.blocks > 1:
         return tuple(range(len(axis.shape) - 1))
     return axis.order[len(axis.axes) :]
@@ -109,12 +91,7 @@ def spread(channels: Mask, axis: ChannelAxis) -> Mask:
 
 
 def sparsity(kept: Iterable[Mask]) -> float:
-    """The share of pruned weights: 1 − mean over all masks together; 0.0 of none.
-
-    Example:
-        >>> sparsity([np.array([True, False]), np.array([True, True])])
-        0.25
-    """
+    """The share of pruned weights: 1 − mean over all masks together; 0.0 of none."""
     masks = list(kept)
     total = sum(mask.size for mask in masks)
     through = sum(int(np.count_nonzero(mask)) for mask in masks)

@@ -16,12 +16,7 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 
 
 def snake_case(class_name: str) -> str:
-    """The name that Keras gives to an unnamed layer of a class, without its number.
-
-    Example:
-        >>> snake_case("Conv2DTranspose"), snake_case("LSTM")
-        ('conv2d_transpose', 'lstm')
-    """
+    """The name that Keras gives to an unnamed layer of a class, without its number."""
     # As keras.src.utils.naming.to_snake_case.
     name = re.sub(r"\W+", "", class_name)
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
@@ -67,14 +62,8 @@ def resolve(
 ) -> str:
     """Finds the one identity that a name means: itself, or a suffix of whole path elements.
 
-    `kind` and `root` are for the error: what is named, and what its paths begin below.
-
-    Raises:
-        UnknownName: none fits, the nearest are named; or several do.
-
-    Example:
-        >>> resolve("kernel", ["conv1/kernel", "conv1/bias"])
-        'conv1/kernel'
+    Raises UnknownName where none fits, which names the nearest, or several do. `kind` and `root`
+    are for the error: what is named, and what its paths begin below.
     """
     candidates = list(identities)
     if name in candidates:
@@ -100,20 +89,11 @@ def choose(
     identities: Mapping[str, str],
     name_of: Callable[[object], str | None] = lambda _: None,
 ) -> set[str]:
-    """The identities of what a user chooses, as by `variables=`.
+    """The identities of what a user chooses, as by `variables=`, of the identity behind each name.
 
-    Args:
-        wanted: names, ends of names, patterns such as `"*/kernel"`, or variables.
-        identities: all there are to choose from: the identity behind each name.
-        name_of: the identity of a variable, None where it isn't one of these.
-
-    Raises:
-        InvalidArgument: a variable is none of these.
-        UnknownName: a name fits none, or several.
-
-    Example:
-        >>> sorted(choose(["*/kernel"], {"a/kernel": "a/kernel", "a/bias": "a/bias"}))
-        ['a/kernel']
+    Wanted are names, ends of names, patterns such as `"*/kernel"`, or variables: `name_of` gives
+    the identity of a variable, None where it isn't one of these, which raises InvalidArgument. A
+    name that fits none, or several, raises UnknownName.
     """
     chosen: set[str] = set()
     for want in (wanted,) if isinstance(wanted, str) else wanted:

@@ -15,12 +15,6 @@ def narrow(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
 
     What is smaller than float32's smallest number, or larger than its largest, becomes that number,
     with its sign. NaN stays NaN.
-
-    Example:
-        >>> narrow(np.array([0.0, 1e-60, 0.1, 1e60, np.inf])).tolist() == [
-        ...     0.0, 2.0**-149, float(np.float32(0.1)), (2 - 2.0**-23) * 2.0**127, np.inf
-        ... ]
-        True
     """
     wide = np.asarray(values, np.float64)
     inside = np.where(np.isinf(wide), wide, np.clip(wide, -_FLOAT32, _FLOAT32))

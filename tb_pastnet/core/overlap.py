@@ -19,24 +19,10 @@ Words = npt.NDArray[np.uint64]
 
 
 def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
-    """Intersection over union: |A ∩ B| / (|A| + |B| − |A ∩ B|).
+    """Intersection over union of numbers of elements: |A ∩ B| / (|A| + |B| − |A ∩ B|).
 
     With what `expected_both` gives it is the overlap by chance; with sums over layers it is that of
-    the layers joined.
-
-    Args:
-        shared: number of elements in both sets, of any shape; NaN where unknown.
-        first: number in one of the sets, of the same shape or one that broadcasts.
-        second: number in the other.
-
-    Returns:
-        float64 from 0 to 1 of the common shape: 1 where both sets are empty, NaN where a number is.
-
-    Example:
-        >>> overlap([1, 0, 0], [2, 2, 0], [2, 1, 0]).round(3).tolist()
-        [0.333, 0.0, 1.0]
-        >>> float(overlap(expected_both(2, 2, 4), 2, 2))
-        0.3333333333333333
+    the layers joined. It is 1 where both sets are empty, NaN where a number is.
     """
     intersection = np.asarray(shared, np.float64)
     union = np.asarray(first, np.float64) + np.asarray(second, np.float64) - intersection
@@ -46,12 +32,7 @@ def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) 
 
 
 def expected_both(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
-    """How many elements two independent sets share on average: |A|·|B| / n = n·d₁·d₂; 0 of none.
-
-    Example:
-        >>> expected_both([2, 0], [3, 0], [6, 0]).tolist()
-        [1.0, 0.0]
-    """
+    """How many elements two independent sets share on average: |A|·|B| / n = n·d₁·d₂; 0 of none."""
     total = np.asarray(elements, np.float64)
     product = np.asarray(first, np.float64) * np.asarray(second, np.float64)
     result: Floats = product / np.where(total == 0, 1.0, total)
@@ -59,12 +40,7 @@ def expected_both(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.Arr
 
 
 def words(bits: npt.NDArray[np.uint8]) -> Words:
-    """Packed bits (..., bytes) as uint64 words (..., ceil(bytes / 8)), with zeros at the end.
-
-    Example:
-        >>> count(words(np.packbits([True, False, True]))).tolist()
-        2
-    """
+    """Packed bits (..., bytes) as uint64 words (..., ceil(bytes / 8)), with zeros at the end."""
     size = bits.shape[-1]
     padded = np.zeros((*bits.shape[:-1], -(-size // 8) * 8), np.uint8)
     padded[..., :size] = bits
@@ -78,13 +54,7 @@ def count(packed: Words) -> Integers:
 
 
 def count_pairs(packed: Words) -> Integers:
-    """How many elements each two of many sets share, int64 (sets, sets); sizes on the diagonal.
-
-    Example:
-        >>> sets = np.packbits([[True, True, False], [False, True, True]], axis=1)
-        >>> count_pairs(words(sets)).tolist()
-        [[2, 1], [1, 2]]
-    """
+    """How many elements each two of many sets share, int64 (sets, sets); sizes on the diagonal."""
     pairs = np.zeros((len(packed), len(packed)), np.int64)
     for first, row in enumerate(packed):
         pairs[first, first:] = pairs[first:, first] = count(packed[first:] & row)

@@ -23,12 +23,7 @@ def processors() -> int:
 
 
 def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Does things that hold no lock of the interpreter, on this thread and on others.
-
-    Example:
-        >>> together([lambda: 1, lambda: 2])
-        [1, 2]
-    """
+    """Does things that hold no lock of the interpreter, on this thread and on others."""
     waiting = deque(enumerate(actions))
     done: SimpleQueue[tuple[int, Any, Exception | None]] = SimpleQueue()
 
@@ -43,7 +38,7 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
             except Exception as error:
                 done.put((number, None, error))
 
-    _helpers().ask(work, min(processors(), len(actions)) - 1)
+    _helpers.ask(work, min(processors(), len(actions)) - 1)
     work()
     # Not until each helper has been here: one that isn't awake yet will find nothing to do.
     results = sorted((done.get() for _ in actions), key=itemgetter(0))
@@ -76,17 +71,6 @@ class _Helpers:
             self._asked.get()()
 
 
-_HELPERS: dict[int, _Helpers] = {}
-
-
-def _helpers() -> _Helpers:
-    # By process: threads don't live on in a fork.
-    process = fork_aware_pid()
-    if process not in _HELPERS:
-        _HELPERS[process] = _Helpers()
-    return _HELPERS[process]
-
-
 def yield_gil() -> None:
     """Gives the interpreter back for a moment: called between pieces of work on our thread."""
     # Else the training thread would wait 5 ms for the interpreter, Python's switch interval, each
@@ -95,6 +79,7 @@ def yield_gil() -> None:
 
 
 _pid = os.getpid()
+_helpers = _Helpers()
 
 
 def fork_aware_pid() -> int:
@@ -103,8 +88,9 @@ def fork_aware_pid() -> int:
 
 
 def _follow() -> None:
-    global _pid  # noqa: PLW0603 - there is one process
-    _pid = os.getpid()
+    global _pid, _helpers
+    # Threads don't live on in a fork.
+    _pid, _helpers = os.getpid(), _Helpers()
 
 
 # Where there is none, nothing forks.

@@ -29,14 +29,9 @@ def named_leaves(nest: object, name: str = "") -> list[tuple[str, Any]]:
 
 
 def sample_count(shapes: Sequence[tuple[str, Shape]], kind: str) -> int:
-    """How many samples the inputs of a probe have.
+    """How many samples the inputs of a probe have, by name and shape; `kind` is for errors.
 
-    Args:
-        shapes: of the arrays by name.
-        kind: the type of the batch, for errors.
-
-    Raises:
-        InvalidArgument: there is no array, one has no samples, or not as many as the first.
+    Raises InvalidArgument where there is no array, or no sample, or not as many as in the first.
     """
     if not shapes:
         raise refused("at least one array or tensor", f"a {kind} without one")

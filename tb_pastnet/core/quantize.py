@@ -39,12 +39,6 @@ def quantize(values: npt.ArrayLike) -> Codes:
     """Rounds values to int16 codes; 0 becomes `ZERO`, infinity `INFINITE`, NaN `NAN`.
 
     A negative value is an error of the caller and is taken by its magnitude.
-
-    Example:
-        >>> quantize([0.0, 0.5, 1.0, float("inf")]).tolist()
-        [-32768, -16, 0, 32767]
-        >>> quantize(np.zeros((0, 3))).shape
-        (0, 3)
     """
     array = np.asarray(values)
     return _of_float32(array) if array.dtype == np.float32 else _rounded(array)
@@ -80,12 +74,10 @@ def _of_float32(values: npt.NDArray[np.float32]) -> Codes:
 
 @functools.cache
 def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
-    """For each cell, the floats that share their upper bits: where its second code begins.
+    """The least bits that have the second code of each cell, and both codes of each.
 
-    An octave has 128 cells and 16 codes, so that no cell holds more than two.
-
-    Returns:
-        The least bits that have the second code, and both codes of each cell.
+    A cell is the floats that share their upper bits. An octave has 128 of them and 16 codes, so
+    that none holds more than two.
     """
     first = np.arange(1 << 15, dtype=np.uint32) * np.uint32(1 << _CELL)
     low, high = first, first + np.uint32((1 << _CELL) - 1)
@@ -98,24 +90,12 @@ def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
 
 
 def keep_one(codes: Codes, shares: npt.NDArray[np.floating]) -> None:
-    """Makes codes of shares: what is less than 1 doesn't get the code of 1. Changed in place.
-
-    Example:
-        >>> codes = quantize([0.999, 1.0])
-        >>> keep_one(codes, np.array([0.999, 1.0]))
-        >>> codes.tolist()
-        [-1, 0]
-    """
+    """Makes codes of shares: what is less than 1 doesn't get the code of 1. Changed in place."""
     codes[(shares < 1) & (codes == 0)] = -1
 
 
 def dequantize(codes: npt.ArrayLike) -> Floats:
-    """Gives the float64 values that codes stand for, with exact zeros, infinities and NaN.
-
-    Example:
-        >>> dequantize([ZERO, -16, 0, INFINITE]).tolist()
-        [0.0, 0.5, 1.0, inf]
-    """
+    """Gives the float64 values that codes stand for, with exact zeros, infinities and NaN."""
     array = np.asarray(codes, dtype=np.int16)
     with np.errstate(over="ignore", under="ignore"):
         values = np.asarray(np.exp2(array.astype(np.float64) / CODES_PER_OCTAVE))
@@ -130,10 +110,6 @@ def ratio_codes(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Codes:
 
     0/0 is `ZERO`, x/0 is `INFINITE`, a NaN on either side is `NAN`; beyond the grid it is the
     nearest code that isn't special.
-
-    Example:
-        >>> ratio_codes([ZERO, 0, 16], [ZERO, ZERO, 0]).tolist()
-        [-32768, 32767, 16]
     """
     top = np.asarray(numerator, dtype=np.int16)
     bottom = np.asarray(denominator, dtype=np.int16)

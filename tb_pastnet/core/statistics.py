@@ -65,23 +65,10 @@ def channel_statistics(
 ) -> Floats:
     """Reduces a variable and its past value to some numbers a channel, as `TABLE` says.
 
-    Args:
-        current: the values now, shape `axis.view`'s, any real dtype.
-        past: the values at the last sync, the same shape.
-        axis: which elements make a channel.
-        kept: kept mask of that shape, 0 = pruned. None: all kept.
-        trainable: trainable mask of that shape, 0 = frozen. None: all trainable.
+    All arrays have the variable's shape, values any real dtype. In the masks 0 is pruned, or
+    frozen; None: all ones. NaN that stays the same NaN has not changed, nor has 0 that became -0.
 
-    Returns:
-        float64 of shape (statistics, channels), rows as in `STATISTICS`. NaN that stays the same
-        NaN has not changed, nor has 0 that became -0.
-
-    Example:
-        >>> from tb_pastnet.core.axes import explicit_axis
-        >>> axis = explicit_axis(-1, (2, 2), "w")
-        >>> current, past = [[3.0, 0.0], [4.0, 1.0]], [[3.0, 0.0], [4.0, 0.0]]
-        >>> channel_statistics(current, past, axis)[:5].tolist()
-        [[5.0, 1.0], [5.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.5]]
+    Returns float64 (statistics, channels), rows as in `STATISTICS`.
     """
     values = axis.split(np.asarray(current))
     olds = axis.split(np.asarray(past))
@@ -108,10 +95,7 @@ def channel_statistics(
 
 
 def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
-    """Rounds rows of statistics to the codes that a record stores; shares keep 0 and 1 exact.
-
-    Raises InvalidArgument where the first dimension isn't their number.
-    """
+    """Rounds rows of statistics to the codes that a record stores; shares keep 0 and 1 exact."""
     array = np.asarray(statistics)
     if array.ndim == 0 or array.shape[0] != len(STATISTICS):
         raise InvalidArgument(

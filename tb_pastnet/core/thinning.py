@@ -22,19 +22,7 @@ CAPACITY = 1024
 
 
 class Thinning:
-    """Decides for each record that is due whether it is stored.
-
-    Args:
-        capacity: records stored before the stride doubles, at least 1.
-
-    Raises:
-        InvalidArgument: the capacity isn't positive.
-
-    Example:
-        >>> thinning = Thinning(capacity=3)
-        >>> [step for step in range(16) if thinning.keep()]
-        [0, 1, 2, 4, 6, 8, 12]
-    """
+    """Decides for each due record whether it is stored: after `capacity` the stride doubles."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         if capacity < 1:
@@ -68,12 +56,6 @@ def columns(steps: Integers, most: int) -> Integers:
     """The index of the first record of each column, of increasing steps in even ranges.
 
     Each record is a column of its own where there are no more than `most`.
-
-    Example:
-        >>> columns(np.array([0, 1, 2, 3, 10, 11]), 3).tolist()
-        [0, 4]
-        >>> columns(np.array([0, 5]), 3).tolist()
-        [0, 1]
     """
     if most < 1:
         raise InvalidArgument(

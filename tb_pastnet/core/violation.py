@@ -19,15 +19,20 @@ CAUSES: dict[str, str] = {
 """What moved held weights, in words. A reader shows a cause that it doesn't know as it is."""
 
 
+def between(first: int, last: int) -> str:
+    """When something was so, for a sentence: at a step, or from one to another."""
+    return f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
+
+
 @dataclass(frozen=True)
 class Violation:
     """Held weights of one channel that aren't what they were when they were held.
 
+    Variable, channel and first step tell which violation this is: a later entry of the same
+    replaces the earlier.
+
     Attributes:
-        variable: the variable's id.
-        channel: which of its channels.
-        first_step: the step of the first record that shows it; with variable and channel it tells
-            which violation this is: a later entry of the same replaces the earlier.
+        first_step: the step of the first record that shows it.
         last_step: the step of the last record so far in which it moved.
         elements: held elements that differ now.
         held: held elements of the channel.
@@ -47,24 +52,14 @@ class Violation:
 
     @property
     def text(self) -> str:
-        """One sentence that says all of it.
-
-        Example:
-            >>> one = Violation("conv1/kernel", 3, 40, 40, 12, 36, 0.00125, "weight_decay")
-            >>> one.text.partition(": ")[2]
-            '12 of 36 held weights moved at step 40, by at most 0.00125. Cause: weight decay.'
-        """
+        """One sentence that says all of it."""
         size = (
             f"by at most {self.largest:.3g}"
             if math.isfinite(self.largest)
             else "to values that are not finite"
         )
-        steps = (
-            f"at step {self.first_step:,}"
-            if self.first_step == self.last_step
-            else f"from step {self.first_step:,} to {self.last_step:,}"
-        )
         return (
             f"{self.variable}, channel {self.channel:,}: {self.elements:,} of {self.held:,} held "
-            f"weights moved {steps}, {size}. Cause: {CAUSES.get(self.cause, self.cause)}."
+            f"weights moved {between(self.first_step, self.last_step)}, {size}. Cause: "
+            f"{CAUSES.get(self.cause, self.cause)}."
         )

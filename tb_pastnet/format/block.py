@@ -1,20 +1,8 @@
 """Some consecutive records of one variable, and their codec.
 
 A block decodes alone: absolute state at its first record, differences inside. It is the unit of
-loss: a damaged block costs its own records and no others.
-
-Payload of version 2 (numbers are LEB128, signed ones zigzag)::
-
-    channels, records                    both at least 1
-    sequence                             signed: the first, then differences (each at least 1)
-    steps                                signed: the last step's distance to the event's step (0),
-                                         then backwards the differences
-    lags                                 signed, a record: step - past step
-    heads                                which statistics it holds, see `layout`
-    planes                               one a statistic, in the order of the heads, see `planes`
-
-A predicted plane holds differences to the plane that predicts it. Version 1 has no heads but always
-the planes of `layout.VERSION_1`.
+loss: a damaged block costs its own records and no others. docs/record_format.md has its fields,
+under "Channels".
 """
 
 from __future__ import annotations
@@ -75,17 +63,7 @@ class Block:
 
 
 def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:
-    """Packs and seals a block, to be stored in an event whose step is the block's last.
-
-    Raises InvalidArgument where the arrays don't fit together.
-
-    Example:
-        >>> step = np.array([3])
-        >>> block = Block(step, step, step - 1, np.zeros((len(ROWS), 1, 4), np.int16))
-        >>> message = encode_block(block, tag="channels/w", lineage=1)
-        >>> decode_block(message, tag="channels/w", step=3, lineage=1).past_steps
-        array([2])
-    """
+    """Packs and seals a block, to be stored in an event whose step is the block's last."""
     return encode_blocks(block, [(tag, 0, block.channels)], lineage=lineage)[0]
 
 
@@ -94,11 +72,8 @@ def encode_blocks(
 ) -> list[bytes]:
     """Packs and seals several variables together, in less time than one by one.
 
-    Args:
-        block: of the channels of all of them.
-        ranges: of each variable its tag, its first channel, and one after its last; they lie side
-            by side.
-        lineage: the writer's id, 0 in a user's own writer.
+    `ranges` are of each variable its tag, its first channel among those of the block, and one after
+    its last; they lie side by side. Raises InvalidArgument where the arrays don't fit together.
     """
     _check(block)
     head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
@@ -180,7 +155,7 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     records = sum(len(block.steps) for block in blocks)
     words = np.empty((len(ROWS), records, blocks[0].channels), np.uint16)
     first = 0
-    for (size, rows, layout), group in groupby(blocks, _likeness):
+    for (size, rows, layout), group in groupby(blocks, lambda b: (len(b.steps), b.rows, b.layout)):
         alike = list(group)
         last = first + size * len(alike)
         _restore_alike(alike, rows, layout, words[:, first:last])
@@ -191,11 +166,6 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     )
     unknown = tuple(sorted({name for block in blocks for name in block.unknown}))
     return Block(sequence, steps, steps - lags, words.view(np.int16), unknown)
-
-
-def _likeness(block: OpenBlock) -> tuple[int, Rows, Layout]:
-    """What blocks have in common that are restored together."""
-    return len(block.steps), block.rows, block.layout
 
 
 def _restore_alike(

@@ -18,11 +18,10 @@ from tb_pastnet.format.violations import decode_violations
 
 
 class Codec(NamedTuple):
-    """How the messages of one kind are found and read.
+    """How messages of one kind are found and read.
 
-    Attributes:
-        stands_under: whether a tag holds them.
-        decode: takes a message, and by keyword the `tag`, `step` and `lineage` of its place.
+    `stands_under` says whether a tag holds them; `decode` takes a message, and by keyword the
+    `tag`, `step` and `lineage` of its place.
     """
 
     stands_under: Callable[[str], object]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format import json_payload, limits
 from tb_pastnet.format.envelope import Kind, seal, unseal
 from tb_pastnet.format.json_payload import natural, text
 
@@ -103,13 +103,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Series:
-    """What a summary call into a user's own writer says of its variable.
-
-    Attributes:
-        shape: the variable's shape.
-        axis: the channel axis in words.
-        channels: number of channels.
-    """
+    """What a summary call into a user's own writer says of its variable; the axis is in words."""
 
     shape: tuple[int, ...]
     axis: str
@@ -117,14 +111,7 @@ class Series:
 
 
 def encode_description(description: Description, *, tag: str, step: int) -> bytes:
-    """Packs and seals a description; its own lineage seals it.
-
-    Example:
-        >>> description = Description(7, 1, "o", 10, "previous", 0, 0.0)
-        >>> message = encode_description(description, tag="description", step=0)
-        >>> decode_description(message, tag="description", step=0, lineage=7).every
-        10
-    """
+    """Packs and seals a description; its own lineage seals it."""
     payload = json_payload.pack(asdict(description))
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
@@ -133,7 +120,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
     """Opens a message and restores its description; raises UnreadableRecord."""
     payload = unseal(message, Kind.DESCRIPTION, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
-    try:
+    with json_payload.expecting("a complete description"):
         return Description(
             lineage=natural(data["lineage"]),
             ordinal=natural(data["ordinal"]),
@@ -148,28 +135,19 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
             audited=data.get("audited") is True,
         )
-    except json_payload.WRONG as error:
-        raise varint.damaged("a complete description", repr(error)[:200]) from None
 
 
 def encode_series(series: Series) -> bytes:
-    """Writes the plugin content of a user's own series: tiny, as TensorFlow repeats it.
-
-    Example:
-        >>> decode_series(encode_series(Series((3, 8), "-1", 8))).channels
-        8
-    """
+    """Writes the plugin content of a user's own series: tiny, as TensorFlow repeats it."""
     return json.dumps({"v": 1, **asdict(series)}, separators=(",", ":")).encode()
 
 
 def decode_series(content: bytes) -> Series:
     """Reads what `encode_series` wrote; raises DamagedRecord where it is something else."""
     data = json_payload.parse(content[: limits.MAX_NAME])
-    try:
+    with json_payload.expecting("shape, axis and channels"):
         shape = tuple(natural(n) for n in data["shape"])
         return Series(shape, text(data["axis"]), natural(data["channels"]))
-    except json_payload.WRONG as error:
-        raise varint.damaged("shape, axis and channels", repr(error)[:200]) from None
 
 
 def _layer(data: Mapping[str, Any]) -> LayerEntry:

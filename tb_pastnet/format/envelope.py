@@ -2,18 +2,8 @@
 
 TensorBoard's fast loader skips the checksum of the event file, so a flipped bit would be drawn as
 true. Ours covers the place of a record as well (tag, step, lineage), so that a record that was
-moved or renamed is as unreadable as one that was altered.
-
-Layout, little-endian::
-
-    0  4  magic "PAST"
-    4  1  version of the payload's layout, see `NEWEST`
-    5  1  kind: 1 channels, 2 timeline, 3 description, 4 masks, 5 mask, 6 violations,
-          7 function, 8 overhead
-    6  2  reserved, 0
-    8  4  CRC-32 (zlib) over version, kind, reserved, step (i64), lineage (u32), tag (UTF-8), a
-          zero byte, payload
-    12    payload
+moved or renamed is as unreadable as one that was altered. docs/record_format.md has its fields,
+under "The sealed message".
 """
 
 from __future__ import annotations
@@ -26,8 +16,8 @@ from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.format import limits
 
 MAGIC = b"PAST"
-_HEAD = struct.Struct("<4sBBHI")
-_PLACE = struct.Struct("<BBHqI")
+_HEAD = struct.Struct("<4sBBHI")  # magic, version, kind, 0, checksum
+_PLACE = struct.Struct("<BBHqI")  # version, kind, 0, step, lineage
 
 
 class Kind(enum.IntEnum):
@@ -55,11 +45,6 @@ def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> by
     """Puts a payload into its envelope, for the tag, step and lineage that it is stored under.
 
     The lineage is the writer's 32-bit id, 0 in a user's own writer.
-
-    Example:
-        >>> message = seal(b"abc", Kind.TIMELINE, tag="timeline", step=7, lineage=1)
-        >>> unseal(message, Kind.TIMELINE, tag="timeline", step=7, lineage=1)
-        b'abc'
     """
     version = NEWEST[kind]
     crc = _checksum(payload, version, kind, 0, tag, step, lineage)

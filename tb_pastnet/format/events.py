@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from google.protobuf.message import DecodeError, Message
 from tensorboard.compat.proto import event_pb2
 
-from tb_pastnet.format.frames import AROUND, Frame, Rest, Why, read_frames
+from tb_pastnet.format.frames import Frame, Rest, Why, read_frames
 
 _DT_UINT8 = 4
 
@@ -66,11 +66,6 @@ class Event(NamedTuple):
         return self.frame.offset
 
     @property
-    def size(self) -> int:
-        """Bytes of its frame."""
-        return AROUND + len(self.frame.payload)
-
-    @property
     def intact(self) -> bool:
         """Whether its payload has the checksum of the frame."""
         return self.frame.intact
@@ -80,15 +75,6 @@ def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
     """Reads the events of a file, untrusted, from the beginning of a frame on.
 
     At last comes the rest of the file where that can't be read.
-
-    Example:
-        >>> import io
-        >>> from tensorboard.compat.proto.event_pb2 import Event as Proto
-        >>> from tb_pastnet.format.frames import frame
-        >>> data = frame(Proto(step=7).SerializeToString()) + frame(b"no event") + frame(b"")
-        >>> event, rest = read_events(io.BytesIO(data))
-        >>> event.step, rest.why.name, rest.offset
-        (7, 'EVENT', 18)
     """
     for frame in read_frames(stream, start):
         event = frame if isinstance(frame, Rest) else decode_event(frame)

@@ -22,18 +22,7 @@ def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
     """Finds the event files of a log directory, by run; none of them is opened.
 
     Runs are in the order of their names, files in the order in which they are read: that of theirs.
-
-    Raises:
-        UnreadableLog: it is no directory, or can't be listed.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as logdir:
-        ...     run = Path(logdir, "a", "train")
-        ...     run.mkdir(parents=True)
-        ...     (run / "events.out.tfevents.1").touch()
-        ...     [(name, len(files)) for name, files in find_runs(logdir).items()]
-        [('a/train', 1)]
+    Raises UnreadableLog where it is no directory, or can't be listed.
     """
     root = os.fsencode(logdir)
     try:

@@ -26,7 +26,7 @@ _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
 _HEAD = _LENGTH.size + _CRC.size
 
-AROUND = _HEAD + _CRC.size
+_AROUND = _HEAD + _CRC.size
 """Bytes of a frame that are not its payload."""
 
 MOST_BYTES = (1 << 31) - 1
@@ -68,14 +68,6 @@ def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
 
     No more is allocated than the file holds. What is appended while it is read is left out. At last
     comes the rest if there is one.
-
-    Example:
-        >>> import io
-        >>> frames = list(read_frames(io.BytesIO(frame(b"abc") + frame(b"de")[:-1])))
-        >>> frames[0].payload, frames[0].intact
-        (b'abc', True)
-        >>> frames[1].offset, frames[1].why.name
-        (19, 'TORN')
     """
     stream.seek(0, os.SEEK_END)
     size = stream.tell()  # TensorFlow's files don't tell it where they seek
@@ -87,7 +79,7 @@ def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
             yield Rest(offset, result)
             return
         yield result
-        offset += AROUND + len(result.payload)
+        offset += _AROUND + len(result.payload)
 
 
 def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
@@ -98,7 +90,7 @@ def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
     if _CRC.unpack(checksum)[0] != masked_crc(length):
         return Why.LENGTH
     size = int(_LENGTH.unpack(length)[0])
-    if size > left - AROUND:
+    if size > left - _AROUND:
         return Why.TORN
     if size > MOST_BYTES:
         return Why.LARGE
@@ -109,23 +101,13 @@ def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
 
 
 def frame(payload: bytes) -> bytes:
-    """Puts bytes into a frame.
-
-    Example:
-        >>> len(frame(b"abc"))
-        19
-    """
+    """Puts bytes into a frame."""
     length = _LENGTH.pack(len(payload))
     checksums = (_CRC.pack(masked_crc(data)) for data in (length, payload))
     return b"".join((length, next(checksums), payload, next(checksums)))
 
 
 def masked_crc(data: bytes) -> int:
-    """The CRC-32C of bytes, turned around as TFRecord stores it.
-
-    Example:
-        >>> hex(masked_crc(b"123456789"))  # the CRC-32C is 0xe3069283
-        '0xc78ab0e5'
-    """
+    """The CRC-32C of bytes, turned around as TFRecord stores it."""
     crc = int(google_crc32c.value(data))
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,15 +1,8 @@
 """How far a network's outputs moved on a probe batch: past against current network.
 
-Some consecutive records are stored in one message, which decodes alone. Payload (numbers are
-LEB128)::
-
-    bytes of the head
-    head                                 deflated JSON, see `json_payload`: the measures, the probe,
-                                         the places, and of each record its sequence number, step
-                                         and past step
-    values                               deflated float32, little-endian (measures, records, places)
-
-Keys of the head and measures that aren't known are ignored; a measure that isn't there is NaN.
+Some consecutive records are stored in one message, which decodes alone. docs/record_format.md has
+its fields. Keys of the head and measures that aren't known are ignored; a measure that isn't there
+is NaN.
 """
 
 from __future__ import annotations
@@ -17,8 +10,8 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,15 +91,6 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     """Packs and seals some records: at least one of at least one place.
 
     Raises InvalidArgument where the arrays don't fit together, or a reader would refuse them.
-
-    Example:
-        >>> step = np.array([3])
-        >>> places = (Place("layer", "dense", 8),)
-        >>> values = np.ones((4, 1, 1), np.float32)
-        >>> change = FunctionChange((), places, step, step, step - 1, values)
-        >>> message = encode_function_change(change, tag="function", step=3, lineage=1)
-        >>> decode_function_change(message, tag="function", step=3, lineage=1).places == places
-        True
     """
     _check(change)
     head = json_payload.pack(
@@ -128,34 +112,21 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     """Opens a message and restores its records, exactly; raises UnreadableRecord."""
     reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
-    try:
-        head = _head(data)
-    except json_payload.WRONG as error:
-        raise varint.damaged("a complete probe", repr(error)[:200]) from None
-    shape = len(head.measures), len(head.steps), len(head.places)
+    with json_payload.expecting("a complete probe"):
+        measures, change = _head(data)
+    shape = len(measures), len(change.steps), len(change.places)
     if not 0 < math.prod(shape) <= limits.MAX_VALUES:
         raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
-    if not len(head.sequence) == len(head.steps) == len(head.past_steps):
+    if not len(change.sequence) == len(change.steps) == len(change.past_steps):
         raise varint.damaged("a step of each record", "more of one than of another")
-    if not (varint.increase(head.sequence) and varint.increase(head.steps)):
+    if not (varint.increase(change.sequence) and varint.increase(change.steps)):
         raise varint.damaged("increasing steps", "steps that go back")
     raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
-    values = _by_measure(head.measures, np.frombuffer(raw, "<f4").reshape(shape))
-    return FunctionChange(
-        head.inputs, head.places, head.sequence, head.steps, head.past_steps, values
-    )
+    return replace(change, values=_by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape)))
 
 
-class _Head(NamedTuple):
-    measures: list[str]
-    inputs: tuple[Input, ...]
-    places: tuple[Place, ...]
-    sequence: Integers
-    steps: Integers
-    past_steps: Integers
-
-
-def _head(data: Mapping[str, Any]) -> _Head:
+def _head(data: Mapping[str, Any]) -> tuple[list[str], FunctionChange]:
+    """The stored measures, and the records without their values."""
     measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
     inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
     places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
@@ -164,14 +135,15 @@ def _head(data: Mapping[str, Any]) -> _Head:
     sequence, steps, past_steps = (
         _items(data[key], limits.MAX_RECORDS) for key in ("sequence", "steps", "past_steps")
     )
-    return _Head(
-        measures,
+    change = FunctionChange(
         inputs,
         places,
         np.array([natural(number) for number in sequence], np.int64),
         np.array([_step(number) for number in steps], np.int64),
         np.array([_step(number) for number in past_steps], np.int64),
+        np.zeros(0, np.float32),
     )
+    return measures, change
 
 
 def _items(value: Any, most: int) -> list[Any]:

@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tb_pastnet.format import limits, planes, varint
 
-WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What reading a JSON value raises where it isn't of the shape that was expected."""
-
 
 def pack(data: Any) -> bytes:
-    """Writes an object as deflated JSON.
-
-    Example:
-        >>> unpack(pack({"every": 10}))
-        {'every': 10}
-    """
+    """Writes an object as deflated JSON."""
     raw = json.dumps(data, separators=(",", ":")).encode()
     return varint.encode([len(raw)]) + zlib.compress(raw, 9)
 
@@ -45,6 +39,15 @@ def parse(raw: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise varint.damaged("a JSON object", type(data).__name__)
     return data
+
+
+@contextmanager
+def expecting(content: str) -> Iterator[None]:
+    """Raises DamagedRecord where what is read inside isn't of the shape that was expected."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise varint.damaged(content, repr(error)[:200]) from None
 
 
 def text(value: Any) -> str:

@@ -1,13 +1,7 @@
 """Which statistics a block holds: their names, and which one predicts which.
 
-A block of version 2 tells it by its heads, one for each plane (numbers are LEB128)::
-
-    2 * number + predicted               number of the statistic in `_NUMBERED`, from 1 on, else 0
-    bytes of the name, the name          where the number is 0
-    predictor                            where it is predicted: the plane that it differs from,
-                                         from 0 on; it comes before and isn't predicted itself
-
-So a statistic can come or go: a reader takes those that it knows.
+A block of version 2 tells it by its heads, one for each plane, see docs/record_format.md. So a
+statistic can come or go: a reader takes those that it knows.
 """
 
 from __future__ import annotations
@@ -38,12 +32,10 @@ class Head(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the planes of a block are to this version.
+    """What the planes of a block are to this version; of each its row, None where it can't be used.
 
-    Attributes:
-        rows: of each plane its row among `STATISTICS`, None where it can't be used.
-        predicted: pairs of rows: of a statistic, and of the one that its plane differs from.
-        unknown: names of the statistics that can't be used.
+    `predicted` are pairs of rows: of a statistic, and of the one that its plane differs from.
+    `unknown` are names of the statistics that can't be used.
     """
 
     rows: tuple[int | None, ...]

@@ -1,16 +1,7 @@
 """One mask of one variable after one change: complete, at most a bit an element.
 
-Each message decodes alone, so a damaged one costs one change and no other.
-
-Payload (numbers are LEB128, signed ones zigzag)::
-
-    number                               of the change, as in the log of changes
-    step                                 signed: distance to the event's step
-    elements                             of the variable
-    coding                               1 byte: 0 all zeros, 1 all ones, 2 packed, 3 deflated
-    data                                 packed: a bit an element in row-major order, the highest
-                                         bit of a byte first, the rest of the last byte 0;
-                                         deflated: the same by zlib, where that is smaller
+Each message decodes alone, so a damaged one costs one change and no other. docs/record_format.md
+has its fields, under "Masks".
 """
 
 from __future__ import annotations
@@ -33,14 +24,10 @@ _LEVEL = 6
 
 @dataclass(frozen=True, eq=False)
 class MaskBits:
-    """A mask as it was from a step on.
+    """A mask as it was from a step on, the first whose record it is in force in.
 
-    Attributes:
-        number: which of the lineage's changes made it.
-        step: the first step whose record it is in force in.
-        elements: of the variable.
-        bits: uint8 (ceil(elements / 8),), as `numpy.packbits` makes them of the flattened mask:
-            1 = through, 0 = held.
+    The number is that of the lineage's change that made it. The bits, uint8 (ceil(elements / 8),),
+    are what `numpy.packbits` makes of the flattened mask: 1 = through, 0 = held.
     """
 
     number: int
@@ -55,16 +42,7 @@ class MaskBits:
 
 
 def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals a mask.
-
-    Raises InvalidArgument where the bits don't fit the elements, or are too many to store.
-
-    Example:
-        >>> mask = MaskBits(0, 5, 4, np.packbits([True, False, True, True]))
-        >>> message = encode_mask(mask, tag="kept/w", step=5, lineage=1)
-        >>> decode_mask(message, tag="kept/w", step=5, lineage=1).flags.tolist()
-        [True, False, True, True]
-    """
+    """Packs and seals a mask; raises InvalidArgument where its bits don't fit, or are too many."""
     _check(mask)
     coding, data = _pack(mask)
     payload = varint.encode([mask.number]) + varint.encode_signed([step - mask.step])

@@ -19,15 +19,10 @@ from tb_pastnet.format.json_payload import natural, text
 
 @dataclass(frozen=True)
 class MaskChange:
-    """One change of one mask.
+    """One change of one mask, "kept" or "trainable"; a later version may write others.
 
-    Attributes:
-        number: 0, 1, 2, … over all changes of the lineage.
-        step: the first step whose record it is in force in.
-        variable: the variable's id.
-        mask: "kept" or "trainable"; a later version may write others.
-        through: elements that the mask lets through from then on.
-        elements: of the variable.
+    Numbers go 0, 1, 2, … over all changes of the lineage. From `step` on, the first whose record it
+    is in force in, `through` of the variable's elements are let through.
     """
 
     number: int
@@ -39,14 +34,7 @@ class MaskChange:
 
 
 def encode_mask_log(changes: Sequence[MaskChange], *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals some changes; raises InvalidArgument where their numbers don't increase.
-
-    Example:
-        >>> change = MaskChange(0, 5, "conv1/kernel", "kept", through=30, elements=36)
-        >>> message = encode_mask_log([change], tag="masks", step=5, lineage=1)
-        >>> decode_mask_log(message, tag="masks", step=5, lineage=1) == (change,)
-        True
-    """
+    """Packs and seals some changes; raises InvalidArgument where their numbers don't increase."""
     numbers = [change.number for change in changes]
     if not varint.increase(numbers):
         raise InvalidArgument(
@@ -61,10 +49,8 @@ def decode_mask_log(message: bytes, *, tag: str, step: int, lineage: int) -> tup
     """Opens a message and restores its changes, numbers increasing; raises UnreadableRecord."""
     payload = unseal(message, Kind.MASKS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
-    try:
+    with json_payload.expecting("complete changes of masks"):
         changes = tuple(_change(entry) for entry in data["changes"])
-    except json_payload.WRONG as error:
-        raise varint.damaged("complete changes of masks", repr(error)[:200]) from None
     if not varint.increase([change.number for change in changes]):
         raise varint.damaged("increasing numbers of changes", "numbers that go back")
     return changes

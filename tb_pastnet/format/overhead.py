@@ -1,13 +1,8 @@
 """What recording has cost: time of the training, and bytes.
 
-A message holds the totals of one lineage so far, so that the newest that can be read tells all.
-
-Payload (numbers are LEB128)::
-
-    numbers      how many follow; a reader passes over those behind the ones that it knows
-    steps        of the training that were seen
-    times        training, records, copies, masks, probe, other, writer: microseconds each
-    bytes        of the lineage's files
+A message holds the totals of one lineage so far, so that the newest that can be read tells all. It
+is their number, then the fields of `Overhead` in their order, as docs/record_format.md has them; a
+reader passes over numbers behind those that it knows.
 """
 
 from __future__ import annotations
@@ -74,12 +69,6 @@ def encode_overhead(overhead: Overhead, *, tag: str, step: int, lineage: int) ->
     """Packs and seals an overhead; times are stored to the microsecond.
 
     Raises InvalidArgument where a number is negative or isn't finite.
-
-    Example:
-        >>> cost = Overhead(steps=500, training=50.0, records=0.25, bytes=70_000)
-        >>> message = encode_overhead(cost, tag="overhead", step=500, lineage=1)
-        >>> decode_overhead(message, tag="overhead", step=500, lineage=1) == cost
-        True
     """
     payload = varint.encode([len(_NAMES), *(_number(overhead, name) for name in _NAMES)])
     return seal(payload, Kind.OVERHEAD, tag=tag, step=step, lineage=lineage)

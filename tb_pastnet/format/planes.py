@@ -25,24 +25,16 @@ _CONSTANT, _DEFLATED = 0, 1
 
 
 def pack(plane: Codes) -> bytes:
-    """Packs the codes (records, channels) of one statistic; 3 bytes where all are equal.
-
-    Example:
-        >>> len(pack(np.full((16, 512), 7, np.int16)))
-        3
-    """
+    """Packs the codes (records, channels) of one statistic; 3 bytes where all are equal."""
     return pack_apart(plane[None], [(0, plane.shape[1])])[0]
 
 
 def pack_apart(planes: Codes, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
     """Packs ranges of channels one by one, as their planes alone would be packed.
 
-    Args:
-        planes: int16 of shape (planes, records, channels), any values.
-        cuts: first channel of each range, and one after its last; they lie side by side.
-
-    Returns:
-        Of each range its packed planes, one behind the other.
+    Planes are int16 (planes, records, channels), any values. Cuts are the first channel of each
+    range, and one after its last; they lie side by side. Gives of each its planes, one behind the
+    other.
     """
     words = np.ascontiguousarray(planes).view(np.uint16)
     if not words.size:
@@ -98,13 +90,8 @@ def open_planes(
 ) -> tuple[Opened, ...]:
     """Reads planes up to the point where those of many blocks can be restored together.
 
-    Those that aren't wanted are passed over. The size was checked against `limits`.
-
-    Returns:
-        Of each plane its one value, or its inflated bytes, or None where it isn't wanted.
-
-    Raises:
-        DamagedRecord: the bytes don't inflate to exactly that shape.
+    Gives of each plane its one value, or its inflated bytes; None where it isn't wanted. Raises
+    DamagedRecord where they don't inflate to that shape, which was checked against `limits`.
     """
     opened: list[Opened] = []
     for needed in wanted:
@@ -121,11 +108,9 @@ def open_planes(
 
 
 def restore(planes: Sequence[Opened], out: Words) -> None:
-    """Restores planes of one shape, of consecutive blocks for example.
+    """Restores planes of one shape, at least one: of consecutive blocks, for example.
 
-    Args:
-        planes: what `open_planes` returned, at least one.
-        out: uint16 (planes, records, channels), filled; unwanted planes become `NAN`.
+    Fills `out`, uint16 (planes, records, channels); unwanted planes become `NAN`.
     """
     first = planes[0]
     if not isinstance(first, bytes) and all(plane == first for plane in planes):

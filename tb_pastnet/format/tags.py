@@ -25,12 +25,10 @@ _ROOT = "."
 
 
 class RunName(NamedTuple):
-    """What a lineage's directory says of itself.
+    """What a lineage's directory says of itself; the run `.` is the root of the log directory.
 
-    Attributes:
-        run: the run as the user knows it, `.` for the root of the log directory.
-        ordinal: lineages of a run are ordered by it; no clock is involved.
-        lineage: the writer's 32-bit id, which breaks ties.
+    Lineages of a run are ordered by ordinal, no clock is involved; the writer's 32-bit id breaks
+    ties.
     """
 
     run: str
@@ -39,12 +37,7 @@ class RunName(NamedTuple):
 
 
 def channels_tag(variable: str) -> str:
-    """The tag that a variable's records are stored under.
-
-    Example:
-        >>> variable_of(channels_tag("conv1/kernel"))
-        'conv1/kernel'
-    """
+    """The tag that a variable's records are stored under."""
     return _CHANNELS + variable
 
 
@@ -54,12 +47,7 @@ def variable_of(tag: str) -> str | None:
 
 
 def mask_tag(mask: str, variable: str) -> str:
-    """The tag that the changes of a mask, one of `MASKS`, are stored under.
-
-    Example:
-        >>> mask_of(mask_tag("kept", "conv1/kernel"))
-        ('kept', 'conv1/kernel')
-    """
+    """The tag that the changes of a mask, one of `MASKS`, are stored under."""
     if mask not in MASKS:
         raise InvalidArgument(
             f"Could not name a mask's tag: expected one of {', '.join(MASKS)}, got {mask!r}. "
@@ -75,24 +63,12 @@ def mask_of(tag: str) -> tuple[str, str] | None:
 
 
 def lineage_directory(ordinal: int, lineage: int) -> str:
-    """The directory of a lineage, below the user's log directory.
-
-    Example:
-        >>> lineage_directory(2, 0x3F9A2C1B)
-        'pastnet.0002.3f9a2c1b'
-    """
+    """The directory of a lineage, below the user's log directory: pastnet.0002.3f9a2c1b."""
     return f"{PLUGIN}.{ordinal:04d}.{lineage:08x}"
 
 
 def parse_run(tensorboard_run: str) -> RunName | None:
-    """Reads the name that TensorBoard gives to a lineage's directory; None where it isn't one.
-
-    Example:
-        >>> parse_run("a/pastnet.0001.3f9a2c1b")
-        RunName(run='a', ordinal=1, lineage=1067068443)
-        >>> parse_run("a") is None
-        True
-    """
+    """Reads the name that TensorBoard gives to a lineage's directory; None where it isn't one."""
     match = _DIRECTORY.fullmatch(tensorboard_run)
     if match is None:
         return None

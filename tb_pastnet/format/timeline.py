@@ -4,19 +4,9 @@ One timeline a lineage serves all variables: the index of the tab reads it alone
 the writer's account: `offered` counts the sequence numbers given out so far, so whatever is neither
 readable nor thinned nor dropped is unreadable.
 
-Payload (numbers are LEB128, signed ones zigzag)::
-
-    records                              may be 0 in a closing timeline
-    offered, thinned, dropped, closed    as of the end of this block
-    sequence                             signed: the first, then differences
-    steps                                signed: distance of the last step to the event's step,
-                                         then backwards the differences
-    wall times                           signed microseconds: the first, then differences
-    learning rates                       8 bytes each, float64 little-endian, NaN where unknown
-    notes                                count, then a note: bytes of the text, UTF-8, its count
-
 Every event of a tag needs a larger step than the one before, or TensorBoard's fast loader drops
 events: a closing timeline without records is stored one step after the timeline before it.
+docs/record_format.md has its fields.
 """
 
 from __future__ import annotations
@@ -66,12 +56,6 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
 
     The event's step is at least the last step, and larger than that of the event before. Raises
     InvalidArgument where the arrays differ in length, or the steps don't increase.
-
-    Example:
-        >>> end = Timeline(offered=10, thinned=2, closed=True)
-        >>> message = encode_timeline(end, tag="timeline", step=101, lineage=1)
-        >>> decode_timeline(message, tag="timeline", step=101, lineage=1).thinned
-        2
     """
     records = len(timeline.steps)
     _check(timeline, records)

@@ -15,12 +15,7 @@ _SHIFTS = range(0, 70, 7)
 
 
 def encode(numbers: Iterable[int]) -> bytes:
-    """Writes non-negative numbers below 2**64, seven bits a byte, lowest first.
-
-    Example:
-        >>> encode([1, 300]).hex()
-        '01ac02'
-    """
+    """Writes non-negative numbers below 2**64, seven bits a byte, lowest first."""
     out = bytearray()
     for number in numbers:
         left = int(number)
@@ -37,13 +32,7 @@ def encode_signed(numbers: Iterable[int]) -> bytes:
 
 
 class Reader:
-    """Reads numbers and bytes from an untrusted payload, front to back.
-
-    Example:
-        >>> reader = Reader(encode([5]) + encode_signed([-2]) + b"xy")
-        >>> reader.number(), reader.signed(), reader.take(2)
-        (5, -2, b'xy')
-    """
+    """Reads numbers and bytes from an untrusted payload, front to back."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload

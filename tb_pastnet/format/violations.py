@@ -12,7 +12,7 @@ from typing import Any
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format import json_payload, limits, varint
+from tb_pastnet.format import json_payload, limits
 from tb_pastnet.format.envelope import Kind, seal, unseal
 from tb_pastnet.format.json_payload import natural, text
 
@@ -20,14 +20,7 @@ from tb_pastnet.format.json_payload import natural, text
 def encode_violations(
     violations: Sequence[Violation], *, tag: str, step: int, lineage: int
 ) -> bytes:
-    """Packs and seals some violations; raises InvalidArgument where they are too many.
-
-    Example:
-        >>> violation = Violation("conv1/kernel", 3, 40, 90, 12, 36, 0.00125, "weight_decay")
-        >>> message = encode_violations([violation], tag="violations", step=90, lineage=1)
-        >>> decode_violations(message, tag="violations", step=90, lineage=1) == (violation,)
-        True
-    """
+    """Packs and seals some violations; raises InvalidArgument where they are too many."""
     if len(violations) > limits.MAX_VIOLATIONS:
         raise InvalidArgument(
             f"Could not encode violations: expected at most {limits.MAX_VIOLATIONS}, got "
@@ -46,13 +39,11 @@ def decode_violations(
     """
     payload = unseal(message, Kind.VIOLATIONS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
-    try:
+    with json_payload.expecting("complete violations"):
         count = sum(len(entry["channel"]) for entry in data["violations"])
         if count > limits.MAX_VIOLATIONS:
             raise ValueError(f"{count} violations")
         return tuple(row for entry in data["violations"] for row in _rows(entry))
-    except json_payload.WRONG as error:
-        raise varint.damaged("complete violations", repr(error)[:200]) from None
 
 
 def _columns(violations: Sequence[Violation]) -> list[dict[str, Any]]:

@@ -29,7 +29,6 @@ from tb_pastnet.record.weight import Weight
 BLOCK_RECORDS = 16
 """Records in a block: more would be smaller on disk, and be lost together."""
 
-
 _PIECE = 4096
 """Channels that are worked on at once: until it is done, training may wait for the interpreter."""
 

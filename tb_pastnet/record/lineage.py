@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -126,8 +127,6 @@ def _directory(run: RunName) -> str:
 def _versions(packages: Sequence[str]) -> dict[str, str]:
     versions = {}
     for package in ("tb-pastnet", *packages):
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions

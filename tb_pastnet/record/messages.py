@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from tensorboard.compat.proto import event_pb2
+
 from tb_pastnet.format.events import read_events
 from tb_pastnet.format.frames import Rest, frame
 from tb_pastnet.format.tags import PLUGIN
@@ -27,16 +29,12 @@ class Message(NamedTuple):
 
 def version_event(wall_time: float) -> bytes:
     """The framed event that opens every event file."""
-    from tensorboard.compat.proto import event_pb2
-
     event = event_pb2.Event(wall_time=wall_time, file_version=_FILE_VERSION)
     return frame(event.SerializeToString())
 
 
 def message_event(message: Message, wall_time: float) -> bytes:
     """The framed event that carries one sealed message."""
-    from tensorboard.compat.proto import event_pb2
-
     event = event_pb2.Event(wall_time=wall_time, step=message.step)
     value = event.summary.value.add(tag=message.tag)
     value.metadata.plugin_data.plugin_name = PLUGIN

@@ -127,10 +127,8 @@ class _Section:
 def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]:
     """Decorates what training calls, of objects with a `_timer`, or None, and `_failures`.
 
-    Args:
-        text: what could not be done where the method raises, which is counted as `noted` does, in
-            one call for both. "": what it raises goes on.
-        otherwise: what the method returns then.
+    Where the method raises, that `text` couldn't be done is counted as `noted` does, in one call
+    for both, and `otherwise` returned; without a text it goes on raising.
     """
 
     def decorate(method: Method) -> Method:

@@ -14,15 +14,10 @@ from tb_pastnet.format.function_change import Input, Place
 class Record(NamedTuple):
     """One record of all variables, as it leaves the training thread.
 
-    Attributes:
-        sequence: its number in the lineage, from 0.
-        wall_time: seconds since 1970.
-        learning_rate: NaN where it isn't known.
-        values: floats (statistics, channels of all variables), rows as in
-            `core.statistics.STATISTICS`.
-        function: float32 (4, places of the probe), rows as in `core.function_change.MEASURES`; None
-            where there is no probe, or it couldn't be evaluated.
-        thinned: records of the lineage before it that a budget left out.
+    Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`;
+    `function` is float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
+    where there is no probe, or it couldn't be evaluated. The learning rate is NaN where it isn't
+    known. `thinned` counts records of the lineage before it that a budget left out.
     """
 
     sequence: int
@@ -47,4 +42,4 @@ class Probing(Protocol):
     places: tuple[Place, ...]
 
     def values(self, past: Sequence[Any]) -> npt.NDArray[np.float32]:
-        """float32 (4, places), rows as in `core.function_change.MEASURES`."""
+        """float32 (4, places), rows as in `function_change.MEASURES`."""

@@ -46,6 +46,7 @@ class Schedule:
 
     Attributes:
         copies: how many past copies are held.
+        last: the last step seen.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Schedule:
         lag = past if isinstance(past, int) else 1
         self.copies = -(-lag // every)
         self._lag = lag if isinstance(past, int) or past == "previous" else None
-        self._last = start
+        self.last = start
         # Steps of the copies; None where one was never taken.
         self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
         self._unknown = start is None
@@ -73,14 +74,9 @@ class Schedule:
         # Before this step nothing is due, while steps follow one another.
         self._quiet_until = 0
 
-    @property
-    def last(self) -> int | None:
-        """The last step seen."""
-        return self._last
-
     def goes_back(self, step: int) -> bool:
         """Whether a step isn't later than the last one."""
-        return self._last is not None and step <= self._last
+        return self.last is not None and step <= self.last
 
     def knows(self, copy: int) -> bool:
         """Whether a copy holds the values of a known step."""
@@ -88,11 +84,11 @@ class Schedule:
 
     def copied(self, copy: int) -> None:
         """Takes note that a copy was taken at the last step seen."""
-        self._steps[copy] = self._last
+        self._steps[copy] = self.last
 
     def restart(self, step: int) -> int | None:
         """Begins anew at a step. Returns the copy to take, if any: with "initial" it stays."""
-        self._last = step
+        self.last = step
         self._unknown = False
         self._quiet_until = 0
         self._decided.clear()
@@ -110,18 +106,18 @@ class Schedule:
 
     def passes(self, step: int) -> bool:
         """Goes on to the next step, where `advance` has said that nothing is due: quick."""
-        if step >= self._quiet_until or step - 1 != self._last:
+        if step >= self._quiet_until or step - 1 != self.last:
             return False
-        self._last = step
+        self.last = step
         return True
 
     def advance(self, step: int) -> Action:
         """Goes on to a later step: what is due."""
         if self._unknown:
-            self._last, self._unknown = step - 1, False
+            self.last, self._unknown = step - 1, False
             self._steps[0] = step - 1
-        previous = step - 1 if self._last is None else self._last
-        self._last = step
+        previous = step - 1 if self.last is None else self.last
+        self.last = step
         number = step // self.every
         due = number > previous // self.every
         if due:
@@ -141,8 +137,8 @@ class Schedule:
 
     def finished(self) -> None:
         """Takes note that a record was made at the last step seen, or has failed."""
-        if self._budget is not None and self._last is not None:
-            self._decided.pop(self._last // self.every, None)
+        if self._budget is not None and self.last is not None:
+            self._decided.pop(self.last // self.every, None)
             self._budget.finished()
 
     def _affords(self, number: int) -> bool:

@@ -82,9 +82,7 @@ class Segments:
 
 def create_lineage(logdir: str) -> RunName:
     """Reserves a directory, its ordinal above the largest, its id random; or UnwritableLog."""
-    lineage = 0
-    while lineage == 0:
-        lineage = secrets.randbits(32)
+    lineage = secrets.randbits(32) or 1
     try:
         ordinal = 1 + max((run.ordinal for run in lineages(logdir)), default=0)
         make_directory(join(logdir, lineage_directory(ordinal, lineage)))

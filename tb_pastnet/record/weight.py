@@ -147,18 +147,18 @@ class Network(Generic[W_co]):
         shown: str = "a network",
         name_of: Callable[[object], str | None] = lambda _: None,
     ) -> Network[W_co]:
-        """Chooses what is recorded, in forward order.
+        """Chooses what is recorded, in forward order; raises InvalidArgument where nothing is.
 
-        Args:
-            everything: all weights that can be recorded.
-            wanted: names, ends of names, patterns such as `"*/kernel"`, or variables. None: all.
-            skipped: name and reason of each variable that can't be recorded.
-            shown: what they are of, for errors.
-            name_of: the name of a variable that a user gives; None where it isn't one of these.
+        Wanted are names, ends of names, patterns such as `"*/kernel"`, or variables, None: all;
+        `name_of` gives the name of a variable, None where it isn't one of these. `shown` is what
+        they are of, for errors.
         """
         chosen = everything
         if wanted is not None:
-            names = choose(wanted, _called(everything), name_of)
+            # Each name that a weight goes by, its own before any alias.
+            called = {alias: weight.name for weight in everything for alias in weight.aliases}
+            called |= {weight.name: weight.name for weight in everything}
+            names = choose(wanted, called, name_of)
             chosen = [weight for weight in everything if weight.name in names]
         if not chosen:
             raise InvalidArgument(
@@ -175,12 +175,6 @@ class Network(Generic[W_co]):
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
             digest.update(np.ascontiguousarray(weight.effective()).tobytes())
         return digest.hexdigest()
-
-
-def _called(weights: Sequence[Weight]) -> dict[str, str]:
-    """Each name that a weight goes by, and its identity."""
-    aliases = {alias: weight.name for weight in weights for alias in weight.aliases}
-    return {**aliases, **{weight.name: weight.name for weight in weights}}
 
 
 def _layers(weights: Sequence[Weight]) -> tuple[description.LayerEntry, ...]:

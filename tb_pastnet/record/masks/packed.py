@@ -89,8 +89,7 @@ def pack(stored: StoredMasks) -> dict[str, str] | None:
 def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> StoredMasks:
     """Unpacks what `pack` packed: held values are zero except where frozen.
 
-    Raises:
-        InvalidArgument: it was packed for another shape or dtype, or is damaged.
+    Raises InvalidArgument where it was packed for another shape or dtype, or is damaged.
     """
     kept, through = (_bits(packed.get(word), shape, name) for word in ("kept", "through"))
     frozen = kept & ~through
@@ -115,29 +114,25 @@ def _unpacked(bits: Bits, shape: Sequence[int]) -> Mask:
 
 
 def _bytes(text: Any, size: int, name: str) -> bytes:
-    data, got = _inflate(text, size)
-    if got is not None:
+    """The bytes of a text in a file, which is untrusted."""
+    decoder, data, got = zlib.decompressobj(), b"", ""
+    try:
+        # No more than what is expected is ever inflated.
+        data = decoder.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (TypeError, ValueError, zlib.error) as error:
+        got = f"damaged text ({type(error).__name__})"
+    else:
+        if len(data) > size:
+            got = "more"
+        elif len(data) < size or not decoder.eof:
+            got = f"{len(data)}" + ("" if decoder.eof else " of damaged text")
+    if got:
         raise InvalidArgument(
             f"Could not read the masks of {name!r} from its config: expected {size} bytes, got "
             f"{got}. Build the layer with the shape and dtype that the masks were made for, or "
             f"pass masks=None."
         )
     return data
-
-
-def _inflate(text: Any, size: int) -> tuple[bytes, str | None]:
-    """The bytes, and what is wrong with them: a file is untrusted."""
-    decoder = zlib.decompressobj()
-    try:
-        # No more than what is expected is ever inflated.
-        data = decoder.decompress(base64.b64decode(text, validate=True), size + 1)
-    except (TypeError, ValueError, zlib.error) as error:
-        return b"", f"damaged text ({type(error).__name__})"
-    if len(data) > size:
-        return b"", "more"
-    if len(data) < size or not decoder.eof:
-        return b"", f"{len(data)}" + ("" if decoder.eof else " of damaged text")
-    return data, None
 
 
 class Resumed(NamedTuple):

@@ -29,7 +29,7 @@ def test_a_value_comes_back_with_its_place() -> None:
     assert isinstance(first, Event)
     assert isinstance(event, Event)
     assert (first.offset, first.values, first.wall_time) == (0, (), 1.5)
-    assert (event.offset, event.size) == (16 + len(version), 16 + len(stored))
+    assert (event.offset, event.frame.payload) == (16 + len(version), stored)
     assert (event.step, event.wall_time, event.intact) == (7, 2.5, True)
     (value,) = event.values
     assert (value.tag, value.data) == ("channels/ä/kernel", b"abc")

@@ -85,7 +85,7 @@ def test_the_fast_tests_bring_no_browser(ran, capsys):
     assert commands.main(["test", "--fast", "--", "-x"]) == 0
     ((_, _, pytest_, *arguments, last),) = ran
     assert (pytest_, last) == ("pytest", "-x")
-    assert "tb_pastnet/core/quantize.py" in arguments
+    assert "tb_pastnet/core/decay.py" in arguments
     assert re.search(
         r"\d+ files of tests need neither TensorFlow nor a br", capsys.readouterr().out
     )
