@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
-from tb_pastnet.reader.threads import Each, in_turn
+
+_WIDE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,6 @@ def make_series(
     withheld: Sequence[SeriesName] = (),
     sampled: bool = False,
     rows: Rows = ROWS,
-    each: Each = in_turn,
 ) -> RecordSeries:
     """Decodes and joins what is stored of a variable, in the order of the lineages.
 
@@ -90,10 +91,9 @@ def make_series(
         withheld: series that TensorBoard could not hand out.
         sampled: whether only a part of the events was read.
         rows: the statistics that are looked at; all else may come back as NaN.
-        each: how one event after the other is decoded.
     """
     decoded = [
-        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows, each)
+        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows)
         for part in parts
     ]
     order = [
@@ -116,16 +116,13 @@ def _decode(
     channels: int,
     withheld: Sequence[SeriesName],
     rows: Rows,
-    each: Each,
 ) -> _Part:
     lost: Notes = Counter()
     noted: Notes = Counter()
     lineage = part.lineage.name.lineage if part.lineage else 0
-
-    def opened(data: bytes, *, tag: str, step: int, lineage: int) -> OpenBlock:
-        return open_block(data, tag=tag, step=step, lineage=lineage, rows=rows)
-
-    blocks = decode_all(messages, opened, part.tag, lineage, lost, each=each)
+    opened = partial(open_block, rows=rows)
+    wide = channels >= _WIDE
+    blocks = decode_all(messages, opened, part.tag, lineage, lost, at_once=wide)
     fitting = _of_width(blocks, channels, noted)
     if part.lineage is None:
         fitting = iter(_as_written(fitting))

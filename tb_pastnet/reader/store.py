@@ -41,7 +41,7 @@ from tb_pastnet.reader.state_series import (
     make_state_series,
 )
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
-from tb_pastnet.reader.threads import Each, Value, a_few_at_once, in_threads, in_turn
+from tb_pastnet.reader.threads import Value, in_threads
 from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
 
 CEILING = 320 << 20
@@ -58,7 +58,6 @@ MOST_ELEMENTS = 1 << 28
 
 _SMALL = 2 / 5
 _LARGE = 2 << 20
-_WIDE = 256
 
 
 class Store:
@@ -222,7 +221,7 @@ class RunReader:
             rows = AUDITED_ROWS if commanded is None else ROWS
             records = self._read_one(variable, rows)
             described = self.run.variables[variable]
-            series = make_state_series(records, described, commanded, each=in_threads)
+            series = make_state_series(records, described, commanded)
             return replace(series, events=tuple(recorded_events(records)))
 
         # Of a wide layer the answer is kept, which is packed: many of those have room.
@@ -268,13 +267,9 @@ class RunReader:
         return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, rows: Rows) -> RecordSeries:
-        """The records of one variable; of a wide one by all threads."""
-        wide = self.run.variables[variable].channels >= _WIDE
-        return next(self._read([variable], rows, a_few_at_once if wide else in_turn))[1]
+        return next(self._read([variable], rows))[1]
 
-    def _read(
-        self, variables: Sequence[str], rows: Rows, each: Each = in_turn
-    ) -> Iterator[tuple[str, RecordSeries]]:
+    def _read(self, variables: Sequence[str], rows: Rows) -> Iterator[tuple[str, RecordSeries]]:
         run = self.run
         parts = [part for variable in variables for part in run.parts[variable]]
         widths = [run.variables[name].channels for name in variables]
@@ -297,7 +292,6 @@ class RunReader:
                 withheld=reading[1],
                 sampled=most < ALL,
                 rows=rows,
-                each=each,
             )
             yield variable, series
 
