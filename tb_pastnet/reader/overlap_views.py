@@ -15,7 +15,6 @@ from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
-from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
@@ -120,9 +119,8 @@ def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Sha
     names = tuple(run.name for run in comparison.runs)
     reader = comparison.readers[0]
     asked = (reader.context.experiment, comparison.unit, comparison.mask, comparison.layer)
-    return reader.store.large.get(
-        ("overlaps", names, asked, moments), (), lambda: sized(_share(comparison, steps))
-    )
+    key = ("overlaps", names, asked, moments)
+    return reader.store.large.get(key, (), lambda: _share(comparison, steps))
 
 
 def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:

@@ -15,7 +15,7 @@ from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
-from tb_pastnet.reader.cache import Cache, ReadValue, sized
+from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.join_blocks import MOST_CELLS
@@ -113,20 +113,16 @@ class RunReader:
         *,
         version: Hashable = None,
         large: bool = False,
-        most: int | None = None,
+        most: float = math.inf,
     ) -> ReadValue:
         """What is made of the run, made anew when the run has changed. See `Cache.get`.
 
         Another version than the run's changes when the data behind the value do. Others may
         displace a `large` one; only one of at most so many bytes is kept.
         """
-
-        def fresh() -> tuple[ReadValue, int | None]:
-            value, size = sized(make())
-            return value, None if most is not None and value.size > most else size
-
         cache = self.store.large if large else self.store.small
-        return cache.get(self._key(*key), self.run.version if version is None else version, fresh)
+        version = self.run.version if version is None else version
+        return cache.get(self._key(*key), version, make, most)
 
     def _key(self, kind: Hashable, *rest: Hashable) -> tuple[Hashable, ...]:
         return kind, self.context.experiment, self.run.name, *rest

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.cache import sized
 from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
@@ -41,7 +40,6 @@ MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
 
 _LINES = 1 << 14
-_NAME_BYTES = 512
 
 
 class Route(NamedTuple):
@@ -73,21 +71,17 @@ def kept(
     displace one that is large.
     """
 
-    def named() -> tuple[Answer, int | None]:
-        answer, size = sized(make())
-        if size is not None:
-            store.small.get(name, version, lambda: (answer.tag, _NAME_BYTES))
-        return answer, size
+    def named() -> Answer:
+        answer = make()
+        store.small.get(name, version, lambda: replace(answer, body=b""))
+        return answer
 
     def fresh() -> Answer:
         return (store.large if large else store.small).get(key, version, named)
 
     name = ("name", *key)
-    if store.small.holds(name, version):
-        return NotModified(
-            store.small.get(name, version, lambda: (fresh().tag, _NAME_BYTES)), fresh
-        )
-    return fresh()
+    given_before = store.small.find(name, version)
+    return fresh() if given_before is None else NotModified(given_before.tag, fresh)
 
 
 def _kept_of(

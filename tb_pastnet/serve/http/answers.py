@@ -35,6 +35,7 @@ JSON = "application/json"
 BINARY = "application/octet-stream"
 CSV = "text/csv"
 
+_NAME_BYTES = 512
 _WORTH_PACKING = 1024
 _SAVES = 0.9
 _CODES = {"u1": "<u1", "u2": "<u2", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
@@ -55,8 +56,8 @@ class Answer:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds."""
-        return len(self.body)
+        """Bytes that it holds, about."""
+        return _NAME_BYTES + len(self.body)
 
 
 @dataclass(frozen=True)
