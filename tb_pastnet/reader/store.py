@@ -18,13 +18,12 @@ from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, CatalogReader
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
-from tb_pastnet.reader.join_blocks import MOST_CELLS
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import RecordSeries, make_series
+from tb_pastnet.reader.series import MOST_CELLS, RecordSeries, make_series
 from tb_pastnet.reader.series_source import (
     ALL,
     RequestContext,
