@@ -92,13 +92,14 @@ class Figures:
         times[timed], rates[timed] = axis.wall_times[row], axis.learning_rates[row]
         return times, rates.astype(np.float32)
 
-    def block(self, step: int, count: int) -> Sections:
+    def block(self, step: int | None, count: int) -> Sections:
         """The records that hold the one in force at a step, as the route `records` gives them.
 
-        Blocks have `count` records; before the first record the first block is meant. Of a layer
-        that lacks a record its newest one before it is given, and how old that is.
+        Blocks have `count` records. None stands for the last step; a step before all records is in
+        the first block. Of a layer that lacks a record the newest one before is given, and its age.
         """
-        record = max(int(np.searchsorted(self.steps, step, side="right")) - 1, 0)
+        begun = len(self.steps) if step is None else np.searchsorted(self.steps, step, side="right")
+        record = max(int(begun) - 1, 0)
         first = record // count * count
         part = slice(first, first + count)
         records = np.arange(len(self.steps))
@@ -118,7 +119,7 @@ class Figures:
             "mean_delta": self.mean_delta[in_force],
             "pruned": smallest(self.pruned[in_force]),
         }
-        return self.header(), sections
+        return self.header(), sections, self.notes
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 from tb_pastnet.reader.tables import Column, Columns, labels, repeated, to_dataframe
@@ -229,22 +230,24 @@ def _key(place: Place) -> tuple[str, str]:
     return place.kind, place.name
 
 
-def function_view(name: str, past: str, series: FunctionSeries, lost: Notes) -> Sections:
+def function_view(run: CatalogRun, series: FunctionSeries) -> Sections:
     """How far outputs moved, as the picture needs it."""
+    lost = run.notes + series.notes
     header = {
-        "run": name,
-        "past": past,
+        "run": run.name,
+        "past": run.past,
         "probe": [asdict(input_) for input_ in series.probe],
         "changed": list(series.changed),
         "places": [asdict(place) for place in series.places],
         "measures": list(MEASURES),
         "notes": notes.listed(lost),
     }
-    return header, {
+    arrays = {
         "steps": series.steps.astype(np.float64),
         "past_steps": series.past_steps.astype(np.float64),
         "values": series.values,
     }
+    return header, arrays, lost
 
 
 class Function:

@@ -16,7 +16,6 @@ from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.layer_events import merge_events
-from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import variable_facts
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series import RecordSeries
@@ -30,7 +29,7 @@ _DIGITS = 4
 
 def layer_view(
     reader: RunReader, layer: str, variable: VariableEntry, threshold: float, since: int | None
-) -> tuple[Sections, Notes]:
+) -> Sections:
     """State and relative delta of each record and channel of one variable."""
     series, masks = reader.state_series(variable.id), reader.masks
     # Of a wide layer the series isn't kept: it is asked for once.
@@ -53,7 +52,7 @@ def layer_view(
         "before": _digest(series, state, first),
         "digest": _digest(series, state, len(series.steps)),
     }
-    return (header, _sections(series, state, first)), lost
+    return header, _sections(series, state, first), lost
 
 
 def first_after(steps: Integers, since: int | None) -> int:

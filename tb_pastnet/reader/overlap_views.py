@@ -173,9 +173,7 @@ def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floa
     return counts
 
 
-def overlap_layers_view(
-    comparison: MaskComparison, most: int, step: int | None = None
-) -> tuple[Sections, Notes]:
+def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None = None) -> Sections:
     """Compares two runs layer by layer, in columns that are drawn or exactly at a step."""
     run, second = comparison.runs
     lost = run.notes + second.notes
@@ -202,18 +200,16 @@ def overlap_layers_view(
         "unmatched": unmatched,
         "notes": notes.listed(lost),
     }
-    return (
-        header,
-        {
-            "first_steps": firsts.astype(np.float64),
-            "steps": lasts.astype(np.float64),
-            "overlap": overlap.overlap(shared, kept, other_kept),
-            "chance": overlap.overlap(expected, kept, other_kept),
-            "kept": kept,
-            "other_kept": other_kept,
-            "both": shared,
-        },
-    ), lost
+    arrays = {
+        "first_steps": firsts.astype(np.float64),
+        "steps": lasts.astype(np.float64),
+        "overlap": overlap.overlap(shared, kept, other_kept),
+        "chance": overlap.overlap(expected, kept, other_kept),
+        "kept": kept,
+        "other_kept": other_kept,
+        "both": shared,
+    }
+    return header, arrays, lost
 
 
 def _counts(

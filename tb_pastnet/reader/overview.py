@@ -151,13 +151,14 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
     starts = thinning.columns(shown.steps, most)
     ends = np.append(starts[1:], len(shown.steps))[: len(starts)] - 1
     times, rates = shown.axis()
-    return header, {
+    arrays = {
         "first_steps": shown.steps[starts].astype(np.float64),
         "steps": shown.steps[ends].astype(np.float64),
         "wall_times": times[ends],
         "learning_rates": rates[ends],
         **_drawn(shown, starts, sparse),
     }
+    return header, arrays, summary.notes
 
 
 def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.NDArray[Any]]:

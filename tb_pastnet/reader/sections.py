@@ -15,12 +15,13 @@ import numpy.typing as npt
 from tb_pastnet.core.channel_states import States
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.reader.arrays import Floats
+from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.threads import in_threads
 
 Integers = npt.NDArray[Any]
 
-Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
-"""An answer as JSON values and arrays, both by name."""
+Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]], Notes]
+"""An answer as JSON values and arrays, both by name, and what could not be read for it."""
 
 _LOW, _HIGH = ZERO + 1, NAN - 1
 _BYTE = 256

@@ -125,8 +125,7 @@ def overview(query: Query) -> Answer | NotModified:
     span = query.span()
 
     def make() -> Answer:
-        figures = figures_of(reader, threshold)
-        return binary_answer(*overview_columns(figures, most, span), figures.notes)
+        return binary_answer(*overview_columns(figures_of(reader, threshold), most, span))
 
     return _kept_of("overview", [reader], make, threshold, most, span)
 
@@ -139,10 +138,7 @@ def records(query: Query) -> Answer | NotModified:
     count = query.integer("count", least=1, most=BLOCK) or BLOCK
 
     def make() -> Answer:
-        figures = figures_of(reader, threshold)
-        last = int(figures.steps[-1]) if len(figures.steps) else 0
-        block = figures.block(last if step is None else step, count)
-        return binary_answer(*block, figures.notes)
+        return binary_answer(*figures_of(reader, threshold).block(step, count))
 
     return _kept_of("records", [reader], make, threshold, step, count)
 
@@ -154,8 +150,7 @@ def layer(query: Query) -> Answer | NotModified:
     since = query.step("since")
 
     def make() -> Answer:
-        sections, lost = layer_view(reader, layer_id, variable, threshold, since)
-        return binary_answer(*sections, lost)
+        return binary_answer(*layer_view(reader, layer_id, variable, threshold, since))
 
     return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
 
@@ -207,9 +202,7 @@ def function(query: Query) -> Answer | NotModified:
     reader = query.run()
 
     def make() -> Answer:
-        series, run = reader.function(), reader.run
-        lost = run.notes + series.notes
-        return binary_answer(*function_view(run.name, run.past, series, lost), lost)
+        return binary_answer(*function_view(reader.run, reader.function()))
 
     return _kept_of("function", [reader], make, large=True)
 
@@ -229,8 +222,7 @@ def overlap(query: Query) -> Answer | NotModified:
     comparison = _comparison(query, readers, layer_id)
 
     def make() -> Answer:
-        body, lost = overlap_view(comparison, step)
-        return json_answer(body, lost)
+        return json_answer(*overlap_view(comparison, step))
 
     asked = (step, layer_id, comparison.unit, comparison.mask)
     return _kept_of("overlap", comparison.readers, make, *asked, large=True)
@@ -244,8 +236,7 @@ def overlap_layers(query: Query) -> Answer | NotModified:
     comparison = _comparison(query, pair)
 
     def make() -> Answer:
-        sections, lost = overlap_layers_view(comparison, most, step)
-        return binary_answer(*sections, lost)
+        return binary_answer(*overlap_layers_view(comparison, most, step))
 
     asked = (comparison.unit, comparison.mask, most, step)
     return _kept_of("overlap layers", comparison.readers, make, *asked, large=True)

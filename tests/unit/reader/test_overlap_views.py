@@ -39,7 +39,7 @@ def over_steps(store: Store, one: str, other: str, most: int = 64, **more: Any) 
     runs = store.catalog(CALLER).runs
     readers = [store.reader(CALLER, runs[name]) for name in (one, other)]
     unit, mask = more.pop("unit", "weights"), more.pop("mask", "kept")
-    return overlap_layers_view(MaskComparison(readers, unit, mask), most)[0]
+    return overlap_layers_view(MaskComparison(readers, unit, mask), most)[:2]
 
 
 def three(provider: MemoryProvider) -> list[MemoryWriter]:

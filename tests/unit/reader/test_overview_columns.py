@@ -23,7 +23,7 @@ def figures(provider: MemoryProvider, run: str = "a", threshold: float = 1e-4) -
 
 
 def overview(provider: MemoryProvider, most: int, part: StepSpan | None = None) -> Answer:
-    return overview_columns(figures(provider), most, part or StepSpan())
+    return overview_columns(figures(provider), most, part or StepSpan())[:2]
 
 
 def pooled(counts, starts, *, violated=None, nonfinite=None, mean=None) -> dict[str, np.ndarray]:
@@ -191,7 +191,7 @@ def test_all_layers_together_are_told_by_their_channels() -> None:
     kernel = files.prune(files.codes(range(1, 5), 300), slice(2, None), slice(0, 100))
     writer.records(range(1, 5), {"wide/kernel": kernel})
     found = figures(provider)
-    _, arrays = overview_columns(found, 64, StepSpan())
+    _, arrays, _ = overview_columns(found, 64, StepSpan())
     assert arrays["shares"][1, 3, [MOVING, PRUNED]].tolist() == [170, 85]
     assert arrays["total_shares"][:2, MOVING].tolist() == [WHOLE] * 2
     right = [WHOLE * 203 / 303, WHOLE * 100 / 303]
