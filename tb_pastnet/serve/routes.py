@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
 from tb_pastnet.reader.notes import Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
-from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
+from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
 from tb_pastnet.reader.series_source import RequestContext

@@ -13,8 +13,7 @@ from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.tags import TAG_MASKS, TAG_TIMELINE, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.catalog import Catalog
-from tb_pastnet.reader.comparison import MaskComparison
-from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
+from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
