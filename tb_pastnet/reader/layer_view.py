@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core import channel_states, statistics
 from tb_pastnet.core.quantize import PRECISION, dequantize
@@ -31,10 +30,9 @@ def layer_view(
     reader: RunReader, layer: str, variable: VariableEntry, threshold: float, since: int | None
 ) -> Sections:
     """State and relative delta of each record and channel of one variable."""
-    series, masks = reader.state_series(variable.id), reader.masks
     # Of a wide layer the series isn't kept: it is asked for once.
-    violations = masks.violations.get(variable.id, ())
-    state = mark(series.states(threshold), series.steps, violations)
+    series, masks = reader.state_series(variable.id), reader.masks
+    state = reader.marked(series, variable.id, threshold)
     first = first_after(series.steps, since)
     lost = series.notes + masks.notes
     header = {
@@ -52,7 +50,19 @@ def layer_view(
         "before": _digest(series, state, first),
         "digest": _digest(series, state, len(series.steps)),
     }
-    return header, _sections(series, state, first), lost
+    stretches, lengths = sections.stretches(state[first:])
+    delta, values = sections.listed(series.delta[first:])
+    arrays = {
+        "steps": series.steps[first:].astype(np.float64),
+        "past_steps": series.past_steps[first:].astype(np.float64),
+        "wall_times": series.wall_times[first:],
+        "learning_rates": series.learning_rates[first:].astype(np.float32),
+        "state": stretches,
+        "state_lengths": lengths,
+        "delta": delta.T,
+        "delta_values": values,
+    }
+    return header, arrays, lost
 
 
 def first_after(steps: Integers, since: int | None) -> int:
@@ -66,23 +76,6 @@ def _digest(series: StateSeries, state: channel_states.States, until: int) -> st
     for array in (series.steps, series.past_steps, state, series.delta):
         digest = zlib.crc32(np.ascontiguousarray(array[:until]).data, digest)
     return f"{digest:08x}"
-
-
-def _sections(
-    series: StateSeries, state: channel_states.States, first: int
-) -> dict[str, npt.NDArray[Any]]:
-    stretches, lengths = sections.stretches(state[first:])
-    delta, values = sections.listed(series.delta[first:])
-    return {
-        "steps": series.steps[first:].astype(np.float64),
-        "past_steps": series.past_steps[first:].astype(np.float64),
-        "wall_times": series.wall_times[first:],
-        "learning_rates": series.learning_rates[first:].astype(np.float32),
-        "state": stretches,
-        "state_lengths": lengths,
-        "delta": delta.T,
-        "delta_values": values,
-    }
 
 
 def channel_view(

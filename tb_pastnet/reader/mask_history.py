@@ -128,13 +128,18 @@ class MaskHistory:
         events = [event for mask in MASKS for event in self._changes(variable, mask)]
         return sorted(events, key=lambda event: event.step)
 
-    def commanded(self, variable: str) -> Integers | None:
-        """int64 (changes,), the steps at which a kept mask changed: held weights may move then.
-
-        None where the writer looked itself for held weights that moved, and so `violations` tells.
-        """
+    @property
+    def audited(self) -> bool:
+        """Whether the writer looked itself for held weights that moved: `violations` tells."""
         described = [head.description for head in self.lineages if head.description is not None]
-        if described and described[-1].audited:
+        return bool(described) and described[-1].audited
+
+    def commanded(self, variable: str) -> Integers | None:
+        """int64 (changes,), the steps at which a kept mask changed, None where it is audited.
+
+        Held weights may move then.
+        """
+        if self.audited:
             return None
         steps = [event.step for event in self.events(variable) if event.mask == "kept"]
         return np.array(steps, np.int64)

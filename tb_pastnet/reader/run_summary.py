@@ -164,8 +164,7 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
     """Reads variables, and the steps of the run: where a timeline is lost the first knows more."""
     run, masks = reader.run, reader.masks
-    audited = all(masks.commanded(name) is None for name in variables[:1])
-    rows = AUDITED_ROWS if audited else STATE_ROWS
+    rows = AUDITED_ROWS if masks.audited else STATE_ROWS
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))

@@ -99,12 +99,8 @@ def make_series(
         _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows)
         for part in parts
     ]
-    order = [
-        (part.lineage.name.ordinal, part.lineage.name.lineage) if part.lineage else (index, 0)
-        for index, part in enumerate(parts)
-    ]
     stand = supersede(
-        [(*place, part.records.steps) for place, part in zip(order, decoded, strict=True)],
+        [(order, 0, part.records.steps) for order, part in enumerate(decoded)],
         [part.lineage.start if part.lineage else None for part in parts],
     )
     account = Account()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +19,7 @@ from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue
-from tb_pastnet.reader.catalog import Catalog, CatalogReader
+from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
@@ -76,21 +79,24 @@ class Store:
         small = int(ceiling * _SMALL)
         self.large = Cache(ceiling - small)
         self.small = Cache(small)
-        self._catalogs = CatalogReader(self.source, fresh_for)
-        self._latest: dict[str, Catalog] = {}
+        self._fresh_for = fresh_for
+        self._listing = threading.Lock()
+        self._experiments = defaultdict[str, Experiment](lambda: Experiment(self.source))
 
     def catalog(self, context: RequestContext) -> Catalog:
         """All runs as of now. Two quick provider calls at once where nothing is new.
 
         What was kept of runs that are there no more is let go.
         """
-        catalog = self._catalogs.catalog(context)
-        previous = self._latest.get(context.experiment, catalog)
-        self._latest[context.experiment] = catalog
-        if previous is not catalog and (gone := previous.names - catalog.names):
-            self.large.forget(gone)
-            self.small.forget(gone)
-        return catalog
+        with self._listing:
+            experiment = self._experiments[context.experiment]
+            if time.monotonic() - experiment.listed_at >= self._fresh_for:
+                names = experiment.catalog.names
+                experiment.update(context)
+                if gone := names - experiment.catalog.names:
+                    self.large.forget(gone)
+                    self.small.forget(gone)
+            return experiment.catalog
 
     def reader(self, context: RequestContext, run: CatalogRun) -> RunReader:
         """Reads a run of the catalog."""
@@ -141,20 +147,18 @@ class RunReader:
         return join_violations(self.run, self.masks.violations, self._marks(lost), most)
 
     def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
-        """The marks of all variables.
-
-        Where an audit looked at a variable, its records bear no marks and aren't read.
-        """
+        """The marks of all variables: none, and no record is read, where an audit looked itself."""
         run, masks = self.run, self.masks
-        names = dict.fromkeys(name for layer in run.layers for name in layer.variables)
-        unaudited = [name for name in names if masks.commanded(name) is not None]
-        yield from ((name, NO_MARKS) for name in names if masks.commanded(name) is None)
+        names = list(dict.fromkeys(name for layer in run.layers for name in layer.variables))
+        if masks.audited:
+            yield from ((name, NO_MARKS) for name in names)
+            return
 
         def marks(name: str, records: RecordSeries) -> tuple[Marks, Notes]:
             series = make_state_series(records, run.variables[name], masks.commanded(name))
             return series.marks, series.notes
 
-        for name, (marked, noted) in zip(unaudited, self.each(unaudited, marks), strict=True):
+        for name, (marked, noted) in zip(names, self.each(names, marks), strict=True):
             lost.update(noted)
             yield name, marked
 
@@ -211,11 +215,9 @@ class RunReader:
         """State and relative delta of one variable; a fifth of the size of its records."""
 
         def make() -> StateSeries:
-            commanded = self.masks.commanded(variable)
             # Marks look at the largest change, too.
-            rows = AUDITED_ROWS if commanded is None else ROWS
-            records = self._read_one(variable, rows)
-            described = self.run.variables[variable]
+            records = self._read_one(variable, AUDITED_ROWS if self.masks.audited else ROWS)
+            described, commanded = self.run.variables[variable], self.masks.commanded(variable)
             series = make_state_series(records, described, commanded)
             return replace(series, events=tuple(recorded_events(records)))
 
@@ -224,7 +226,10 @@ class RunReader:
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
-        series = self.state_series(variable)
+        return self.marked(self.state_series(variable), variable, threshold)
+
+    def marked(self, series: StateSeries, variable: str, threshold: float) -> channel_states.States:
+        """The same of a series that is at hand."""
         violations = self.masks.violations.get(variable, ())
         return mark(series.states(threshold), series.steps, violations)
 

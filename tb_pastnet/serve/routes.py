@@ -21,7 +21,6 @@ from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import Columns, csv_pieces
-from tb_pastnet.reader.violation_list import mark
 from tb_pastnet.serve.http.answers import (
     BINARY,
     CSV,
@@ -275,9 +274,8 @@ def _layer_tables(query: Query) -> Iterator[Columns]:
         channels = slice(number, number + 1)
     width = channels.stop - channels.start
     _check_lines((stop - first) * width)
-    commanded = reader.masks.commanded(variable.id)
-    state = make_state_series(series, variable, commanded).states(threshold)
-    mark(state, series.steps, reader.masks.violations.get(variable.id, ()))
+    states = make_state_series(series, variable, reader.masks.commanded(variable.id))
+    state = reader.marked(states, variable.id, threshold)
     count = max(1, _LINES // max(width, 1))
     for start in range(first, max(stop, first + 1), count):
         part = slice(start, min(start + count, stop))
