@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from tb_pastnet.cli.text import counted, printable, size_of
-from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring
@@ -48,8 +47,7 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
     """
     write, folder = writer_of(options.format), options.out
     runs = Log(options.logdir).runs.chosen(options.run)
-    threshold = THRESHOLD if options.threshold is None else options.threshold
-    tables = _tables(runs, options.tables, options.layer, threshold)
+    tables = _tables(runs, options.tables, options.layer, options.threshold)
     target = Path(folder)
     partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
     try:

@@ -22,7 +22,6 @@ from tb_pastnet.cli.text import (
     width,
 )
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.index import finite, overhead_of
@@ -48,13 +47,12 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     """
     log = Log(options.logdir)
     sizes = _sizes(options.logdir)
-    quiet = THRESHOLD if options.threshold is None else options.threshold
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
     def reading() -> Iterator[dict[str, Any]]:
         for run in chosen:
-            entries.append(_entry(run, sizes.get(run.name, 0), quiet))
+            entries.append(_entry(run, sizes.get(run.name, 0), options.threshold))
             yield entries[-1]
 
     if options.json:
