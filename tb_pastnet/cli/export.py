@@ -137,12 +137,7 @@ def _entry(path: Path, table: Table, form: str) -> dict[str, Any]:
 
 
 def safe(name: str) -> str:
-    """What of a name can stand in the name of a file, after a number that tells names apart.
-
-    Example:
-        >>> safe("block/conv1"), safe("../../etc/passwd"), safe("שלום")
-        ('block_conv1', 'etc_passwd', '_')
-    """
+    """What of a name can stand in the name of a file, after a number that tells names apart."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name[:_LONGEST]).strip("_") or "_"
 
 

@@ -33,12 +33,6 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Counts in the smallest dtype that holds them exactly: u1, u2 or u4, as most are small.
 
     It is the same array where one of them is too large, no whole number, or NaN.
-
-    Example:
-        >>> smallest(np.array([0.0, 256.0])).dtype.name
-        'uint16'
-        >>> smallest(np.array([0.5, np.nan])).dtype.name
-        'float64'
     """
     largest = counts.max(initial=0)
     for dtype in (np.uint8, np.uint16, np.uint32):
@@ -50,12 +44,7 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The elements of an array row by row, also where it lies column by column.
-
-    Example:
-        >>> row_by_row(np.array([[1, 2], [3, 4]]).T).tolist()
-        [1, 3, 2, 4]
-    """
+    """The elements of an array row by row, also where it lies column by column."""
     if array.flags.c_contiguous:
         return array.reshape(-1)
     rows = np.empty(array.shape, array.dtype)

@@ -141,12 +141,7 @@ def _padding(size: int) -> bytes:
 
 
 def dumps(value: Any) -> bytes:
-    """Writes JSON in ASCII; what JSON has no number for becomes null.
-
-    Example:
-        >>> dumps({"a": [1.5, float("nan"), float("inf")]})
-        b'{"a":[1.5,null,null]}'
-    """
+    """Writes JSON in ASCII; what JSON has no number for becomes null."""
     try:
         # The usual case, without a copy.
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
@@ -172,11 +167,6 @@ def gzipped(body: bytes) -> bytes:
     don't see one another, which costs 32 KB of matches a MB: nothing that shows. A piece that
     would shrink by less than a third, as samples of it tell, is taken along as it is: on most
     networks it has arrived before it would have been packed and unpacked.
-
-    Example:
-        >>> import gzip
-        >>> gzip.decompress(gzipped(b"abc"))
-        b'abc'
     """
     ends = range(_PIECE, len(body) + _PIECE, _PIECE) if body else (0,)
 

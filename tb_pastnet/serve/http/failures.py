@@ -79,10 +79,5 @@ def from_tensorboard(status: int) -> Failure:
 
 
 def shown(name: str) -> str:
-    """A name from a request, quoted and cut to a readable length.
-
-    Example:
-        >>> shown("a" * 200) == "'" + "a" * 80 + "…'"
-        True
-    """
+    """A name from a request, quoted and cut to a readable length."""
     return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")
