@@ -37,14 +37,7 @@ class Table(NamedTuple):
 
 
 def export(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes tables of a log, and returns 0. All of the directory appears, or nothing of it.
-
-    Raises:
-        InvalidArgument: what the format needs isn't installed.
-        UnreadableLog: the log is no directory.
-        UnknownName: there is no such run, or no such layer in a run.
-        UnwritableLog: the directory is there and not empty, or can't be written.
-    """
+    """Writes tables of a log, and returns 0. All of the directory appears, or nothing of it."""
     write, folder = writer_of(options.format), options.out
     runs = Log(options.logdir).runs.chosen(options.run)
     tables = _tables(runs, options.tables, options.layer, options.threshold)

@@ -53,13 +53,7 @@ class Ask(NamedTuple):
 
 
 def export_html(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes the page with the data of a log into one new file; returns 0.
-
-    Raises:
-        UnreadableLog: the log is no directory.
-        UnknownName: there is no such run.
-        UnwritableLog: the file is there, or can't be written.
-    """
+    """Writes the page with the data of a log into one new file; returns 0."""
     log, target = Log(options.logdir), options.out
     chosen, quiet = log.runs.chosen(options.run), options.threshold
     answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}

@@ -40,10 +40,6 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     """Reports the runs of a log directory; what of `--fail-on` was found is said on `error`.
 
     Gives 1 where something of that was found or there is nothing to look at, else 0.
-
-    Raises:
-        UnreadableLog: it is no directory.
-        UnknownName: there is no such run.
     """
     log = Log(options.logdir)
     sizes = _sizes(options.logdir)

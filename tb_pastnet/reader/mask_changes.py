@@ -187,15 +187,11 @@ def read_mask_log(
     stored: Mapping[tuple[str, str], int] | None = None,
     withheld: bool = False,
 ) -> MaskLog:
-    """Decodes the changes of a lineage's masks.
+    """Decodes the changes of a lineage's masks from the events of the series `masks`.
 
-    Args:
-        messages: events of the series `masks`.
-        lineage: the writer's id.
-        variables: of others, and of masks that we don't know, only the numbers of changes count.
-        stored: the largest event step of the series of each variable and mask: of a last change
-            that is missing in the log.
-        withheld: whether TensorBoard could not hand the series out.
+    Of other variables, and of masks that we don't know, only the numbers of changes count. `stored`
+    is the largest event step of the series of each variable and mask, which may be that of a last
+    change that the log lacks; `withheld` tells that TensorBoard could not hand the log out.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
     table, names, unread = _collect(messages, lineage, variables, lost)

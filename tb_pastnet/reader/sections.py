@@ -60,11 +60,10 @@ def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def stretches(states: States) -> tuple[States, Integers]:
-    """Gives states as stretches of equal ones, channel by channel.
+    """The state of each stretch of equal ones, channel by channel, and how many cells it has.
 
-    Returns:
-        The state of each stretch, and how many cells it has, which may go on in the next channel:
-        `np.repeat` of both are the states (channels, records), row by row.
+    One may go on in the next channel: `np.repeat` of both are the states (channels, records), row
+    by row.
 
     Example:
         >>> stretches(np.array([[1, 4], [1, 4], [3, 4]], np.uint8))
@@ -79,11 +78,10 @@ def stretches(states: States) -> tuple[States, Integers]:
 
 
 def listed(codes: Codes) -> tuple[Integers, Floats]:
-    """Gives relative deltas as places in a list of values.
+    """Relative deltas as places in a list of values, float64, and these.
 
-    Returns:
-        The places, uint8 or, of more than 256 values, uint16 (records, channels), and the values,
-        float64: 0, all of the grid from the least to the largest that occurs, infinity, NaN.
+    The places are uint8 or, of more than 256 values, uint16 (records, channels); the values are 0,
+    all of the grid from the least to the largest that occurs, infinity, NaN.
 
     Example:
         >>> places, values = listed(np.array([[-16, ZERO, -18]], np.int16))

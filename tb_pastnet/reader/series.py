@@ -85,15 +85,10 @@ def make_series(
     sampled: bool = False,
     rows: Rows = ROWS,
 ) -> RecordSeries:
-    """Decodes and joins what is stored of a variable, in the order of the lineages.
+    """Decodes and joins what the parts of a variable, in the order of the lineages, hold.
 
-    Args:
-        parts: where it is stored.
-        readings: events by series.
-        channels: the number of channels of the latest network.
-        withheld: series that TensorBoard could not hand out.
-        sampled: whether only a part of the events was read.
-        rows: the statistics that are looked at; all else may come back as NaN.
+    `withheld` are series that TensorBoard could not hand out; `sampled` tells that only a part of
+    the events was read. Statistics that aren't among `rows` may come back as NaN.
     """
     decoded = [
         _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows)

@@ -94,13 +94,10 @@ def make_state_series(
 ) -> StateSeries:
     """Tells the state and the relative delta of each record and channel.
 
-    Args:
-        series: the records.
-        variable: whose. In kernels alone channels of zeros count as pruned without a mask.
-        commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
-            they are known. Weights that were held and are pruned then don't violate anything. None:
-            the writer itself looked for held weights that moved, so that none are marked.
-        seen: of a kernel, as from `channel_states.seen` of all its channels; None: these are all.
+    `commanded`, int64 (changes,), increasing, are the known steps at which its kept mask changed:
+    that held weights are pruned then violates nothing. None: the writer itself looked for held
+    weights that moved, so that none are marked. `seen` is from `measured_in` of all channels, where
+    these are some of a kernel; None: these are all.
     """
     calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape

@@ -17,15 +17,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Labels(NamedTuple):
-    """A column of texts of which many are equal.
+    """A column of texts of which many are equal."""
 
-    Attributes:
-        names: those that there are, no two of them equal.
-        codes: integers (rows,), the position of each row's name.
-    """
-
-    names: tuple[str, ...]
-    codes: npt.NDArray[Any]
+    names: tuple[str, ...]  # those that there are, no two of them equal
+    codes: npt.NDArray[Any]  # integers (rows,), the position of each row's name
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -103,11 +98,8 @@ def csv_pieces(
     Not with Python's own module: that of 3.10 can't write a name that holds NUL. A name that a
     spreadsheet would take for a formula begins with an apostrophe.
 
-    Args:
-        tables: their columns.
-        digits: the format of fractional numbers, such as ".4g"; by default they are read back as
-            they are. NaN is empty.
-        formats: of columns that have another one.
+    `digits` is the format of fractional numbers, such as ".4g", but for columns that have one of
+    `formats`; by default they are read back as they are. NaN is empty.
     """
     formats = formats or {}
     for number, columns in enumerate(tables):
