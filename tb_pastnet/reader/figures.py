@@ -16,6 +16,7 @@ from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.tally import StateCounts
 from tb_pastnet.reader.threads import in_threads
 
 BLOCK = 64
@@ -43,10 +44,7 @@ class Figures:
     threshold: float  # relative delta under which a channel is quiet
     summary: RunSummary  # what is known of the run
     steps: Integers  # (records,)
-    counts: npt.NDArray[np.uint32]  # uint32 (layers, records, states), see `StateCounts`
-    violated: npt.NDArray[np.uint32]  # uint32 (layers, records), likewise
-    nonfinite: npt.NDArray[np.uint32]  # likewise
-    mean_delta: npt.NDArray[np.float32]  # float32 (layers, records), likewise
+    states: StateCounts  # (layers, records, …)
     pruned: Floats  # (layers, records), pruned weights, NaN where unknown
 
     @property
@@ -64,10 +62,7 @@ class Figures:
         return replace(
             self,
             steps=self.steps[records],
-            counts=self.counts[:, records],
-            violated=self.violated[:, records],
-            nonfinite=self.nonfinite[:, records],
-            mean_delta=self.mean_delta[:, records],
+            states=self.states.at((slice(None), records)),
             pruned=self.pruned[:, records],
         )
 
@@ -107,16 +102,17 @@ class Figures:
         # Before a layer's first record the figures of the step itself say that there is none.
         shown = np.where(newest >= 0, newest, records)[:, part]
         in_force = np.arange(len(shown))[:, None], shown
+        states = self.states.at(in_force)
         times, rates = self.axis()
         sections: dict[str, npt.NDArray[Any]] = {
             "steps": self.steps[part].astype(np.float64),
             "wall_times": times[part],
             "learning_rates": rates[part],
             "age": smallest((self.steps[part] - self.steps[shown]).astype(np.float64)),
-            "counts": smallest(self.counts[in_force]),
-            "violated": smallest(self.violated[in_force]),
-            "nonfinite": smallest(self.nonfinite[in_force]),
-            "mean_delta": self.mean_delta[in_force],
+            "counts": smallest(states.counts),
+            "violated": smallest(states.violated),
+            "nonfinite": smallest(states.nonfinite),
+            "mean_delta": states.mean_delta,
             "pruned": smallest(self.pruned[in_force]),
         }
         return self.header(), sections, self.notes
@@ -145,19 +141,11 @@ class _Kept:
 def figures_of(reader: RunReader, threshold: float) -> Figures:
     """Reads all layers of a run."""
     kept = reader.kept(("figures", threshold), lambda: _count(reader, threshold))
-    counts, violated, nonfinite, mean_delta = kept.restored()
+    *counts, mean_delta = kept.restored()
+    states = StateCounts(*(array.astype(np.uint32) for array in counts), mean_delta)
     summary = summary_of(reader)
-    return Figures(
-        reader.run,
-        threshold,
-        summary,
-        summary.steps,
-        counts.astype(np.uint32),
-        violated.astype(np.uint32),
-        nonfinite.astype(np.uint32),
-        mean_delta,
-        summary.pruned.astype(np.float64),
-    )
+    pruned = summary.pruned.astype(np.float64)
+    return Figures(reader.run, threshold, summary, summary.steps, states, pruned)
 
 
 def _count(reader: RunReader, threshold: float) -> _Kept:
@@ -168,14 +156,12 @@ def _count(reader: RunReader, threshold: float) -> _Kept:
     mean_delta = np.full(all_rows.shape, np.nan, np.float32)
 
     def fill(layer: int) -> None:
-        own, recorded = tallies.layers[layer].counts(threshold), all_rows[layer] >= 0
-        rows = all_rows[layer, recorded]
+        recorded = all_rows[layer] >= 0
+        own = tallies.layers[layer].counts(threshold).at(all_rows[layer, recorded])
         channels = run.variables[run.layers[layer].main].channels
         counts[layer, ~recorded, channel_states.NO_DATA] = channels
-        counts[layer, recorded] = own.counts[rows]
-        violated[layer, recorded] = own.violated[rows]
-        nonfinite[layer, recorded] = own.nonfinite[rows]
-        mean_delta[layer, recorded] = own.mean_delta[rows]
+        for array, values in zip((counts, violated, nonfinite, mean_delta), own, strict=True):
+            array[layer, recorded] = values
 
     list(in_threads(fill, range(len(run.layers))))
     arrays = (smallest(counts), smallest(violated), smallest(nonfinite), mean_delta)

@@ -126,15 +126,15 @@ def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
 
 def test_its_own_rows_have_no_data_where_a_layer_lacks_the_record(written: Written) -> None:
     figures = written.figures()
-    marks = figures.violated + figures.nonfinite
-    rows = zip(figures.counts, figures.mean_delta, marks, LAYERS.items(), strict=True)
+    marks = figures.states.violated + figures.states.nonfinite
+    rows = zip(figures.states.counts, figures.states.mean_delta, marks, LAYERS.items(), strict=True)
     for counts, mean_delta, marked, (layer, width) in rows:
         own = np.isin(STEPS, written.steps[layer])
         assert (counts[:, channel_states.NO_DATA] == np.where(own, 0, width)).all()
         assert (counts.sum(axis=1) == width).all()
         assert np.isnan(mean_delta[~own]).all()
         assert not marked[~own].any()
-    assert figures.counts.dtype == np.uint32
+    assert figures.states.counts.dtype == np.uint32
 
 
 def test_a_block_holds_the_record_in_force_and_blocks_are_those_of_the_whole(
