@@ -26,7 +26,7 @@ from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.answers import NotModified
-from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
+from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS, Query
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
 
@@ -136,7 +136,7 @@ def _answer(store: Store, ask: Ask) -> bytes:
     for name, value in ask.query.items():
         for item in value if isinstance(value, list) else [value]:
             arguments.add(name, str(item))
-    answer = ROUTES[f"/{ask.route}"](store, LOCAL, arguments)
+    answer = ROUTES[f"/{ask.route}"](Query(store, LOCAL, arguments))
     whole_answer = answer.make() if isinstance(answer, NotModified) else answer
     return gzip.decompress(whole_answer.body) if whole_answer.packed else whole_answer.body
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import NamedTuple
 
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
@@ -17,14 +16,10 @@ from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
-from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import Columns, csv_pieces
 from tb_pastnet.serve.http.answers import (
-    BINARY,
-    CSV,
-    JSON,
     Answer,
     NotModified,
     binary_answer,
@@ -32,26 +27,12 @@ from tb_pastnet.serve.http.answers import (
     json_answer,
 )
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
-from tb_pastnet.serve.http.parameters import MOST_LISTED, Arguments, Query
+from tb_pastnet.serve.http.parameters import MOST_LISTED, Query
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
 
 _LINES = 1 << 14
-
-
-class Route(NamedTuple):
-    """What is served below a path."""
-
-    answer: Callable[[Query], Answer | NotModified]
-    kind: str  # the media type of its answers
-    parameters: tuple[str, ...] = ()  # names of what may be asked of it
-
-    def __call__(
-        self, store: Store, context: RequestContext, arguments: Arguments
-    ) -> Answer | NotModified:
-        """Answers a request."""
-        return self.answer(Query(store, context, arguments))
 
 
 def kept(
@@ -291,21 +272,17 @@ def _check_lines(count: int) -> None:
         )
 
 
-ROUTES: dict[str, Route] = {
-    "/index": Route(index, JSON),
-    "/overview": Route(overview, BINARY, ("run", "cols", "th", "first", "last")),
-    "/records": Route(records, BINARY, ("run", "at", "count", "th")),
-    "/layer": Route(layer, BINARY, ("run", "layer", "variable", "th", "since")),
-    "/channel": Route(channel, JSON, ("run", "layer", "variable", "channel", "th")),
-    "/violations": Route(violations, JSON, ("run",)),
-    "/findings": Route(findings, JSON, ("run", "th")),
-    "/function": Route(function, BINARY, ("run",)),
-    "/overlap": Route(overlap, JSON, ("run", "step", "layer", "unit", "mask")),
-    "/overlap_layers": Route(
-        overlap_layers, BINARY, ("run", "other", "unit", "mask", "cols", "at")
-    ),
-    "/export.csv": Route(
-        export, CSV, ("run", "th", "layer", "variable", "channel", "since", "function")
-    ),
+ROUTES: dict[str, Callable[[Query], Answer | NotModified]] = {
+    "/index": index,
+    "/overview": overview,
+    "/records": records,
+    "/layer": layer,
+    "/channel": channel,
+    "/violations": violations,
+    "/findings": findings,
+    "/function": function,
+    "/overlap": overlap,
+    "/overlap_layers": overlap_layers,
+    "/export.csv": export,
 }
-"""What is served below `data/plugin/pastnet/`."""
+"""What is served below `data/plugin/pastnet/`; `openapi.json` has the parameters of each."""
