@@ -116,7 +116,7 @@ class Run:
         """
         overview = self.overview()
         # Where a timeline is lost the records know more steps.
-        return overview.sparsity[np.isin(overview.steps, self._reader.run.axis.steps)]
+        return overview.sparsity[np.isin(overview.steps, self.steps)]
 
     @cached_property
     def function(self) -> Function:
@@ -165,7 +165,7 @@ class Run:
         return self.overview(threshold).to_dataframe()
 
     def __repr__(self) -> str:
-        steps, layers = self._reader.run.axis.steps, len(self._reader.run.layers)
+        steps, layers = self.steps, len(self._reader.run.layers)
         span = f", steps {steps[0]:,} to {steps[-1]:,}" if len(steps) else ""
         return f"Run({self.name!r}, {len(steps):,} records{span}, {layers:,} layers)"
 
