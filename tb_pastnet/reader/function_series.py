@@ -265,23 +265,43 @@ class Function:
         probe: the batch of the last record, an entry for each input: `name`, `shape`, `dtype`,
             `digest`.
         changed: steps of the records made on another batch than the one before, the first 256.
-        steps: int64 (records,), increasing: the step of each record.
-        past_steps: int64 (records,), the step of the past values that each record compares with.
-        relative: float32 (records, places), ‖y − y′‖₂ / ‖y′‖₂: 0/0 is 0, x/0 infinite.
-        cosine: float32 (records, places), y·y′ / (‖y‖₂ ‖y′‖₂): 1 where both are 0, 0 where one is.
-        divergence: float32 (records, places), the mean KL(p′ ‖ p) of the classes over samples, in
-            nats.
-        decisions: float32 (records, places), the share of samples whose decided class differs.
     """
 
     def __init__(self, series: FunctionSeries) -> None:
+        self._series = series
         self.places: tuple[Place, ...] = series.places
         self.probe: tuple[Input, ...] = series.probe
         self.changed: tuple[int, ...] = series.changed
-        self.steps: Integers = series.steps.copy()
-        self.past_steps: Integers = series.past_steps.copy()
-        measures: list[Floats] = [values.T.copy() for values in series.values]
-        self.relative, self.cosine, self.divergence, self.decisions = measures
+
+    @property
+    def steps(self) -> Integers:
+        """int64 (records,), increasing: the step of each record."""
+        return self._series.steps.copy()
+
+    @property
+    def past_steps(self) -> Integers:
+        """int64 (records,), the step of the past values that each record compares with."""
+        return self._series.past_steps.copy()
+
+    @property
+    def relative(self) -> Floats:
+        """float32 (records, places), ‖y − y′‖₂ / ‖y′‖₂: 0/0 is 0, x/0 infinite."""
+        return self._measure("relative")
+
+    @property
+    def cosine(self) -> Floats:
+        """float32 (records, places), y·y′ / (‖y‖₂ ‖y′‖₂): 1 where both are 0, 0 where one is."""
+        return self._measure("cosine")
+
+    @property
+    def divergence(self) -> Floats:
+        """float32 (records, places), the mean KL(p′ ‖ p) of the classes over samples, in nats."""
+        return self._measure("divergence")
+
+    @property
+    def decisions(self) -> Floats:
+        """float32 (records, places), the share of samples whose decided class differs."""
+        return self._measure("decisions")
 
     def to_dataframe(self) -> DataFrame:
         """All of it, a row for each record and place; the columns are those of the CSV export.
@@ -300,14 +320,17 @@ class Function:
         Returns:
             The columns of `to_dataframe` as arrays, texts as `Labels`.
         """
-        places, records = len(self.places), len(self.steps)
+        places, records = len(self.places), len(self._series.steps)
         columns: dict[str, Column] = {
-            "step": np.repeat(self.steps, places),
-            "past_step": np.repeat(self.past_steps, places),
+            "step": np.repeat(self._series.steps, places),
+            "past_step": np.repeat(self._series.past_steps, places),
             "kind": repeated(labels([place.kind for place in self.places]), records),
             "place": repeated(labels([place.name for place in self.places]), records),
         }
-        return columns | {name: getattr(self, name).ravel() for name in MEASURES}
+        return columns | {name: self._measure(name).ravel() for name in MEASURES}
 
     def __repr__(self) -> str:
-        return f"Function({len(self.steps):,} records of {len(self.places):,} places)"
+        return f"Function({len(self._series.steps):,} records of {len(self.places):,} places)"
+
+    def _measure(self, name: str) -> Floats:
+        return np.ascontiguousarray(self._series.values[MEASURES.index(name)].T)

@@ -65,9 +65,6 @@ class Run:
         account: what became of its time steps: offered is the sum of the other numbers.
         overhead: what recording cost its training, all lineages together; None where the log
             doesn't tell, as one of summary calls. See `docs/overhead.md`.
-        steps: int64 (records,), increasing: the step of each record.
-        wall_times: float64 (records,), seconds since 1970, NaN where that isn't known.
-        learning_rates: float64 (records,), of the optimizer, NaN where that isn't known.
     """
 
     def __init__(self, reader: RunReader) -> None:
@@ -83,9 +80,6 @@ class Run:
         self.skipped: Mapping[str, str] = dict(run.skipped)
         self.account: Account = run.account
         self.overhead: Overhead | None = run.overhead
-        self.steps: Integers = run.axis.steps.copy()
-        self.wall_times: Floats = run.axis.wall_times.copy()
-        self.learning_rates: Floats = run.axis.learning_rates.copy()
 
     @cached_property
     def layers(self) -> Named[Layer]:
@@ -97,6 +91,21 @@ class Run:
     def variables(self) -> Named[Variable]:
         """All variables that were recorded, by id, likewise."""
         return variables_of(self._reader, tuple(self._reader.run.variables))
+
+    @property
+    def steps(self) -> Integers:
+        """int64 (records,), increasing: the step of each record."""
+        return self._reader.run.axis.steps.copy()
+
+    @property
+    def wall_times(self) -> Floats:
+        """float64 (records,), seconds since 1970, NaN where that isn't known."""
+        return self._reader.run.axis.wall_times.copy()
+
+    @property
+    def learning_rates(self) -> Floats:
+        """float64 (records,), of the optimizer, NaN where that isn't known."""
+        return self._reader.run.axis.learning_rates.copy()
 
     @property
     def notes(self) -> Mapping[str, int]:
@@ -165,8 +174,9 @@ class Run:
         return self.overview(threshold).to_dataframe()
 
     def __repr__(self) -> str:
-        steps, layers = self.steps, len(self._reader.run.layers)
+        steps = self._reader.run.axis.steps
         span = f", steps {steps[0]:,} to {steps[-1]:,}" if len(steps) else ""
+        layers = len(self._reader.run.layers)
         return f"Run({self.name!r}, {len(steps):,} records{span}, {layers:,} layers)"
 
 
