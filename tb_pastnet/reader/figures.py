@@ -130,22 +130,23 @@ class _Kept:
         """Bytes that it holds."""
         return sum(len(data) for data, _, _ in self.arrays)
 
-    def restored(self) -> list[npt.NDArray[Any]]:
-        """The arrays."""
-        return [
+    def restored(self) -> StateCounts:
+        """The counts as uint32, the mean relative delta as float32."""
+        arrays = (
             np.frombuffer(zlib.decompress(data), dtype).reshape(shape)
             for data, dtype, shape in self.arrays
-        ]
+        )
+        return StateCounts(
+            *(array if array.dtype.kind == "f" else array.astype(np.uint32) for array in arrays)
+        )
 
 
 def figures_of(reader: RunReader, threshold: float) -> Figures:
     """Reads all layers of a run."""
     kept = reader.kept(("figures", threshold), lambda: _count(reader, threshold))
-    *counts, mean_delta = kept.restored()
-    states = StateCounts(*(array.astype(np.uint32) for array in counts), mean_delta)
     summary = summary_of(reader)
     pruned = summary.pruned.astype(np.float64)
-    return Figures(reader.run, threshold, summary, summary.steps, states, pruned)
+    return Figures(reader.run, threshold, summary, summary.steps, kept.restored(), pruned)
 
 
 def _count(reader: RunReader, threshold: float) -> _Kept:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -242,7 +242,7 @@ def function_view(run: CatalogRun, series: FunctionSeries) -> Sections:
         "measures": list(MEASURES),
         "notes": notes.listed(lost),
     }
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "steps": series.steps.astype(np.float64),
         "past_steps": series.past_steps.astype(np.float64),
         "values": series.values,
@@ -333,4 +333,5 @@ class Function:
         return f"Function({len(self._series.steps):,} records of {len(self.places):,} places)"
 
     def _measure(self, name: str) -> Floats:
-        return np.ascontiguousarray(self._series.values[MEASURES.index(name)].T)
+        values: Floats = self._series.values[MEASURES.index(name)].T.copy()
+        return values

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core import channel_states, statistics
 from tb_pastnet.core.quantize import PRECISION, dequantize
@@ -52,7 +53,7 @@ def layer_view(
     }
     stretches, lengths = sections.stretches(state[first:])
     delta, values = sections.listed(series.delta[first:])
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "steps": series.steps[first:].astype(np.float64),
         "past_steps": series.past_steps[first:].astype(np.float64),
         "wall_times": series.wall_times[first:],

@@ -167,9 +167,9 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
     states = StateCounts(*(array.astype(np.float64) for array in figures.states))
     prunable = np.array(figures.summary.prunable, np.float64)
     layers = pool(states, starts)
-    together = (array.sum(axis=0, keepdims=True) for array in states[:3])
+    together = StateCounts(*(array.sum(axis=0, keepdims=True) for array in states))
     mean = _weighted(states.mean_delta, states.counts[..., channel_states.MOVING])[None]
-    sums = pool(StateCounts(*together, mean), starts)
+    sums = pool(together._replace(mean_delta=mean), starts)
     if sparse:
         each = np.where(prunable > 0, prunable, np.nan)[:, None]
         layers["pruned"] = _mean_of(figures.pruned / each, starts)
