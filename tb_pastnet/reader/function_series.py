@@ -181,10 +181,7 @@ def _missing(
 def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) -> Integers:
     """The rows of records that stand, in the order of their steps."""
     stand = supersede(
-        [
-            (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
-            for lineage, rows in zip(lineages, by_writer, strict=True)
-        ],
+        [(order, 0, rows[:, _STEP]) for order, rows in enumerate(by_writer)],
         [lineage.begin for lineage in lineages],
     )
     kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
@@ -315,11 +312,7 @@ class Function:
         return to_dataframe(self.columns())
 
     def columns(self) -> Columns:
-        """All of it by column, without pandas.
-
-        Returns:
-            The columns of `to_dataframe` as arrays, texts as `Labels`.
-        """
+        """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
         places, records = len(self.places), len(self._series.steps)
         columns: dict[str, Column] = {
             "step": np.repeat(self._series.steps, places),

@@ -111,11 +111,7 @@ class Overview:
         return to_dataframe(self.columns())
 
     def columns(self) -> Columns:
-        """All of it by column, without pandas.
-
-        Returns:
-            The columns of `to_dataframe` as arrays, texts as `Labels`.
-        """
+        """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
         records, layers = len(self.steps), len(self.layers)
         columns: dict[str, Column] = {
             "step": np.repeat(self.steps, layers),

@@ -202,14 +202,7 @@ class Records:
         return to_dataframe(self.columns(threshold))
 
     def columns(self, threshold: float = THRESHOLD) -> Columns:
-        """All of it by column, without pandas.
-
-        Args:
-            threshold: as for `states`.
-
-        Returns:
-            The columns of `to_dataframe` as arrays, texts as `Labels`.
-        """
+        """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
         return record_columns(self._series(), self._reader.states(self._name, threshold))
 
     def _mask(self, mask: str, step: int) -> Flags | None:
