@@ -181,7 +181,10 @@ def _missing(
 def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) -> Integers:
     """The rows of records that stand, in the order of their steps."""
     stand = supersede(
-        [(order, 0, rows[:, _STEP]) for order, rows in enumerate(by_writer)],
+        [
+            (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
+            for lineage, rows in zip(lineages, by_writer, strict=True)
+        ],
         [lineage.begin for lineage in lineages],
     )
     kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
