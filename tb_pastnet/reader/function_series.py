@@ -256,9 +256,6 @@ class Function:
     One row a record and one column a place. NaN stands where a record lacks a place, where an
     output isn't finite, and where a place doesn't decide between classes.
 
-    Args:
-        series: the records.
-
     Attributes:
         places: what was compared, layers in forward order and then outputs: `kind` ("layer" or
             "output"), `name`, and `elements` of one sample.

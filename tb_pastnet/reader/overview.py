@@ -44,9 +44,6 @@ class Overview:
 
     A record that a layer lacks counts no channel in any state.
 
-    Args:
-        figures: of the run.
-
     Attributes:
         layers: ids of the layers, in forward order.
         threshold: the relative delta under which a channel counts as quiet.

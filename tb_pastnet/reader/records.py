@@ -55,10 +55,6 @@ class Records:
     Every array is read when it is asked for, and is the caller's own. Values are right within
     2.2 %; zeros, and ones of shares, are exact. NaN stands for what isn't known.
 
-    Args:
-        reader: of the run.
-        variable: of the run.
-
     Attributes:
         shape: the shape of the variable.
         axis: its channel axis in words, mostly a number such as "-1".
