@@ -65,11 +65,7 @@ class Inspected:
 
 
 def check(options: argparse.Namespace, out: TextIO) -> int:
-    """Checks a log directory: 0 where all is whole, else 1.
-
-    Raises:
-        UnreadableLog: it is no directory.
-    """
+    """Checks a log directory: 0 where all is whole, else 1."""
     files = list(inspect(options.logdir))
     log = Log(options.logdir)
     cuts = _cuts(log)

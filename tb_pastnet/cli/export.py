@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from tb_pastnet.cli.text import counted, printable, size_of
-from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring
@@ -38,18 +37,10 @@ class Table(NamedTuple):
 
 
 def export(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes tables of a log, and returns 0. All of the directory appears, or nothing of it.
-
-    Raises:
-        InvalidArgument: what the format needs isn't installed.
-        UnreadableLog: the log is no directory.
-        UnknownName: there is no such run, or no such layer in a run.
-        UnwritableLog: the directory is there and not empty, or can't be written.
-    """
+    """Writes tables of a log, and returns 0. All of the directory appears, or nothing of it."""
     write, folder = writer_of(options.format), options.out
     runs = Log(options.logdir).runs.chosen(options.run)
-    threshold = THRESHOLD if options.threshold is None else options.threshold
-    tables = _tables(runs, options.tables, options.layer, threshold)
+    tables = _tables(runs, options.tables, options.layer, options.threshold)
     target = Path(folder)
     partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
     try:
@@ -139,12 +130,7 @@ def _entry(path: Path, table: Table, form: str) -> dict[str, Any]:
 
 
 def safe(name: str) -> str:
-    """What of a name can stand in the name of a file, after a number that tells names apart.
-
-    Example:
-        >>> safe("block/conv1"), safe("../../etc/passwd"), safe("שלום")
-        ('block_conv1', 'etc_passwd', '_')
-    """
+    """What of a name can stand in the name of a file, after a number that tells names apart."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name[:_LONGEST]).strip("_") or "_"
 
 

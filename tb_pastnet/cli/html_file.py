@@ -18,14 +18,15 @@ from urllib.parse import urlencode
 from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.cli.text import counted, printable, size_of
-from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK
 from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.answers import NotModified
-from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS
+from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS, Query
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
 
@@ -52,16 +53,9 @@ class Ask(NamedTuple):
 
 
 def export_html(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes the page with the data of a log into one new file; returns 0.
-
-    Raises:
-        UnreadableLog: the log is no directory.
-        UnknownName: there is no such run.
-        UnwritableLog: the file is there, or can't be written.
-    """
+    """Writes the page with the data of a log into one new file; returns 0."""
     log, target = Log(options.logdir), options.out
-    chosen = log.runs.chosen(options.run)
-    quiet = THRESHOLD if options.threshold is None else options.threshold
+    chosen, quiet = log.runs.chosen(options.run), options.threshold
     answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}
     for asks in (_overlaps(chosen), _channels(chosen, quiet)):
         room = MOST_OF_DETAIL
@@ -125,11 +119,7 @@ def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
     if len(names) < FEWEST_RUNS:
         return
     steps = sorted({step for run in runs for step in run.steps.tolist()}, reverse=True)
-    kinds = [
-        {"unit": unit, "mask": mask}
-        for unit in ("weights", "channels")
-        for mask in ("kept", "trainable")
-    ]
+    kinds = [{"unit": unit, "mask": mask} for unit in UNITS for mask in MASKS]
     pairs = [
         {"run": first, "other": second} for first in names for second in names if first != second
     ]
@@ -146,7 +136,7 @@ def _answer(store: Store, ask: Ask) -> bytes:
     for name, value in ask.query.items():
         for item in value if isinstance(value, list) else [value]:
             arguments.add(name, str(item))
-    answer = ROUTES[f"/{ask.route}"](store, LOCAL, arguments)
+    answer = ROUTES[f"/{ask.route}"](Query(store, LOCAL, arguments))
     whole_answer = answer.make() if isinstance(answer, NotModified) else answer
     return gzip.decompress(whole_answer.body) if whole_answer.packed else whole_answer.body
 

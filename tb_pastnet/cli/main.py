@@ -128,6 +128,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         type=_threshold,
+        default="1e-4",
         metavar="DELTA",
         help="the relative delta under which a channel is quiet, by default 1e-4",
     )

@@ -22,7 +22,6 @@ from tb_pastnet.cli.text import (
     width,
 )
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.index import finite, overhead_of
@@ -41,20 +40,15 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     """Reports the runs of a log directory; what of `--fail-on` was found is said on `error`.
 
     Gives 1 where something of that was found or there is nothing to look at, else 0.
-
-    Raises:
-        UnreadableLog: it is no directory.
-        UnknownName: there is no such run.
     """
     log = Log(options.logdir)
     sizes = _sizes(options.logdir)
-    quiet = THRESHOLD if options.threshold is None else options.threshold
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
     def reading() -> Iterator[dict[str, Any]]:
         for run in chosen:
-            entries.append(_entry(run, sizes.get(run.name, 0), quiet))
+            entries.append(_entry(run, sizes.get(run.name, 0), options.threshold))
             yield entries[-1]
 
     if options.json:

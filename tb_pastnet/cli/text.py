@@ -14,13 +14,9 @@ NARROWEST, WIDEST = 60, 120
 
 
 def printable(text: str) -> str:
-    r"""A text whose control characters are written out: none reaches the terminal.
+    """A text whose control characters are written out: none reaches the terminal.
 
     Line ends between sentences of ours stay out of it, too: a name can't begin a line.
-
-    Example:
-        >>> printable("a\x1b[31m\nb\u202e")
-        'a\\x1b[31m\\nb\\u202e'
     """
     if text.isprintable():
         return text
@@ -36,12 +32,7 @@ def width() -> int:
 
 
 def columns_of(text: str) -> int:
-    """Columns that a printable text takes.
-
-    Example:
-        >>> columns_of("abc"), columns_of("層"), columns_of("e\u0301")
-        (3, 2, 1)
-    """
+    """Columns that a printable text takes."""
     return sum(
         0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF")
         for sign in text
@@ -49,12 +40,7 @@ def columns_of(text: str) -> int:
 
 
 def fit(text: str, columns: int) -> str:
-    """A name as printable text of some columns at most; of a longer one the ends are shown.
-
-    Example:
-        >>> fit("block/conv1", 20), fit("block_one/conv1/kernel", 12)
-        ('block/conv1', 'block…kernel')
-    """
+    """A name as printable text of some columns at most; of a longer one the ends are shown."""
     # Of a very long name only the ends are looked at.
     text = printable(text if len(text) <= 2 * WIDEST else f"{text[:WIDEST]}…{text[-WIDEST:]}")
     if columns_of(text) <= columns:
@@ -69,12 +55,7 @@ def fit(text: str, columns: int) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """Lines of a table: names to the left, in what numbers leave them, and numbers to the right.
-
-    Example:
-        >>> table(["layer", "pruned"], [["conv1", "7"]], 80)
-        ['layer  pruned', 'conv1       7']
-    """
+    """Lines of a table: names to the left, in what numbers leave them, and numbers to the right."""
     sizes = [max(map(columns_of, cells)) for cells in zip(head, *rows, strict=True)]
     left = max(columns - sum(size + 2 for size in sizes[1:]), 12)
     names = [fit(row[0], left) for row in (head, *rows)]
@@ -87,12 +68,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> l
 
 
 def size_of(count: float) -> str:
-    """Bytes for people.
-
-    Example:
-        >>> size_of(999), size_of(1234), size_of(5_600_000)
-        ('999 B', '1.2 kB', '5.6 MB')
-    """
+    """Bytes for people."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -101,33 +77,18 @@ def size_of(count: float) -> str:
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """A number and what it counts.
-
-    Example:
-        >>> counted(1, "record"), counted(2000, "record"), counted(0, "entry", "entries")
-        ('1 record', '2,000 records', '0 entries')
-    """
+    """A number and what it counts."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def account_text(account: Account) -> str:
-    """An account in words, without what is 0.
-
-    Example:
-        >>> account_text(Account(5, shown=4, thinned=1))
-        '5 offered: 4 shown, 1 thinned'
-    """
+    """An account in words, without what is 0."""
     parts = [f"{n:,} {name}" for name, n in asdict(account).items() if n and name != "offered"]
     return f"{account.offered:,} offered" + (f": {', '.join(parts)}" if parts else "")
 
 
 def overhead_text(cost: Mapping[str, Any]) -> str:
-    """What recording cost, in words.
-
-    Example:
-        >>> overhead_text({"share": 0.008, "seconds": 1.2, "training": 150.0, "writer": 0.4})
-        'recording took 0.8% of training, 1.2 s of 150 s; beside it, 0.4 s of a thread that writes'
-    """
+    """What recording cost, in words."""
     share = cost["share"] or 0.0
     shown = "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
     times = f"{_seconds(cost['seconds'])} of {_seconds(cost['training'])}"

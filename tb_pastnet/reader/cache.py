@@ -1,17 +1,16 @@
-"""What was computed lately, up to a ceiling of bytes."""
+"""What was made of records lately, up to a ceiling of bytes."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tb_pastnet.reader.notes import WITHHELD, Notes
 
 Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 
 class Read(Protocol):
@@ -27,35 +26,19 @@ class Read(Protocol):
 ReadValue = TypeVar("ReadValue", bound=Read)
 
 
-def sized(value: ReadValue) -> tuple[ReadValue, int | None]:
-    """A value for `Cache.get`: one that TensorBoard withheld a part of is made anew each time."""
-    return value, None if WITHHELD in value.notes else value.size
-
-
 class Cache:
     """Keeps the latest answers, each until its data changes or a ceiling of bytes is reached.
 
     Safe to use from many threads: one value is made once, however many ask for it at a time, and
     the making of one doesn't hold up the others. The least recently used go first. A value larger
-    than the ceiling is handed out and not kept.
-
-    Example:
-        >>> cache = Cache(ceiling=100)
-        >>> cache.get("a", version=1, make=lambda: ("first", 10))
-        'first'
-        >>> cache.get("a", version=1, make=lambda: ("never made", 10))
-        'first'
-        >>> cache.get("a", version=2, make=lambda: ("second", 10))
-        'second'
-        >>> cache.held
-        10
+    than the ceiling is handed out and not kept, as is one that TensorBoard withheld a part of.
     """
 
     def __init__(self, ceiling: int) -> None:
         self._ceiling = ceiling
         self._lock = threading.Lock()
         self._making: dict[Hashable, threading.Lock] = {}
-        self._values: OrderedDict[Hashable, tuple[Hashable, Any, int]] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[Hashable, Read]] = OrderedDict()
         self._held = 0
 
     @property
@@ -63,32 +46,34 @@ class Cache:
         """Bytes that are held now."""
         return self._held
 
-    def holds(self, key: Hashable, version: Hashable) -> bool:
-        """Whether the value of a key is there in this version."""
+    def find(self, key: Hashable, version: Hashable) -> Any:
+        """The value of a key in this version, None where it isn't there."""
         with self._lock:
-            entry = self._values.get(key)
-            return entry is not None and bool(entry[0] == version)
+            held_version, value = self._values.get(key, (None, None))
+            if value is None or held_version != version:
+                return None
+            self._values.move_to_end(key)
+            return value
 
     def get(
-        self, key: Hashable, version: Hashable, make: Callable[[], tuple[Value, int | None]]
-    ) -> Value:
+        self,
+        key: Hashable,
+        version: Hashable,
+        make: Callable[[], ReadValue],
+        most: float = math.inf,
+    ) -> ReadValue:
         """Gives the value of a key, made anew where there is none of this version.
 
-        What makes it also says how many bytes it holds, or None: it isn't kept. What that raises
-        goes to the caller, and nothing is kept.
+        One of more than `most` bytes isn't kept. What `make` raises goes to the caller.
         """
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         try:
             with making:
-                with self._lock:
-                    entry = self._values.get(key)
-                    if entry is not None and entry[0] == version:
-                        self._values.move_to_end(key)
-                        return entry[1]  # type: ignore[no-any-return]
-                value, size = make()
-                with self._lock:
-                    self._put(key, version, value, size)
+                value: ReadValue | None = self.find(key, version)
+                if value is None:
+                    value = make()
+                    self._put(key, version, value, most)
                 return value
         finally:
             with self._lock:
@@ -100,43 +85,29 @@ class Cache:
         make: Callable[[Sequence[Key]], Iterable[ReadValue]],
     ) -> dict[Key, ReadValue]:
         """Gives the values of many keys; those that aren't there are made in one go."""
-        missing = [key for key, version in versions.items() if not self.holds(key, version)]
-        fresh = dict(zip(missing, make(missing), strict=True)) if missing else {}
-
-        def make_one(key: Key) -> tuple[ReadValue, int | None]:
-            # Not made above: it was held a moment ago and had to make room since.
-            return sized(fresh[key] if key in fresh else next(iter(make([key]))))
-
-        return {
-            key: self.get(key, version, partial(make_one, key)) for key, version in versions.items()
-        }
+        values = {key: self.find(key, version) for key, version in versions.items()}
+        missing = [key for key, value in values.items() if value is None]
+        for key, value in zip(missing, make(missing) if missing else (), strict=True):
+            values[key] = value
+            self._put(key, versions[key], value)
+        return values
 
     def forget(self, names: Collection[Hashable]) -> None:
-        """Lets go of all values whose keys hold one of some names.
-
-        Example:
-            >>> cache = Cache(ceiling=100)
-            >>> cache.get(("layer", ("a", "b")), version=1, make=lambda: ("first", 10))
-            'first'
-            >>> cache.forget({"b"})
-            >>> cache.held
-            0
-        """
+        """Lets go of all values whose keys hold one of some names, at any depth."""
         with self._lock:
             for key in [key for key in self._values if _holds(key, names)]:
-                self._held -= self._values.pop(key)[2]
+                self._held -= self._values.pop(key)[1].size
 
-    def _put(self, key: Hashable, version: Hashable, value: object, size: int | None) -> None:
-        old = self._values.pop(key, None)
-        if old is not None:
-            self._held -= old[2]
-        if size is None or size > self._ceiling:
-            return
-        self._values[key] = (version, value, size)
-        self._held += size
-        while self._held > self._ceiling:
-            _, (_, _, freed) = self._values.popitem(last=False)
-            self._held -= freed
+    def _put(self, key: Hashable, version: Hashable, value: Read, most: float = math.inf) -> None:
+        with self._lock:
+            if key in self._values:
+                self._held -= self._values.pop(key)[1].size
+            if WITHHELD in value.notes or value.size > min(most, self._ceiling):
+                return
+            self._values[key] = (version, value)
+            self._held += value.size
+            while self._held > self._ceiling:
+                self._held -= self._values.popitem(last=False)[1][1].size
 
 
 def _holds(key: Hashable, names: Collection[Hashable]) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,30 +43,11 @@ class Catalog:
         return {name for run in self.runs.values() for name in (run.name, *run.tb_runs)}
 
 
-class CatalogReader:
-    """Keeps the catalogs of experiments up to date. Safe to use from many threads.
+class Experiment:
+    """Keeps the catalog of one experiment up to date: only what is new since the last time is read.
 
-    A catalog is handed out again for `fresh_for` seconds: one listing serves all requests of a
-    page.
+    Not safe to use from several threads at once.
     """
-
-    def __init__(self, source: SeriesSource, fresh_for: float) -> None:
-        self._fresh_for = fresh_for
-        self._lock = threading.Lock()
-        self._experiments: dict[str, _Experiment] = defaultdict(lambda: _Experiment(source))
-
-    def catalog(self, context: RequestContext) -> Catalog:
-        """Lists all runs of an experiment as of now."""
-        with self._lock:
-            experiment = self._experiments[context.experiment]
-            if time.monotonic() - experiment.listed_at >= self._fresh_for:
-                experiment.update(context)
-                experiment.listed_at = time.monotonic()
-            return experiment.catalog
-
-
-class _Experiment:
-    """What was found of an experiment the last time: only what is new is read."""
 
     def __init__(self, source: SeriesSource) -> None:
         self.listed_at = -math.inf
@@ -99,6 +78,7 @@ class _Experiment:
         catalog = Catalog(dict(sorted(runs.items())), _warnings(self._listing))
         foreign = sum(tb_run not in catalog.names for tb_run in tb_runs)
         self.catalog = replace(catalog, other_runs=foreign)
+        self.listed_at = time.monotonic()
 
     def _list(
         self, context: RequestContext, glance: Listing | None, tb_runs: Sequence[str]

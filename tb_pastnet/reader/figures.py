@@ -16,6 +16,7 @@ from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.tally import StateCounts
 from tb_pastnet.reader.threads import in_threads
 
 BLOCK = 64
@@ -43,10 +44,7 @@ class Figures:
     threshold: float  # relative delta under which a channel is quiet
     summary: RunSummary  # what is known of the run
     steps: Integers  # (records,)
-    counts: npt.NDArray[np.uint32]  # uint32 (layers, records, states), see `StateCounts`
-    violated: npt.NDArray[np.uint32]  # uint32 (layers, records), likewise
-    nonfinite: npt.NDArray[np.uint32]  # likewise
-    mean_delta: npt.NDArray[np.float32]  # float32 (layers, records), likewise
+    states: StateCounts  # (layers, records, …)
     pruned: Floats  # (layers, records), pruned weights, NaN where unknown
 
     @property
@@ -64,10 +62,7 @@ class Figures:
         return replace(
             self,
             steps=self.steps[records],
-            counts=self.counts[:, records],
-            violated=self.violated[:, records],
-            nonfinite=self.nonfinite[:, records],
-            mean_delta=self.mean_delta[:, records],
+            states=self.states.at((slice(None), records)),
             pruned=self.pruned[:, records],
         )
 
@@ -92,13 +87,14 @@ class Figures:
         times[timed], rates[timed] = axis.wall_times[row], axis.learning_rates[row]
         return times, rates.astype(np.float32)
 
-    def block(self, step: int, count: int) -> Sections:
+    def block(self, step: int | None, count: int) -> Sections:
         """The records that hold the one in force at a step, as the route `records` gives them.
 
-        Blocks have `count` records; before the first record the first block is meant. Of a layer
-        that lacks a record its newest one before it is given, and how old that is.
+        Blocks have `count` records. None stands for the last step; a step before all records is in
+        the first block. Of a layer that lacks a record the newest one before is given, and its age.
         """
-        record = max(int(np.searchsorted(self.steps, step, side="right")) - 1, 0)
+        begun = len(self.steps) if step is None else np.searchsorted(self.steps, step, side="right")
+        record = max(int(begun) - 1, 0)
         first = record // count * count
         part = slice(first, first + count)
         records = np.arange(len(self.steps))
@@ -106,19 +102,20 @@ class Figures:
         # Before a layer's first record the figures of the step itself say that there is none.
         shown = np.where(newest >= 0, newest, records)[:, part]
         in_force = np.arange(len(shown))[:, None], shown
+        states = self.states.at(in_force)
         times, rates = self.axis()
         sections: dict[str, npt.NDArray[Any]] = {
             "steps": self.steps[part].astype(np.float64),
             "wall_times": times[part],
             "learning_rates": rates[part],
             "age": smallest((self.steps[part] - self.steps[shown]).astype(np.float64)),
-            "counts": smallest(self.counts[in_force]),
-            "violated": smallest(self.violated[in_force]),
-            "nonfinite": smallest(self.nonfinite[in_force]),
-            "mean_delta": self.mean_delta[in_force],
+            "counts": smallest(states.counts),
+            "violated": smallest(states.violated),
+            "nonfinite": smallest(states.nonfinite),
+            "mean_delta": states.mean_delta,
             "pruned": smallest(self.pruned[in_force]),
         }
-        return self.header(), sections
+        return self.header(), sections, self.notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,30 +130,23 @@ class _Kept:
         """Bytes that it holds."""
         return sum(len(data) for data, _, _ in self.arrays)
 
-    def restored(self) -> list[npt.NDArray[Any]]:
-        """The arrays."""
-        return [
+    def restored(self) -> StateCounts:
+        """The counts as uint32, the mean relative delta as float32."""
+        arrays = (
             np.frombuffer(zlib.decompress(data), dtype).reshape(shape)
             for data, dtype, shape in self.arrays
-        ]
+        )
+        return StateCounts(
+            *(array if array.dtype.kind == "f" else array.astype(np.uint32) for array in arrays)
+        )
 
 
 def figures_of(reader: RunReader, threshold: float) -> Figures:
     """Reads all layers of a run."""
     kept = reader.kept(("figures", threshold), lambda: _count(reader, threshold))
-    counts, violated, nonfinite, mean_delta = kept.restored()
     summary = summary_of(reader)
-    return Figures(
-        reader.run,
-        threshold,
-        summary,
-        summary.steps,
-        counts.astype(np.uint32),
-        violated.astype(np.uint32),
-        nonfinite.astype(np.uint32),
-        mean_delta,
-        summary.pruned.astype(np.float64),
-    )
+    pruned = summary.pruned.astype(np.float64)
+    return Figures(reader.run, threshold, summary, summary.steps, kept.restored(), pruned)
 
 
 def _count(reader: RunReader, threshold: float) -> _Kept:
@@ -167,14 +157,12 @@ def _count(reader: RunReader, threshold: float) -> _Kept:
     mean_delta = np.full(all_rows.shape, np.nan, np.float32)
 
     def fill(layer: int) -> None:
-        own, recorded = tallies.layers[layer].counts(threshold), all_rows[layer] >= 0
-        rows = all_rows[layer, recorded]
+        recorded = all_rows[layer] >= 0
+        own = tallies.layers[layer].counts(threshold).at(all_rows[layer, recorded])
         channels = run.variables[run.layers[layer].main].channels
         counts[layer, ~recorded, channel_states.NO_DATA] = channels
-        counts[layer, recorded] = own.counts[rows]
-        violated[layer, recorded] = own.violated[rows]
-        nonfinite[layer, recorded] = own.nonfinite[rows]
-        mean_delta[layer, recorded] = own.mean_delta[rows]
+        for array, values in zip((counts, violated, nonfinite, mean_delta), own, strict=True):
+            array[layer, recorded] = values
 
     list(in_threads(fill, range(len(run.layers))))
     arrays = (smallest(counts), smallest(violated), smallest(nonfinite), mean_delta)

@@ -118,11 +118,7 @@ def _add(by_tag: dict[str, FileSeries], file: int, event: Event) -> None:
 
 
 def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iterator[bytes | None]:
-    """Reads values of a series again, given where they are, file by file.
-
-    Yields:
-        The bytes of each; None where a value isn't bytes in one dimension.
-    """
+    """The bytes of values of a series, given where they are; None for one that isn't bytes."""
     for number, group in groupby(values, lambda value: value.file):
         try:
             with files[number].open("rb") as stream:
@@ -182,11 +178,7 @@ class FileSource(SeriesSource):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """All values of some tags in some runs; `most` is no limit here. See `SeriesSource.read`.
-
-        Raises:
-            UnreadableLog: a file is gone, or was changed since the log was opened.
-        """
+        """All values, whatever `most`; `UnreadableLog` where a file was changed meanwhile."""
         readings: Readings = {}
         for run in set(runs) & self._scans.keys():
             series = self._scans[run].series

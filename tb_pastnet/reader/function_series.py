@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 from tb_pastnet.reader.tables import Column, Columns, labels, repeated, to_dataframe
@@ -229,22 +230,24 @@ def _key(place: Place) -> tuple[str, str]:
     return place.kind, place.name
 
 
-def function_view(name: str, past: str, series: FunctionSeries, lost: Notes) -> Sections:
+def function_view(run: CatalogRun, series: FunctionSeries) -> Sections:
     """How far outputs moved, as the picture needs it."""
+    lost = run.notes + series.notes
     header = {
-        "run": name,
-        "past": past,
+        "run": run.name,
+        "past": run.past,
         "probe": [asdict(input_) for input_ in series.probe],
         "changed": list(series.changed),
         "places": [asdict(place) for place in series.places],
         "measures": list(MEASURES),
         "notes": notes.listed(lost),
     }
-    return header, {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "steps": series.steps.astype(np.float64),
         "past_steps": series.past_steps.astype(np.float64),
         "values": series.values,
     }
+    return header, arrays, lost
 
 
 class Function:
@@ -252,9 +255,6 @@ class Function:
 
     One row a record and one column a place. NaN stands where a record lacks a place, where an
     output isn't finite, and where a place doesn't decide between classes.
-
-    Args:
-        series: the records.
 
     Attributes:
         places: what was compared, layers in forward order and then outputs: `kind` ("layer" or
@@ -312,11 +312,7 @@ class Function:
         return to_dataframe(self.columns())
 
     def columns(self) -> Columns:
-        """All of it by column, without pandas.
-
-        Returns:
-            The columns of `to_dataframe` as arrays, texts as `Labels`.
-        """
+        """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
         places, records = len(self.places), len(self._series.steps)
         columns: dict[str, Column] = {
             "step": np.repeat(self._series.steps, places),
@@ -330,4 +326,5 @@ class Function:
         return f"Function({len(self._series.steps):,} records of {len(self.places):,} places)"
 
     def _measure(self, name: str) -> Floats:
-        return np.ascontiguousarray(self._series.values[MEASURES.index(name)].T)
+        values: Floats = self._series.values[MEASURES.index(name)].T.copy()
+        return values

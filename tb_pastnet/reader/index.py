@@ -71,18 +71,14 @@ def stretches(steps: Integers) -> list[list[int]]:
         [[0, 10, 3], [25, 5, 2]]
     """
     parts: list[list[int]] = []
+    previous = 0
     for step in steps.tolist():
-        if parts and (parts[-1][2] == 1 or step - _last(parts[-1]) == parts[-1][1]):
-            first, _, count = parts[-1]
-            parts[-1] = [first, step - _last(parts[-1]), count + 1]
+        if parts and (parts[-1][2] == 1 or step - previous == parts[-1][1]):
+            parts[-1] = [parts[-1][0], step - previous, parts[-1][2] + 1]
         else:
             parts.append([step, 1, 1])
+        previous = step
     return parts
-
-
-def _last(stretch: list[int]) -> int:
-    first, stride, count = stretch
-    return first + stride * (count - 1)
 
 
 def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:

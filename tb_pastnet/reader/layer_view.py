@@ -16,7 +16,6 @@ from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes, sections
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.layer_events import merge_events
-from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import variable_facts
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series import RecordSeries
@@ -30,12 +29,11 @@ _DIGITS = 4
 
 def layer_view(
     reader: RunReader, layer: str, variable: VariableEntry, threshold: float, since: int | None
-) -> tuple[Sections, Notes]:
+) -> Sections:
     """State and relative delta of each record and channel of one variable."""
-    series, masks = reader.state_series(variable.id), reader.masks
     # Of a wide layer the series isn't kept: it is asked for once.
-    violations = masks.violations.get(variable.id, ())
-    state = mark(series.states(threshold), series.steps, violations)
+    series, masks = reader.state_series(variable.id), reader.masks
+    state = reader.marked(series, variable.id, threshold)
     first = first_after(series.steps, since)
     lost = series.notes + masks.notes
     header = {
@@ -53,7 +51,19 @@ def layer_view(
         "before": _digest(series, state, first),
         "digest": _digest(series, state, len(series.steps)),
     }
-    return (header, _sections(series, state, first)), lost
+    stretches, lengths = sections.stretches(state[first:])
+    delta, values = sections.listed(series.delta[first:])
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "steps": series.steps[first:].astype(np.float64),
+        "past_steps": series.past_steps[first:].astype(np.float64),
+        "wall_times": series.wall_times[first:],
+        "learning_rates": series.learning_rates[first:].astype(np.float32),
+        "state": stretches,
+        "state_lengths": lengths,
+        "delta": delta.T,
+        "delta_values": values,
+    }
+    return header, arrays, lost
 
 
 def first_after(steps: Integers, since: int | None) -> int:
@@ -67,23 +77,6 @@ def _digest(series: StateSeries, state: channel_states.States, until: int) -> st
     for array in (series.steps, series.past_steps, state, series.delta):
         digest = zlib.crc32(np.ascontiguousarray(array[:until]).data, digest)
     return f"{digest:08x}"
-
-
-def _sections(
-    series: StateSeries, state: channel_states.States, first: int
-) -> dict[str, npt.NDArray[Any]]:
-    stretches, lengths = sections.stretches(state[first:])
-    delta, values = sections.listed(series.delta[first:])
-    return {
-        "steps": series.steps[first:].astype(np.float64),
-        "past_steps": series.past_steps[first:].astype(np.float64),
-        "wall_times": series.wall_times[first:],
-        "learning_rates": series.learning_rates[first:].astype(np.float32),
-        "state": stretches,
-        "state_lengths": lengths,
-        "delta": delta.T,
-        "delta_values": values,
-    }
 
 
 def channel_view(

@@ -19,7 +19,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessage
-from tb_pastnet.reader.threads import Each, in_turn
+from tb_pastnet.reader.threads import a_few_at_once
 
 Decoded = TypeVar("Decoded")
 
@@ -98,7 +98,7 @@ def decode_all(
     lineage: int,
     lost: Notes,
     *,
-    each: Each = in_turn,
+    at_once: bool = False,
 ) -> Iterator[Decoded]:
     """Decodes those messages of a series, in order, that can be decoded; notes the rest in `lost`.
 
@@ -113,7 +113,10 @@ def decode_all(
         except UnreadableRecord as error:
             return notes.reason(error)
 
-    for result in each(decoded_or_note, messages):
+    results: Iterator[Decoded | str] = map(decoded_or_note, messages)
+    if at_once:
+        results = a_few_at_once(decoded_or_note, messages)
+    for result in results:
         if isinstance(result, str):
             lost[result] += 1
         else:

@@ -48,9 +48,6 @@ CEILING = 1 << 30
 class Run:
     """One run. What is small is there at once, the records are read when they are asked for.
 
-    Args:
-        reader: of the run.
-
     Attributes:
         name: its directory below the log directory, `.` for that itself.
         source: "sink", or "summary" for a user's own writer: then nothing is known of what was
@@ -182,9 +179,6 @@ class Run:
 
 class Log:
     """All runs of a log directory, as they were when it was opened.
-
-    Args:
-        logdir: the directory.
 
     Attributes:
         logdir: the directory.

@@ -7,7 +7,7 @@ variable the lost one was: behind a gap nothing is known of a mask until its own
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 from tb_pastnet.core import overlap
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
-from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
+from tb_pastnet.format.mask_log import decode_mask_log
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_INTEGERS, Flags, Floats, Integers
@@ -187,15 +187,11 @@ def read_mask_log(
     stored: Mapping[tuple[str, str], int] | None = None,
     withheld: bool = False,
 ) -> MaskLog:
-    """Decodes the changes of a lineage's masks.
+    """Decodes the changes of a lineage's masks from the events of the series `masks`.
 
-    Args:
-        messages: events of the series `masks`.
-        lineage: the writer's id.
-        variables: of others, and of masks that we don't know, only the numbers of changes count.
-        stored: the largest event step of the series of each variable and mask: of a last change
-            that is missing in the log.
-        withheld: whether TensorBoard could not hand the series out.
+    Of other variables, and of masks that we don't know, only the numbers of changes count. `stored`
+    is the largest event step of the series of each variable and mask, which may be that of a last
+    change that the log lacks; `withheld` tells that TensorBoard could not hand the log out.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
     table, names, unread = _collect(messages, lineage, variables, lost)
@@ -243,24 +239,17 @@ def _collect(
     names: dict[tuple[str, str], int] = {}
     rows: list[tuple[int, int, int, int, int]] = []
     unreadable = 0
-    for change, unread in _decoded(messages, lineage, lost):
-        if len(rows) >= MOST_CHANGES:
+    for changes in decode_all(messages, decode_mask_log, TAG_MASKS, lineage, lost):
+        room = MOST_CHANGES - len(rows)
+        if room and changes:
+            unreadable = lost.total()
+        for change in changes[:room]:
+            name = (change.variable, change.mask)
+            usable = change.variable in variables and change.mask in MASKS
+            column = names.setdefault(name, len(names)) if usable else -1
+            rows.append((change.number, change.step, column, change.through, change.elements))
+        if len(changes) > room:
             lost[notes.MASKS_TOO_MANY] += 1
             break
-        unreadable = unread
-        name = (change.variable, change.mask)
-        usable = change.variable in variables and change.mask in MASKS
-        column = names.setdefault(name, len(names)) if usable else -1
-        rows.append((change.number, change.step, column, change.through, change.elements))
     table = np.array(rows, np.int64).reshape(-1, 5)
     return table, list(names), lost.total() > unreadable
-
-
-def _decoded(
-    messages: Sequence[StoredMessage], lineage: int, lost: Notes
-) -> Iterator[tuple[MaskChange, int]]:
-    """Each change, and how many messages before it could not be read."""
-    for changes in decode_all(messages, decode_mask_log, TAG_MASKS, lineage, lost):
-        unread = lost.total()
-        for change in changes:
-            yield change, unread

@@ -128,13 +128,18 @@ class MaskHistory:
         events = [event for mask in MASKS for event in self._changes(variable, mask)]
         return sorted(events, key=lambda event: event.step)
 
-    def commanded(self, variable: str) -> Integers | None:
-        """int64 (changes,), the steps at which a kept mask changed: held weights may move then.
-
-        None where the writer looked itself for held weights that moved, and so `violations` tells.
-        """
+    @property
+    def audited(self) -> bool:
+        """Whether the writer looked itself for held weights that moved: `violations` tells."""
         described = [head.description for head in self.lineages if head.description is not None]
-        if described and described[-1].audited:
+        return bool(described) and described[-1].audited
+
+    def commanded(self, variable: str) -> Integers | None:
+        """int64 (changes,), the steps at which a kept mask changed, None where it is audited.
+
+        Held weights may move then.
+        """
+        if self.audited:
             return None
         steps = [event.step for event in self.events(variable) if event.mask == "kept"]
         return np.array(steps, np.int64)
@@ -142,15 +147,13 @@ class MaskHistory:
     def _changes(self, variable: str, mask: str) -> Iterator[MaskEvent]:
         cuts = first_steps_after(self.starts)
         for position, (log, cut) in enumerate(zip(self.logs, cuts, strict=True)):
-            changes = None if log is None else log.of(variable, mask)
-            if changes is None:
+            if log is None:
                 continue
-            stands = len(changes.steps) if cut is None else np.searchsorted(changes.steps, cut)
-            for row in range(int(stands)):
-                step, through, elements = (
-                    int(column[row])
-                    for column in (changes.steps, changes.through, changes.elements)
-                )
+            changes = log.of(variable, mask)
+            stands = slice(None if cut is None else np.searchsorted(changes.steps, cut))
+            columns = (changes.steps, changes.through, changes.elements)
+            rows = zip(*(column[stands].tolist() for column in columns), strict=True)
+            for row, (step, through, elements) in enumerate(rows):
                 held = elements - through
                 if row or self._held_at_start(position, variable, mask, elements) != held:
                     yield MaskEvent(step, mask, through, elements)
@@ -247,8 +250,7 @@ def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
     """Joins what the lineages of a run tell, one part for each of them, in their order."""
     starts = tuple(head.begin for head in run.lineages)
     standing: dict[str, list[Violation]] = {}
-    lost: Notes = sum((part.audit_notes for part in parts), Counter())
-    lost = sum((part.log.notes for part in parts if part.log is not None), lost)
+    lost: Notes = sum((part.notes for part in parts), Counter())
     cuts = first_steps_after(starts)
     for lineage, part, cut in zip(run.lineages, parts, cuts, strict=True):
         for violation in part.violations:

@@ -43,11 +43,7 @@ class Named(Mapping[str, Thing]):
         return self._things[name]
 
     def chosen(self, names: Sequence[str] | None) -> list[Thing]:
-        """Those that are named, by ends of names that fit one only, each once; None: all.
-
-        Raises:
-            UnknownName: a name fits none, or several.
-        """
+        """Those that are named, by ends of names that fit one only, each once; None: all."""
         if names is None:
             return list(self.values())
         return [self[name] for name in dict.fromkeys(names)]

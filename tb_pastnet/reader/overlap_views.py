@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -15,22 +16,146 @@ from tb_pastnet.core.overlap import Words
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
-from tb_pastnet.reader.cache import sized
-from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
     UNKNOWN,
+    WEIGHTS,
+    Layers,
     Sets,
     count_of,
     distinct,
+    drawn,
+    each_weights,
     intersection,
     likeness,
+    moment,
+    names_in,
+    read_channel_sets,
     records_in_force,
 )
+from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections
+from tb_pastnet.reader.state_series import KERNEL
+from tb_pastnet.reader.store import RunReader
 
 _ORIGIN, _LAYERS, _NO_RECORD, _UNREADABLE = "origin", "layers", "no record", "unknown"
 """Why two runs can't be compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class MaskComparison:
+    """Runs whose masks are compared."""
+
+    readers: Sequence[RunReader]  # of the runs, all of one store and on one behalf
+    unit: str  # "weights" or "channels"
+    mask: str  # "kept" or "trainable"
+    layer: str | None = None  # the id of one layer, None for all of them
+
+    @property
+    def runs(self) -> list[CatalogRun]:
+        """The runs."""
+        return [reader.run for reader in self.readers]
+
+    def steps(self, number: int, lost: Notes) -> Integers:
+        """The steps of a run's records, as the overview has them."""
+        reader, run = self.readers[number], self.readers[number].run
+        damaged = any(head.damaged or head.start is None for head in run.lineages)
+        if not damaged or not run.layers:
+            return run.axis.steps
+        # A part of the timeline is lost: the first layer may know of more.
+        first = reader.state_series(run.layers[0].main)
+        lost.update(first.notes)
+        return np.union1d(run.axis.steps, first.steps)
+
+    def record_at(self, number: int, step: int | None, lost: Notes) -> int | None:
+        """The step of a run's newest record at or before a step, of the last one by default."""
+        steps = self.steps(number, lost)
+        if step is None:
+            return int(steps[-1]) if len(steps) else None
+        row = int(np.searchsorted(steps, step, side="right")) - 1
+        return int(steps[row]) if row >= 0 else None
+
+    def moment(self, number: int, step: int | None) -> Hashable:
+        """The same for records of a run at which its sets are the same, as far as is known."""
+        reader = self.readers[number]
+        if step is None or (self.unit, self.mask) != (WEIGHTS, "kept"):
+            return reader.run.version, step
+        return moment(reader.masks, reader.run.lineages, step)
+
+    @cached_property
+    def related(self) -> Flags:
+        """Which runs' weights and channels stand for each other, bool (runs, runs)."""
+        origins = [run.origin for run in self.runs]
+        return np.array([[a != "" and a == b for b in origins] for a in origins])
+
+    def meet(self, steps: Sequence[Integers]) -> Flags:
+        """Which of the runs are compared with each other, as both have records there."""
+        present = np.array([bool((own >= 0).any()) for own in steps])
+        met: Flags = self.related & present & present[:, None]
+        np.fill_diagonal(met, False)
+        return met
+
+    def layers(self, steps: Sequence[Integers]) -> dict[str, dict[int, VariableEntry]]:
+        """Of each layer the variables that it is drawn by, by the position of the runs.
+
+        What a run had before it was resumed without it is left out. The steps are int64 (columns,)
+        of each run: of records, -1 for none.
+        """
+        layers: dict[str, dict[int, VariableEntry]] = {}
+        for number, run in enumerate(self.runs):
+            for id_, variable in drawn(run, self.layer).items():
+                absent = self._absent(number, variable, steps[number])[steps[number] >= 0]
+                if not len(absent) or not absent.all():
+                    layers.setdefault(id_, {})[number] = variable
+        return layers
+
+    def each(
+        self, steps: Sequence[Integers], layers: Layers, lost: Notes
+    ) -> Iterator[Mapping[int, Sets]]:
+        """The sets of each layer."""
+        if self.unit == WEIGHTS:
+            alone = np.logical_not(self.meet(steps).any(axis=1))
+            every = each_weights(self.readers, steps, self.mask, layers, lost, alone)
+        else:
+            every = self._each_channels(steps, layers, lost)
+        for layer, by_run in zip(layers, every, strict=True):
+            yield {
+                number: sets.without(self._absent(number, layer[number], steps[number]))
+                for number, sets in by_run.items()
+            }
+
+    def _each_channels(
+        self, steps: Sequence[Integers], layers: Layers, lost: Notes
+    ) -> Iterator[Mapping[int, Sets]]:
+        by_run = [
+            read_channel_sets(reader, names_in(layers, number), lost)
+            for number, reader in enumerate(self.readers)
+        ]
+        for layer in layers:
+            yield {
+                number: by_run[number][variable.id].sets(self.mask, steps[number])
+                for number, variable in layer.items()
+            }
+
+    def _absent(self, number: int, variable: VariableEntry, steps: Integers) -> Flags:
+        """Where the network of that time doesn't have a variable: another lineage had it."""
+        lineages = self.readers[number].run.lineages
+        absent = np.zeros(len(steps), bool)
+        if len(lineages) > 1:
+            standing = self.readers[number].masks.standing(steps)
+            for position, head in enumerate(lineages):
+                if head.description is not None and variable.id not in head.described:
+                    absent |= standing == position
+        return absent
+
+    def counted(self, layers: Layers) -> list[Flags]:
+        """Which layers count, bool (runs,) each: of weights those that could ever be pruned."""
+        counted = [np.zeros(len(self.readers), bool) for _ in layers]
+        for flags, layer in zip(counted, layers, strict=True):
+            for number, variable in layer.items():
+                counts = self.unit != WEIGHTS or variable.role == KERNEL
+                flags[number] = counts or self.readers[number].masks.pruned_once(variable.id)
+        return counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +245,8 @@ def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Sha
     names = tuple(run.name for run in comparison.runs)
     reader = comparison.readers[0]
     asked = (reader.context.experiment, comparison.unit, comparison.mask, comparison.layer)
-    return reader.store.large.get(
-        ("overlaps", names, asked, moments), (), lambda: sized(_share(comparison, steps))
-    )
+    key = ("overlaps", names, asked, moments)
+    return reader.store.large.get(key, (), lambda: _share(comparison, steps))
 
 
 def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
@@ -175,9 +299,7 @@ def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floa
     return counts
 
 
-def overlap_layers_view(
-    comparison: MaskComparison, most: int, step: int | None = None
-) -> tuple[Sections, Notes]:
+def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None = None) -> Sections:
     """Compares two runs layer by layer, in columns that are drawn or exactly at a step."""
     run, second = comparison.runs
     lost = run.notes + second.notes
@@ -204,18 +326,16 @@ def overlap_layers_view(
         "unmatched": unmatched,
         "notes": notes.listed(lost),
     }
-    return (
-        header,
-        {
-            "first_steps": firsts.astype(np.float64),
-            "steps": lasts.astype(np.float64),
-            "overlap": overlap.overlap(shared, kept, other_kept),
-            "chance": overlap.overlap(expected, kept, other_kept),
-            "kept": kept,
-            "other_kept": other_kept,
-            "both": shared,
-        },
-    ), lost
+    arrays = {
+        "first_steps": firsts.astype(np.float64),
+        "steps": lasts.astype(np.float64),
+        "overlap": overlap.overlap(shared, kept, other_kept),
+        "chance": overlap.overlap(expected, kept, other_kept),
+        "kept": kept,
+        "other_kept": other_kept,
+        "both": shared,
+    }
+    return header, arrays, lost
 
 
 def _counts(

@@ -21,7 +21,7 @@ from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import Figures, StepSpan
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, to_dataframe
-from tb_pastnet.reader.tally import DECADES
+from tb_pastnet.reader.tally import DECADES, StateCounts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,9 +43,6 @@ class Overview:
     """Channels of each layer in each state; one row a record and one column a layer.
 
     A record that a layer lacks counts no channel in any state.
-
-    Args:
-        figures: of the run.
 
     Attributes:
         layers: ids of the layers, in forward order.
@@ -70,7 +67,8 @@ class Overview:
     """
 
     def __init__(self, figures: Figures) -> None:
-        counts = figures.counts.transpose(2, 1, 0).astype(np.int64)
+        states = figures.states
+        counts = states.counts.transpose(2, 1, 0).astype(np.int64)
         self.layers = tuple(layer.id for layer in figures.run.layers)
         self.threshold = figures.threshold
         self.steps: Integers = figures.steps.copy()
@@ -81,9 +79,9 @@ class Overview:
         self.settled = counts[channel_states.SETTLED].copy()
         self.frozen = counts[channel_states.FROZEN].copy()
         self.pruned = counts[channel_states.PRUNED].copy()
-        self.violated = figures.violated.T.astype(np.int64, order="C")
-        self.nonfinite = figures.nonfinite.T.astype(np.int64, order="C")
-        self.mean_delta = figures.mean_delta.T.copy()
+        self.violated = states.violated.T.astype(np.int64, order="C")
+        self.nonfinite = states.nonfinite.T.astype(np.int64, order="C")
+        self.mean_delta = states.mean_delta.T.copy()
         self.pruned_weights = figures.pruned.T.copy()
         self.prunable_weights = np.array(figures.summary.prunable, np.int64)
 
@@ -110,11 +108,7 @@ class Overview:
         return to_dataframe(self.columns())
 
     def columns(self) -> Columns:
-        """All of it by column, without pandas.
-
-        Returns:
-            The columns of `to_dataframe` as arrays, texts as `Labels`.
-        """
+        """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
         records, layers = len(self.steps), len(self.layers)
         columns: dict[str, Column] = {
             "step": np.repeat(self.steps, layers),
@@ -151,31 +145,24 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
     starts = thinning.columns(shown.steps, most)
     ends = np.append(starts[1:], len(shown.steps))[: len(starts)] - 1
     times, rates = shown.axis()
-    return header, {
+    arrays = {
         "first_steps": shown.steps[starts].astype(np.float64),
         "steps": shown.steps[ends].astype(np.float64),
         "wall_times": times[ends],
         "learning_rates": rates[ends],
         **_drawn(shown, starts, sparse),
     }
+    return header, arrays, summary.notes
 
 
 def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.NDArray[Any]]:
     """The columns of each layer, and with a prefix those of all layers together."""
-    counts, violated, nonfinite, mean = (
-        array.astype(np.float64)
-        for array in (figures.counts, figures.violated, figures.nonfinite, figures.mean_delta)
-    )
+    states = StateCounts(*(array.astype(np.float64) for array in figures.states))
     prunable = np.array(figures.summary.prunable, np.float64)
-    layers = pool(counts, violated, nonfinite, mean, starts)
-    moving = counts[..., channel_states.MOVING]
-    sums = pool(
-        counts.sum(axis=0, keepdims=True),
-        violated.sum(axis=0, keepdims=True),
-        nonfinite.sum(axis=0, keepdims=True),
-        _weighted(mean, moving)[None],
-        starts,
-    )
+    layers = pool(states, starts)
+    together = StateCounts(*(array.sum(axis=0, keepdims=True) for array in states))
+    mean = _weighted(states.mean_delta, states.counts[..., channel_states.MOVING])[None]
+    sums = pool(together._replace(mean_delta=mean), starts)
     if sparse:
         each = np.where(prunable > 0, prunable, np.nan)[:, None]
         layers["pruned"] = _mean_of(figures.pruned / each, starts)
@@ -184,16 +171,11 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
     return layers | {f"total_{name}": values[0] for name, values in sums.items()}
 
 
-def pool(
-    counts: Floats, violated: Floats, nonfinite: Floats, mean: Floats, starts: Integers
-) -> dict[str, npt.NDArray[Any]]:
+def pool(states: StateCounts, starts: Integers) -> dict[str, npt.NDArray[Any]]:
     """Makes columns of records, given the first record of each, as from `thinning.columns`.
 
     Args:
-        counts: (rows, records, states), channels in each state.
-        violated: (rows, records), channels that moved though held.
-        nonfinite: likewise, channels with NaN or infinity.
-        mean: likewise, mean relative delta of the moving ones, NaN where none moves.
+        states: float64 (rows, records, …).
         starts: int64 (columns,).
 
     Returns:
@@ -202,6 +184,7 @@ def pool(
         mean_delta: float32 (rows, columns), weighted by moving channels.
         marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` where any record has some.
     """
+    counts, violated, nonfinite, mean = states
     if not len(starts):
         shape = (len(counts), 0)
         return {

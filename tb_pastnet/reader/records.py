@@ -55,39 +55,22 @@ class Records:
     Every array is read when it is asked for, and is the caller's own. Values are right within
     2.2 %; zeros, and ones of shares, are exact. NaN stands for what isn't known.
 
-    Args:
-        reader: of the run.
-        variable: of the run.
+    Attributes:
+        shape: the shape of the variable.
+        axis: its channel axis in words, mostly a number such as "-1".
+        channels: how many channels it has.
+        elements: how many elements each channel has.
+        role: what it is: "kernel", "bias", "scale", "statistic" or "other".
     """
 
     def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
         self._reader = reader
-        self._variable = variable
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the variable."""
-        return self._variable.shape
-
-    @property
-    def axis(self) -> str:
-        """Its channel axis in words, mostly a number such as "-1"."""
-        return self._variable.axis
-
-    @property
-    def channels(self) -> int:
-        """How many channels it has."""
-        return self._variable.channels
-
-    @property
-    def elements(self) -> int:
-        """How many elements each channel has."""
-        return self._variable.elements
-
-    @property
-    def role(self) -> str:
-        """What it is: "kernel", "bias", "scale", "statistic" or "other"."""
-        return self._variable.role
+        self._name = variable.id
+        self.shape = variable.shape
+        self.axis = variable.axis
+        self.channels = variable.channels
+        self.elements = variable.elements
+        self.role = variable.role
 
     @property
     def steps(self) -> Integers:
@@ -157,7 +140,7 @@ class Records:
     @property
     def violated(self) -> Flags:
         """Where held weights weren't what they were: bool (records, channels)."""
-        flags: Flags = (self._reader.states(self._variable.id, THRESHOLD) & np.uint8(VIOLATED)) != 0
+        flags: Flags = (self._reader.states(self._name, THRESHOLD) & np.uint8(VIOLATED)) != 0
         return flags
 
     def states(self, threshold: float = THRESHOLD) -> npt.NDArray[np.str_]:
@@ -170,9 +153,8 @@ class Records:
         Returns:
             str (records, channels): "moving", "reactivated", "settled", "frozen" or "pruned".
         """
-        names: npt.NDArray[np.str_] = _NAMES[
-            self._reader.states(self._variable.id, threshold) & np.uint8(STATE)
-        ]
+        states = self._reader.states(self._name, threshold) & np.uint8(STATE)
+        names: npt.NDArray[np.str_] = _NAMES[states]
         return names
 
     def masks(self, step: int | None = None) -> MasksAt:
@@ -188,9 +170,7 @@ class Records:
     @property
     def violations(self) -> tuple[Violation, ...]:
         """Held weights of it that moved, by first step and channel."""
-        name = self._variable.id
-        violations = self._reader.violations
-        return tuple(violation for violation in violations if violation.variable == name)
+        return tuple(item for item in self._reader.violations if item.variable == self._name)
 
     @property
     def account(self) -> Account:
@@ -218,25 +198,17 @@ class Records:
         return to_dataframe(self.columns(threshold))
 
     def columns(self, threshold: float = THRESHOLD) -> Columns:
-        """All of it by column, without pandas.
-
-        Args:
-            threshold: as for `states`.
-
-        Returns:
-            The columns of `to_dataframe` as arrays, texts as `Labels`.
-        """
-        return record_columns(self._series(), self._reader.states(self._variable.id, threshold))
+        """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
+        return record_columns(self._series(), self._reader.states(self._name, threshold))
 
     def _mask(self, mask: str, step: int) -> Flags | None:
-        shape = self.shape
-        is_known, flags = self._reader.mask_in_force(self._variable.id, mask, step)
-        if not is_known or math.prod(shape) > MOST_ELEMENTS:
+        is_known, flags = self._reader.mask_in_force(self._name, mask, step)
+        if not is_known or math.prod(self.shape) > MOST_ELEMENTS:
             return None
-        return np.ones(shape, bool) if flags is None else flags.reshape(shape)
+        return np.ones(self.shape, bool) if flags is None else flags.reshape(self.shape)
 
     def _series(self) -> RecordSeries:
-        return self._reader.series(self._variable.id)
+        return self._reader.series(self._name)
 
     def _statistic(self, row: int) -> Floats:
         return dequantize(self._series().codes[row])

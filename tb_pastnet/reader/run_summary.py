@@ -164,22 +164,19 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
     """Reads variables, and the steps of the run: where a timeline is lost the first knows more."""
     run, masks = reader.run, reader.masks
-    audited = all(masks.commanded(name) is None for name in variables[:1])
-    rows = AUDITED_ROWS if audited else STATE_ROWS
+    rows = AUDITED_ROWS if masks.audited else STATE_ROWS
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))
-        state = series.unsettled
-        marked = mark(state, series.steps, masks.violations.get(name, ()))
-        violated = ((marked & np.uint8(channel_states.VIOLATED)) != 0).any(axis=0)
+        state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
         since = channel_states.stalled(records.codes, state)
         since = since[since >= 0]
         return _VariableSummary(
             series.steps,
-            make_tally(marked, series.delta),
+            make_tally(state, series.delta),
             series.pruned,
             series.partial,
-            int(np.count_nonzero(violated)),
+            len(series.marks.channels),
             Stalled(len(since), int(series.steps[since.max()]) if len(since) else None),
             series.account,
             series.notes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,32 +59,11 @@ class CatalogRun:
     account: Account  # of its time steps
     notes: Notes  # what could not be read
     version: Hashable  # changes when anything of the run does
-
-    @property
-    def description(self) -> Description | None:
-        """The latest readable description."""
-        readable = [lineage.description for lineage in self.lineages if lineage.description]
-        return readable[-1] if readable else None
-
-    @property
-    def past(self) -> str:
-        """What "past" means in this run, "" where unknown."""
-        return self.description.past if self.description else ""
-
-    @property
-    def every(self) -> int | None:
-        """Records were due each so many steps; None where that isn't known."""
-        return self.description.every if self.description else None
-
-    @property
-    def origin(self) -> str:
-        """Equal in runs that started from the same weights; "" where that isn't known."""
-        return self.description.origin if self.description else ""
-
-    @property
-    def skipped(self) -> tuple[tuple[str, str], ...]:
-        """Variables that were not recorded, and why."""
-        return self.description.skipped if self.description else ()
+    # as in the latest readable description
+    past: str = ""
+    every: int | None = None
+    origin: str = ""
+    skipped: tuple[tuple[str, str], ...] = ()
 
     @property
     def closed(self) -> bool:
@@ -106,9 +85,10 @@ class CatalogRun:
 def join_lineages(name: str, lineages: Sequence[LineageHead]) -> CatalogRun:
     """Joins the lineages of one run, at least one, in any order."""
     ordered = tuple(sorted(lineages, key=lambda head: (head.name.ordinal, head.name.lineage)))
-    layers, variables = _network([head.description for head in ordered if head.description])
+    descriptions = [head.description for head in ordered if head.description]
+    layers, variables = _network(descriptions)
     axis, account = _axis(ordered)
-    return CatalogRun(
+    run = CatalogRun(
         name,
         SINK,
         tuple(head.tb_run for head in ordered),
@@ -120,6 +100,12 @@ def join_lineages(name: str, lineages: Sequence[LineageHead]) -> CatalogRun:
         account,
         sum((head.notes for head in ordered), Counter()),
         tuple((head.tb_run, tuple(sorted(head.versions.items()))) for head in ordered),
+    )
+    if not descriptions:
+        return run
+    latest = descriptions[-1]
+    return replace(
+        run, past=latest.past, every=latest.every, origin=latest.origin, skipped=latest.skipped
     )
 
 

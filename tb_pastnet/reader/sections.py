@@ -15,12 +15,13 @@ import numpy.typing as npt
 from tb_pastnet.core.channel_states import States
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, Codes, dequantize
 from tb_pastnet.reader.arrays import Floats
+from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.threads import in_threads
 
 Integers = npt.NDArray[Any]
 
-Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
-"""An answer as JSON values and arrays, both by name."""
+Sections = tuple[dict[str, Any], dict[str, npt.NDArray[Any]], Notes]
+"""An answer as JSON values and arrays, both by name, and what could not be read for it."""
 
 _LOW, _HIGH = ZERO + 1, NAN - 1
 _BYTE = 256
@@ -32,12 +33,6 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Counts in the smallest dtype that holds them exactly: u1, u2 or u4, as most are small.
 
     It is the same array where one of them is too large, no whole number, or NaN.
-
-    Example:
-        >>> smallest(np.array([0.0, 256.0])).dtype.name
-        'uint16'
-        >>> smallest(np.array([0.5, np.nan])).dtype.name
-        'float64'
     """
     largest = counts.max(initial=0)
     for dtype in (np.uint8, np.uint16, np.uint32):
@@ -49,12 +44,7 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The elements of an array row by row, also where it lies column by column.
-
-    Example:
-        >>> row_by_row(np.array([[1, 2], [3, 4]]).T).tolist()
-        [1, 3, 2, 4]
-    """
+    """The elements of an array row by row, also where it lies column by column."""
     if array.flags.c_contiguous:
         return array.reshape(-1)
     rows = np.empty(array.shape, array.dtype)
@@ -70,11 +60,10 @@ def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def stretches(states: States) -> tuple[States, Integers]:
-    """Gives states as stretches of equal ones, channel by channel.
+    """The state of each stretch of equal ones, channel by channel, and how many cells it has.
 
-    Returns:
-        The state of each stretch, and how many cells it has, which may go on in the next channel:
-        `np.repeat` of both are the states (channels, records), row by row.
+    One may go on in the next channel: `np.repeat` of both are the states (channels, records), row
+    by row.
 
     Example:
         >>> stretches(np.array([[1, 4], [1, 4], [3, 4]], np.uint8))
@@ -89,11 +78,10 @@ def stretches(states: States) -> tuple[States, Integers]:
 
 
 def listed(codes: Codes) -> tuple[Integers, Floats]:
-    """Gives relative deltas as places in a list of values.
+    """Relative deltas as places in a list of values, float64, and these.
 
-    Returns:
-        The places, uint8 or, of more than 256 values, uint16 (records, channels), and the values,
-        float64: 0, all of the grid from the least to the largest that occurs, infinity, NaN.
+    The places are uint8 or, of more than 256 values, uint16 (records, channels); the values are 0,
+    all of the grid from the least to the largest that occurs, infinity, NaN.
 
     Example:
         >>> places, values = listed(np.array([[-16, ZERO, -18]], np.int16))

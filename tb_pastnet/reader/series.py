@@ -5,27 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import Codes
-from tb_pastnet.format.block import Block, OpenBlock, open_block
+from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
+from tb_pastnet.format.block import Block, OpenBlock, open_block, restore
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers
-from tb_pastnet.reader.join_blocks import (
-    choose,
-    concatenate,
-    join_blocks,
-    restored,
-)
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
-from tb_pastnet.reader.threads import Each, in_turn
+
+MASK_ROWS = (KEPT, TRAINABLE)
+"""The statistics that `join_blocks` looks at."""
+
+MOST_CELLS = 1 << 24
+"""Records times channels of one series that are held at once: 256 MiB of codes."""
+
+_TOGETHER = 1 << 22
+_WIDE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,29 +84,18 @@ def make_series(
     withheld: Sequence[SeriesName] = (),
     sampled: bool = False,
     rows: Rows = ROWS,
-    each: Each = in_turn,
 ) -> RecordSeries:
-    """Decodes and joins what is stored of a variable, in the order of the lineages.
+    """Decodes and joins what the parts of a variable, in the order of the lineages, hold.
 
-    Args:
-        parts: where it is stored.
-        readings: events by series.
-        channels: the number of channels of the latest network.
-        withheld: series that TensorBoard could not hand out.
-        sampled: whether only a part of the events was read.
-        rows: the statistics that are looked at; all else may come back as NaN.
-        each: how one event after the other is decoded.
+    `withheld` are series that TensorBoard could not hand out; `sampled` tells that only a part of
+    the events was read. Statistics that aren't among `rows` may come back as NaN.
     """
     decoded = [
-        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows, each)
+        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows)
         for part in parts
     ]
-    order = [
-        (part.lineage.name.ordinal, part.lineage.name.lineage) if part.lineage else (index, 0)
-        for index, part in enumerate(parts)
-    ]
     stand = supersede(
-        [(*place, part.records.steps) for place, part in zip(order, decoded, strict=True)],
+        [(order, 0, part.records.steps) for order, part in enumerate(decoded)],
         [part.lineage.start if part.lineage else None for part in parts],
     )
     account = Account()
@@ -116,16 +110,13 @@ def _decode(
     channels: int,
     withheld: Sequence[SeriesName],
     rows: Rows,
-    each: Each,
 ) -> _Part:
     lost: Notes = Counter()
     noted: Notes = Counter()
     lineage = part.lineage.name.lineage if part.lineage else 0
-
-    def opened(data: bytes, *, tag: str, step: int, lineage: int) -> OpenBlock:
-        return open_block(data, tag=tag, step=step, lineage=lineage, rows=rows)
-
-    blocks = decode_all(messages, opened, part.tag, lineage, lost, each=each)
+    opened = partial(open_block, rows=rows)
+    wide = channels >= _WIDE
+    blocks = decode_all(messages, opened, part.tag, lineage, lost, at_once=wide)
     fitting = _of_width(blocks, channels, noted)
     if part.lineage is None:
         fitting = iter(_as_written(fitting))
@@ -222,4 +213,112 @@ def _join(
         records.codes,
         account,
         sum((part.notes for part in parts), Counter()),
+    )
+
+
+def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
+    """Restores blocks, as many together as go on from one another and don't take much memory."""
+    group: list[OpenBlock] = []
+    cells = 0
+    for block in blocks:
+        more = block.channels * len(block.steps)
+        goes_on = not group or bool(
+            group[-1].sequence[-1] < block.sequence[0] and group[-1].steps[-1] < block.steps[0]
+        )
+        if group and (cells + more > _TOGETHER or not goes_on):
+            yield restore(group)
+            group, cells = [], 0
+        group.append(block)
+        cells += more
+    if group:
+        yield restore(group)
+
+
+def join_blocks(
+    blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS
+) -> tuple[Block, int]:
+    """Joins blocks in their order, and tells how many records were left out.
+
+    Where they are too many, records go evenly but no change of a mask. The rule looks at sequence
+    numbers alone, so that the choice doesn't depend on the order in which the blocks come.
+    """
+    room = max(most_cells // max(channels, 1), 1)
+    held: list[Block] = []
+    changes: list[Flags] = []
+    total = count = last = 0
+    stride = 1
+    mask: npt.NDArray[np.int16] | None = None
+    for block in blocks:
+        total += len(block.steps)
+        last = max(last, int(block.sequence[-1]))
+        held.append(block)
+        count += len(block.steps)
+        if count <= room and not changes:
+            continue
+        # Only where something has to go, and then from the first block on.
+        for index in range(len(changes), len(held)):
+            changed = _mask_changes(held[index], mask)
+            mask = held[index].codes[MASK_ROWS, -1]
+            stays = changed | (held[index].sequence % stride == 0)
+            held[index] = choose(held[index], stays)
+            changes.append(changed[stays])
+        count = sum(len(kept.steps) for kept in held)
+        while count > room:
+            if stride <= last:
+                stride *= 2
+                _thin(held, changes, stride)
+            else:
+                # All that is left are changes of a mask, too many even of those.
+                _halve(held, changes)
+            count = sum(len(kept.steps) for kept in held)
+    return concatenate(held, channels), total - count
+
+
+def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags:
+    masks = block.codes[MASK_ROWS,]
+    changed = np.zeros(len(block.steps), bool)
+    changed[1:] = (masks[:, 1:] != masks[:, :-1]).any(axis=(0, 2))
+    changed[0] = previous is None or bool((masks[:, 0] != previous).any())
+    return changed
+
+
+def _thin(held: list[Block], changes: list[Flags], stride: int) -> None:
+    for index, (block, changed) in enumerate(zip(held, changes, strict=True)):
+        stays = changed | (block.sequence % stride == 0)
+        held[index], changes[index] = choose(block, stays), changed[stays]
+
+
+def _halve(held: list[Block], changes: list[Flags]) -> None:
+    passed = 0
+    for index, (block, changed) in enumerate(zip(held, changes, strict=True)):
+        stays = (np.arange(len(block.steps)) + passed) % 2 == 0
+        passed += len(block.steps)
+        held[index], changes[index] = choose(block, stays), changed[stays]
+
+
+def concatenate(blocks: Sequence[Block], channels: int) -> Block:
+    """Joins blocks in the order given; none make an empty one."""
+    if not blocks:
+        none = np.zeros(0, np.int64)
+        return Block(none, none, none, np.zeros((len(STATISTICS), 0, channels), np.int16))
+    if len(blocks) == 1:
+        return blocks[0]
+    return Block(
+        np.concatenate([block.sequence for block in blocks]),
+        np.concatenate([block.steps for block in blocks]),
+        np.concatenate([block.past_steps for block in blocks]),
+        np.concatenate([block.codes for block in blocks], axis=1),
+    )
+
+
+def choose(records: Block, chosen: Flags | Integers) -> Block:
+    """Some of the records, by flags or by positions; the same object where it is all of them."""
+    rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+    if len(rows) == len(records.steps) and bool((rows == np.arange(len(rows))).all()):
+        return records
+    return Block(
+        records.sequence[rows],
+        records.steps[rows],
+        records.past_steps[rows],
+        records.codes[:, rows],
     )

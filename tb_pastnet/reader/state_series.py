@@ -21,7 +21,7 @@ from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Flags, Floats, Inte
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.threads import Each, in_turn
+from tb_pastnet.reader.threads import in_threads
 
 KERNEL = "kernel"
 """The role of weights that may be pruned."""
@@ -91,18 +91,13 @@ def make_state_series(
     commanded: Integers | None = NO_INTEGERS,
     *,
     seen: Flags | None = None,
-    each: Each = in_turn,
 ) -> StateSeries:
     """Tells the state and the relative delta of each record and channel.
 
-    Args:
-        series: the records.
-        variable: whose. In kernels alone channels of zeros count as pruned without a mask.
-        commanded: int64 (changes,), increasing: the steps at which its kept mask changed, as far as
-            they are known. Weights that were held and are pruned then don't violate anything. None:
-            the writer itself looked for held weights that moved, so that none are marked.
-        seen: of a kernel, as from `channel_states.seen` of all its channels; None: these are all.
-        each: how some channels after the other are dealt with.
+    `commanded`, int64 (changes,), increasing, are the known steps at which its kept mask changed:
+    that held weights are pruned then violates nothing. None: the writer itself looked for held
+    weights that moved, so that none are marked. `seen` is from `measured_in` of all channels, where
+    these are some of a kernel; None: these are all.
     """
     calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape
@@ -121,7 +116,7 @@ def make_state_series(
         )
         return pruned_weights(codes, variable.elements)
 
-    counts = list(each(slab, range(0, channels, width)))
+    counts = list(in_threads(slab, range(0, channels, width)))
     return StateSeries(
         series.steps,
         series.past_steps,

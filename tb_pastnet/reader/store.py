@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,16 +18,15 @@ from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
-from tb_pastnet.reader.cache import Cache, ReadValue, sized
-from tb_pastnet.reader.catalog import Catalog, CatalogReader
+from tb_pastnet.reader.cache import Cache, ReadValue
+from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
-from tb_pastnet.reader.join_blocks import MOST_CELLS
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import RecordSeries, make_series
+from tb_pastnet.reader.series import MOST_CELLS, RecordSeries, make_series
 from tb_pastnet.reader.series_source import (
     ALL,
     RequestContext,
@@ -41,7 +43,7 @@ from tb_pastnet.reader.state_series import (
     make_state_series,
 )
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
-from tb_pastnet.reader.threads import Each, Value, a_few_at_once, in_threads, in_turn
+from tb_pastnet.reader.threads import Value, in_threads
 from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
 
 CEILING = 320 << 20
@@ -58,7 +60,6 @@ MOST_ELEMENTS = 1 << 28
 
 _SMALL = 2 / 5
 _LARGE = 2 << 20
-_WIDE = 256
 
 
 class Store:
@@ -78,21 +79,24 @@ class Store:
         small = int(ceiling * _SMALL)
         self.large = Cache(ceiling - small)
         self.small = Cache(small)
-        self._catalogs = CatalogReader(self.source, fresh_for)
-        self._latest: dict[str, Catalog] = {}
+        self._fresh_for = fresh_for
+        self._listing = threading.Lock()
+        self._experiments = defaultdict[str, Experiment](lambda: Experiment(self.source))
 
     def catalog(self, context: RequestContext) -> Catalog:
         """All runs as of now. Two quick provider calls at once where nothing is new.
 
         What was kept of runs that are there no more is let go.
         """
-        catalog = self._catalogs.catalog(context)
-        previous = self._latest.get(context.experiment, catalog)
-        self._latest[context.experiment] = catalog
-        if previous is not catalog and (gone := previous.names - catalog.names):
-            self.large.forget(gone)
-            self.small.forget(gone)
-        return catalog
+        with self._listing:
+            experiment = self._experiments[context.experiment]
+            if time.monotonic() - experiment.listed_at >= self._fresh_for:
+                names = experiment.catalog.names
+                experiment.update(context)
+                if gone := names - experiment.catalog.names:
+                    self.large.forget(gone)
+                    self.small.forget(gone)
+            return experiment.catalog
 
     def reader(self, context: RequestContext, run: CatalogRun) -> RunReader:
         """Reads a run of the catalog."""
@@ -114,20 +118,16 @@ class RunReader:
         *,
         version: Hashable = None,
         large: bool = False,
-        most: int | None = None,
+        most: float = math.inf,
     ) -> ReadValue:
         """What is made of the run, made anew when the run has changed. See `Cache.get`.
 
         Another version than the run's changes when the data behind the value do. Others may
         displace a `large` one; only one of at most so many bytes is kept.
         """
-
-        def fresh() -> tuple[ReadValue, int | None]:
-            value, size = sized(make())
-            return value, None if most is not None and value.size > most else size
-
         cache = self.store.large if large else self.store.small
-        return cache.get(self._key(*key), self.run.version if version is None else version, fresh)
+        version = self.run.version if version is None else version
+        return cache.get(self._key(*key), version, make, most)
 
     def _key(self, kind: Hashable, *rest: Hashable) -> tuple[Hashable, ...]:
         return kind, self.context.experiment, self.run.name, *rest
@@ -147,20 +147,18 @@ class RunReader:
         return join_violations(self.run, self.masks.violations, self._marks(lost), most)
 
     def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
-        """The marks of all variables.
-
-        Where an audit looked at a variable, its records bear no marks and aren't read.
-        """
+        """The marks of all variables: none, and no record is read, where an audit looked itself."""
         run, masks = self.run, self.masks
-        names = dict.fromkeys(name for layer in run.layers for name in layer.variables)
-        unaudited = [name for name in names if masks.commanded(name) is not None]
-        yield from ((name, NO_MARKS) for name in names if masks.commanded(name) is None)
+        names = list(dict.fromkeys(name for layer in run.layers for name in layer.variables))
+        if masks.audited:
+            yield from ((name, NO_MARKS) for name in names)
+            return
 
         def marks(name: str, records: RecordSeries) -> tuple[Marks, Notes]:
             series = make_state_series(records, run.variables[name], masks.commanded(name))
             return series.marks, series.notes
 
-        for name, (marked, noted) in zip(unaudited, self.each(unaudited, marks), strict=True):
+        for name, (marked, noted) in zip(names, self.each(names, marks), strict=True):
             lost.update(noted)
             yield name, marked
 
@@ -217,12 +215,10 @@ class RunReader:
         """State and relative delta of one variable; a fifth of the size of its records."""
 
         def make() -> StateSeries:
-            commanded = self.masks.commanded(variable)
             # Marks look at the largest change, too.
-            rows = AUDITED_ROWS if commanded is None else ROWS
-            records = self._read_one(variable, rows)
-            described = self.run.variables[variable]
-            series = make_state_series(records, described, commanded, each=in_threads)
+            records = self._read_one(variable, AUDITED_ROWS if self.masks.audited else ROWS)
+            described, commanded = self.run.variables[variable], self.masks.commanded(variable)
+            series = make_state_series(records, described, commanded)
             return replace(series, events=tuple(recorded_events(records)))
 
         # Of a wide layer the answer is kept, which is packed: many of those have room.
@@ -230,7 +226,10 @@ class RunReader:
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
-        series = self.state_series(variable)
+        return self.marked(self.state_series(variable), variable, threshold)
+
+    def marked(self, series: StateSeries, variable: str, threshold: float) -> channel_states.States:
+        """The same of a series that is at hand."""
         violations = self.masks.violations.get(variable, ())
         return mark(series.states(threshold), series.steps, violations)
 
@@ -268,13 +267,9 @@ class RunReader:
         return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, rows: Rows) -> RecordSeries:
-        """The records of one variable; of a wide one by all threads."""
-        wide = self.run.variables[variable].channels >= _WIDE
-        return next(self._read([variable], rows, a_few_at_once if wide else in_turn))[1]
+        return next(self._read([variable], rows))[1]
 
-    def _read(
-        self, variables: Sequence[str], rows: Rows, each: Each = in_turn
-    ) -> Iterator[tuple[str, RecordSeries]]:
+    def _read(self, variables: Sequence[str], rows: Rows) -> Iterator[tuple[str, RecordSeries]]:
         run = self.run
         parts = [part for variable in variables for part in run.parts[variable]]
         widths = [run.variables[name].channels for name in variables]
@@ -297,7 +292,6 @@ class RunReader:
                 withheld=reading[1],
                 sampled=most < ALL,
                 rows=rows,
-                each=each,
             )
             yield variable, series
 

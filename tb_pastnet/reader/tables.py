@@ -17,15 +17,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Labels(NamedTuple):
-    """A column of texts of which many are equal.
+    """A column of texts of which many are equal."""
 
-    Attributes:
-        names: those that there are, no two of them equal.
-        codes: integers (rows,), the position of each row's name.
-    """
-
-    names: tuple[str, ...]
-    codes: npt.NDArray[Any]
+    names: tuple[str, ...]  # those that there are, no two of them equal
+    codes: npt.NDArray[Any]  # integers (rows,), the position of each row's name
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -39,12 +34,7 @@ Columns = Mapping[str, Column]
 
 
 def labels(texts: Sequence[str]) -> Labels:
-    """Makes a column of texts.
-
-    Example:
-        >>> labels(["a", "b", "a"]).codes.tolist()
-        [0, 1, 0]
-    """
+    """Makes a column of texts."""
     names = tuple(dict.fromkeys(texts))
     codes = {name: number for number, name in enumerate(names)}
     return Labels(names, np.array([codes[text] for text in texts], np.int32))
@@ -56,12 +46,7 @@ def repeated(column: Labels, times: int) -> Labels:
 
 
 def occurring(column: Labels) -> Labels:
-    """The same column with those names alone that stand in it, in the order of the alphabet.
-
-    Example:
-        >>> occurring(Labels(("no data", "moving", "frozen"), np.array([1, 2, 1])))
-        Labels(names=('frozen', 'moving'), codes=array([1, 0, 1], dtype=int32))
-    """
+    """The same column with those names alone that stand in it, in the order of the alphabet."""
     used = np.flatnonzero(np.bincount(column.codes, minlength=len(column.names)))
     names = sorted(column.names[code] for code in used)
     codes = np.zeros(len(column.names), np.int32)
@@ -113,16 +98,8 @@ def csv_pieces(
     Not with Python's own module: that of 3.10 can't write a name that holds NUL. A name that a
     spreadsheet would take for a formula begins with an apostrophe.
 
-    Args:
-        tables: their columns.
-        digits: the format of fractional numbers, such as ".4g"; by default they are read back as
-            they are. NaN is empty.
-        formats: of columns that have another one.
-
-    Example:
-        >>> table = {"name": labels(["a, b", "=c"]), "value": np.array([np.nan, 0.5])}
-        >>> "".join(csv_pieces([table])).splitlines()
-        ['name,value', '"a, b",', "'=c,0.5"]
+    `digits` is the format of fractional numbers, such as ".4g", but for columns that have one of
+    `formats`; by default they are read back as they are. NaN is empty.
     """
     formats = formats or {}
     for number, columns in enumerate(tables):
@@ -155,12 +132,7 @@ def _cells(column: Column, rows: slice, digits: str) -> list[str]:
 
 
 def harmless(name: str) -> str:
-    """A name that no spreadsheet takes for a formula.
-
-    Example:
-        >>> harmless("=1+1"), harmless("conv1")
-        ("'=1+1", 'conv1')
-    """
+    """A name that no spreadsheet takes for a formula."""
     return "'" + name if name.startswith(_FORMULA) else name
 
 
@@ -171,12 +143,7 @@ def _quoted(text: str) -> str:
 
 
 def number(value: float, digits: str = "") -> str:
-    """A number for people and spreadsheets, of some format; empty where it isn't known.
-
-    Example:
-        >>> number(0.123456, ".4g"), number(3.0), number(math.inf), number(math.nan)
-        ('0.1235', '3', 'inf', '')
-    """
+    """A number for people and spreadsheets, of some format; empty where it isn't known."""
     if math.isfinite(value):
         return f"{value:{digits}}" if digits else str(value).removesuffix(".0")
     return "" if math.isnan(value) else "inf"

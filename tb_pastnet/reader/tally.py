@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,16 +53,19 @@ def _bins() -> Integers:
 _BIN_OF_CODE = _bins()
 
 
-@dataclass(frozen=True, eq=False)
-class StateCounts:
-    """How many channels of a layer are in each state, a number a record."""
+class StateCounts(NamedTuple):
+    """How many channels are in each state: of one layer at its records, or of many at a run's."""
 
-    counts: npt.NDArray[np.uint32]  # uint32 (records, states), channels in each state
-    violated: npt.NDArray[np.uint32]  # uint32 (records,), channels that moved though held
-    nonfinite: npt.NDArray[np.uint32]  # uint32 (records,), channels with NaN or infinity
-    # float32 (records,), mean over moving channels of the relative delta, each taken as 1 at most;
-    # NaN where none moves
-    mean_delta: npt.NDArray[np.float32]
+    counts: npt.NDArray[Any]  # (…, records, states), channels in each state
+    violated: npt.NDArray[Any]  # (…, records), channels that moved though held
+    nonfinite: npt.NDArray[Any]  # (…, records), channels with NaN or infinity
+    # float32 (…, records), mean over moving channels of the relative delta, each taken as 1 at
+    # most; NaN where none moves
+    mean_delta: npt.NDArray[Any]
+
+    def at(self, rows: Any) -> StateCounts:
+        """The same at some records, as NumPy indexes them."""
+        return StateCounts(*(array[rows] for array in self))
 
 
 @dataclass(frozen=True, eq=False)

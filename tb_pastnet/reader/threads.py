@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -16,17 +17,15 @@ Other = TypeVar("Other")
 THREADS = min(4, os.cpu_count() or 1)
 
 
-class Each(Protocol):
-    """How something is done to many items: one of the functions below."""
-
-    def __call__(self, action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        """The results, in order."""
-        ...
+_own = threading.local()
 
 
 def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """Does something to all items at once, as far as there are threads."""
-    return _pool().map(action, items)
+    """Results in order, made at once as far as there are threads; inside of one of them, in turn.
+
+    A thread that waited for others of the pool might wait for itself.
+    """
+    return map(action, items) if hasattr(_own, "pool") else _pool().map(action, items)
 
 
 def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
@@ -34,11 +33,6 @@ def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Ite
     left = iter(items)
     while group := list(islice(left, 2 * THREADS)):
         yield from in_threads(action, group)
-
-
-def in_turn(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """The same one by one, each when its result is asked for."""
-    return map(action, items)
 
 
 def together(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[Value, Other]:
@@ -54,4 +48,4 @@ def together(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[V
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, "pastnet")
+    return ThreadPoolExecutor(THREADS, "pastnet", initializer=lambda: setattr(_own, "pool", True))

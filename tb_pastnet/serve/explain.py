@@ -34,25 +34,13 @@ export function render() {
 
 
 def explaining_module(title: str, *sentences: str) -> str:
-    r"""Writes a JavaScript module that shows a title and some sentences.
-
-    Example:
-        >>> "</script>" in explaining_module("A", "</script>")
-        False
-    """
+    """Writes a JavaScript module that shows a title and some sentences."""
     lines = json.dumps([title, *sentences]).replace("<", "\\u003c")
     return _MODULE % lines
 
 
 def for_reader(error: BaseException) -> str:
-    """Says what an exception was, without traceback and without absolute paths.
-
-    Example:
-        >>> for_reader(ModuleNotFoundError("No module named 'numpy'"))
-        "ModuleNotFoundError: No module named 'numpy'"
-        >>> for_reader(OSError(2, "No such file", "/home/me/secret"))
-        'FileNotFoundError: No such file'
-    """
+    """Says what an exception was, without traceback and without absolute paths."""
     name = type(error).__name__
     if isinstance(error, OSError):
         return f"{name}: {error.strerror}" if error.strerror else name

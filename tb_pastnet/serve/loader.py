@@ -19,10 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class PastNetLoader(base_plugin.TBLoader):
-    """Loads the plugin, or a stand-in that says in the tab why it can't be loaded.
-
-    Nothing that goes wrong in here reaches TensorBoard.
-    """
+    """Loads the plugin, or a stand-in that says in the tab why it can't be loaded."""
 
     def fix_flags(self, flags: argparse.Namespace) -> None:
         """Asks TensorBoard to keep all our records instead of 10 or 100 random ones.

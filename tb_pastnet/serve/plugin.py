@@ -14,6 +14,7 @@ from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.answers import Answer, NotModified, answer
 from tb_pastnet.serve.http.failures import not_found, shown
+from tb_pastnet.serve.http.parameters import Query
 from tb_pastnet.serve.http.web import Handler, WsgiApp, application
 from tb_pastnet.serve.routes import ROUTES
 
@@ -70,7 +71,7 @@ class PastNetPlugin(base_plugin.TBPlugin):
             context = RequestContext(
                 plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             )
-            return route(self._store, context, request.args)
+            return route(Query(self._store, context, request.args))
 
         return serve
 

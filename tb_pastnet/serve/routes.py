@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import asdict
-from typing import NamedTuple
+from dataclasses import asdict, replace
 
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.cache import sized
-from tb_pastnet.reader.comparison import MaskComparison
 from tb_pastnet.reader.figures import BLOCK, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
 from tb_pastnet.reader.notes import Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
-from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
+from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
-from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import Columns, csv_pieces
-from tb_pastnet.reader.violation_list import mark
 from tb_pastnet.serve.http.answers import (
-    BINARY,
-    CSV,
-    JSON,
     Answer,
     NotModified,
     binary_answer,
@@ -35,27 +27,12 @@ from tb_pastnet.serve.http.answers import (
     json_answer,
 )
 from tb_pastnet.serve.http.failures import bad_request, not_found, shown
-from tb_pastnet.serve.http.parameters import MOST_LISTED, Arguments, Query
+from tb_pastnet.serve.http.parameters import MOST_LISTED, Query
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
 
 _LINES = 1 << 14
-_NAME_BYTES = 512
-
-
-class Route(NamedTuple):
-    """What is served below a path."""
-
-    answer: Callable[[Query], Answer | NotModified]
-    kind: str  # the media type of its answers
-    parameters: tuple[str, ...] = ()  # names of what may be asked of it
-
-    def __call__(
-        self, store: Store, context: RequestContext, arguments: Arguments
-    ) -> Answer | NotModified:
-        """Answers a request."""
-        return self.answer(Query(store, context, arguments))
 
 
 def kept(
@@ -73,21 +50,17 @@ def kept(
     displace one that is large.
     """
 
-    def named() -> tuple[Answer, int | None]:
-        answer, size = sized(make())
-        if size is not None:
-            store.small.get(name, version, lambda: (answer.tag, _NAME_BYTES))
-        return answer, size
+    def named() -> Answer:
+        answer = make()
+        store.small.get(name, version, lambda: replace(answer, body=b""))
+        return answer
 
     def fresh() -> Answer:
         return (store.large if large else store.small).get(key, version, named)
 
     name = ("name", *key)
-    if store.small.holds(name, version):
-        return NotModified(
-            store.small.get(name, version, lambda: (fresh().tag, _NAME_BYTES)), fresh
-        )
-    return fresh()
+    given_before = store.small.find(name, version)
+    return fresh() if given_before is None else NotModified(given_before.tag, fresh)
 
 
 def _kept_of(
@@ -131,8 +104,7 @@ def overview(query: Query) -> Answer | NotModified:
     span = query.span()
 
     def make() -> Answer:
-        figures = figures_of(reader, threshold)
-        return binary_answer(*overview_columns(figures, most, span), figures.notes)
+        return binary_answer(*overview_columns(figures_of(reader, threshold), most, span))
 
     return _kept_of("overview", [reader], make, threshold, most, span)
 
@@ -145,10 +117,7 @@ def records(query: Query) -> Answer | NotModified:
     count = query.integer("count", least=1, most=BLOCK) or BLOCK
 
     def make() -> Answer:
-        figures = figures_of(reader, threshold)
-        last = int(figures.steps[-1]) if len(figures.steps) else 0
-        block = figures.block(last if step is None else step, count)
-        return binary_answer(*block, figures.notes)
+        return binary_answer(*figures_of(reader, threshold).block(step, count))
 
     return _kept_of("records", [reader], make, threshold, step, count)
 
@@ -160,8 +129,7 @@ def layer(query: Query) -> Answer | NotModified:
     since = query.step("since")
 
     def make() -> Answer:
-        sections, lost = layer_view(reader, layer_id, variable, threshold, since)
-        return binary_answer(*sections, lost)
+        return binary_answer(*layer_view(reader, layer_id, variable, threshold, since))
 
     return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
 
@@ -213,9 +181,7 @@ def function(query: Query) -> Answer | NotModified:
     reader = query.run()
 
     def make() -> Answer:
-        series, run = reader.function(), reader.run
-        lost = run.notes + series.notes
-        return binary_answer(*function_view(run.name, run.past, series, lost), lost)
+        return binary_answer(*function_view(reader.run, reader.function()))
 
     return _kept_of("function", [reader], make, large=True)
 
@@ -235,8 +201,7 @@ def overlap(query: Query) -> Answer | NotModified:
     comparison = _comparison(query, readers, layer_id)
 
     def make() -> Answer:
-        body, lost = overlap_view(comparison, step)
-        return json_answer(body, lost)
+        return json_answer(*overlap_view(comparison, step))
 
     asked = (step, layer_id, comparison.unit, comparison.mask)
     return _kept_of("overlap", comparison.readers, make, *asked, large=True)
@@ -250,8 +215,7 @@ def overlap_layers(query: Query) -> Answer | NotModified:
     comparison = _comparison(query, pair)
 
     def make() -> Answer:
-        sections, lost = overlap_layers_view(comparison, most, step)
-        return binary_answer(*sections, lost)
+        return binary_answer(*overlap_layers_view(comparison, most, step))
 
     asked = (comparison.unit, comparison.mask, most, step)
     return _kept_of("overlap layers", comparison.readers, make, *asked, large=True)
@@ -291,9 +255,8 @@ def _layer_tables(query: Query) -> Iterator[Columns]:
         channels = slice(number, number + 1)
     width = channels.stop - channels.start
     _check_lines((stop - first) * width)
-    commanded = reader.masks.commanded(variable.id)
-    state = make_state_series(series, variable, commanded).states(threshold)
-    mark(state, series.steps, reader.masks.violations.get(variable.id, ()))
+    states = make_state_series(series, variable, reader.masks.commanded(variable.id))
+    state = reader.marked(states, variable.id, threshold)
     count = max(1, _LINES // max(width, 1))
     for start in range(first, max(stop, first + 1), count):
         part = slice(start, min(start + count, stop))
@@ -309,21 +272,17 @@ def _check_lines(count: int) -> None:
         )
 
 
-ROUTES: dict[str, Route] = {
-    "/index": Route(index, JSON),
-    "/overview": Route(overview, BINARY, ("run", "cols", "th", "first", "last")),
-    "/records": Route(records, BINARY, ("run", "at", "count", "th")),
-    "/layer": Route(layer, BINARY, ("run", "layer", "variable", "th", "since")),
-    "/channel": Route(channel, JSON, ("run", "layer", "variable", "channel", "th")),
-    "/violations": Route(violations, JSON, ("run",)),
-    "/findings": Route(findings, JSON, ("run", "th")),
-    "/function": Route(function, BINARY, ("run",)),
-    "/overlap": Route(overlap, JSON, ("run", "step", "layer", "unit", "mask")),
-    "/overlap_layers": Route(
-        overlap_layers, BINARY, ("run", "other", "unit", "mask", "cols", "at")
-    ),
-    "/export.csv": Route(
-        export, CSV, ("run", "th", "layer", "variable", "channel", "since", "function")
-    ),
+ROUTES: dict[str, Callable[[Query], Answer | NotModified]] = {
+    "/index": index,
+    "/overview": overview,
+    "/records": records,
+    "/layer": layer,
+    "/channel": channel,
+    "/violations": violations,
+    "/findings": findings,
+    "/function": function,
+    "/overlap": overlap,
+    "/overlap_layers": overlap_layers,
+    "/export.csv": export,
 }
-"""What is served below `data/plugin/pastnet/`."""
+"""What is served below `data/plugin/pastnet/`; `openapi.json` has the parameters of each."""

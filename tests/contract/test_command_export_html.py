@@ -16,6 +16,7 @@ from werkzeug.datastructures import MultiDict
 import tb_pastnet as pastnet
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.serve.http.answers import NotModified
+from tb_pastnet.serve.http.parameters import Query
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
 from tests.commands import command
@@ -51,7 +52,7 @@ def test_every_answer_is_that_of_its_route(logdir: Path, tmp_path: Path) -> None
     for key, body in found.items():
         route, _, query = key.partition("?")
         routes.add(route)
-        made = ROUTES[f"/{route}"](log.store, LOCAL, MultiDict(parse_qsl(query)))
+        made = ROUTES[f"/{route}"](Query(log.store, LOCAL, MultiDict(parse_qsl(query))))
         made = made.make() if isinstance(made, NotModified) else made
         plain = gzip.decompress(made.body) if made.packed else made.body
         assert json.loads(body) == json.loads(plain) if route == "index" else body == plain, key

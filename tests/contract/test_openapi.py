@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK as BLOCK_RECORDS
+from tb_pastnet.reader.log import Log
 from tb_pastnet.reader.overlap_sets import UNITS
+from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.serve import plugin
 from tb_pastnet.serve.http import parameters
-from tb_pastnet.serve.http.answers import SCHEMA, pack
+from tb_pastnet.serve.http.answers import SCHEMA, Answer, pack
+from tb_pastnet.serve.http.parameters import Query
 from tb_pastnet.serve.routes import ROUTES
 from tests import described
-from tests.contract.test_http_api import BLOCK, sections
+from tests.contract.test_http_api import BLOCK, sample_log, sections
 from tests.described import DOCUMENT, answer_faults, container_faults, faults
 from tests.tensorboards import PREFIX, Board
 
@@ -42,11 +46,38 @@ def test_it_has_every_route_and_where_they_lie() -> None:
     assert DOCUMENT["info"]["version"] == str(SCHEMA)
 
 
-def test_its_parameters_and_kinds_are_those_of_the_routes() -> None:
+class Asked(MultiDict[str, str]):
+    """Arguments of a request that remember what was asked of them."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        super().__init__(pairs)
+        self.names: set[str] = set()
+
+    def get(self, key: str, *default: Any, **more: Any) -> Any:
+        self.names.add(key)
+        return super().get(key, *default, **more)
+
+    def getlist(self, key: str, *types: Any) -> Any:
+        self.names.add(key)
+        return super().getlist(key, *types)
+
+    def __contains__(self, key: object) -> bool:
+        self.names.add(str(key))
+        return super().__contains__(key)
+
+
+def test_its_parameters_are_what_the_routes_ask_for(tmp_path: Path) -> None:
+    sample_log(tmp_path)
+    store = Log(tmp_path).store
+    pairs = [("run", "dense"), ("run", "ticket"), ("other", "ticket"), ("layer", "conv1"),
+             ("channel", "1")]  # fmt: skip
     for path, route in ROUTES.items():
-        assert tuple(described.parameters(path)) == route.parameters, path
-        answer = described.resolved(described.operation(path)["responses"]["200"])
-        assert list(answer["content"]) == [route.kind], path
+        arguments = Asked(pairs)
+        given = route(Query(store, LOCAL, arguments))
+        assert arguments.names == set(described.parameters(path)), path
+        assert isinstance(given, Answer)
+        described_answer = described.resolved(described.operation(path)["responses"]["200"])
+        assert list(described_answer["content"]) == [given.content_type], path
 
 
 def test_it_has_the_parameters_of_the_other_document() -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from tensorboard import context
 
-from tb_pastnet.reader.comparison import MaskComparison
-from tb_pastnet.reader.overlap_views import overlap_view
+from tb_pastnet.reader.overlap_views import MaskComparison, overlap_view
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files

@@ -8,21 +8,14 @@ _LONGEST = 80
 
 
 class Failure(Exception):
-    """An answer other than 200.
-
-    Attributes:
-        status: the HTTP status.
-        code: a word that programs can rely on.
-        message: `Could not ...`, for people; free of absolute paths.
-        allow: the methods that are allowed, where the status is 405.
-    """
+    """An answer other than 200."""
 
     def __init__(self, status: int, code: str, message: str, allow: str | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.code = code
-        self.message = message
-        self.allow = allow
+        self.code = code  # a word that programs can rely on
+        self.message = message  # `Could not ...`, for people; free of absolute paths
+        self.allow = allow  # the methods that are allowed, where the status is 405
 
     def body(self) -> bytes:
         """The JSON that goes out."""
@@ -79,10 +72,5 @@ def from_tensorboard(status: int) -> Failure:
 
 
 def shown(name: str) -> str:
-    """A name from a request, quoted and cut to a readable length.
-
-    Example:
-        >>> shown("a" * 200) == "'" + "a" * 80 + "…'"
-        True
-    """
+    """A name from a request, quoted and cut to a readable length."""
     return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")

@@ -34,6 +34,11 @@ def test_an_ordinary_name_stays_as_it_is(name: str) -> None:
     assert harmless(name) == name
 
 
+def test_numbers_are_whole_or_formatted_and_empty_where_unknown() -> None:
+    numbers = [tables.number(0.123456, ".4g"), *map(tables.number, (3.0, np.inf, np.nan))]
+    assert numbers == ["0.1235", "3", "inf", ""]
+
+
 def test_names_with_quotes_and_line_breaks_come_back_whole() -> None:
     name = 'a,"b"\r\nc'
     columns = {"name": labels([name, "=x"]), "count": np.array([1, 2])}

@@ -15,6 +15,7 @@ from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader.series_source import RunDeleted
 from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.http.parameters import Query
 from tb_pastnet.serve.http.web import application
 from tb_pastnet.serve.routes import ROUTES
 from tests import event_files as files
@@ -39,7 +40,8 @@ def provider() -> MemoryProvider:
 
 def ask(here: Store, route: str) -> Any:
     pairs = [*ASKED.items(), ("run", "b"), ("other", "b")]
-    client = Client(application(lambda request: ROUTES[route](here, CALLER, MultiDict(pairs))))
+    query = Query(here, CALLER, MultiDict(pairs))
+    client = Client(application(lambda request: ROUTES[route](query)))
     return client.get(route)
 
 
@@ -128,5 +130,5 @@ def test_what_was_kept_of_a_run_goes_with_it(provider: MemoryProvider) -> None:
     here.catalog(CALLER)
     assert [key for one in caches for key in one._values if "a" in str(key).split("'")] == []
     assert sum(one.held for one in caches) == sum(
-        size for one in caches for _, _, size in one._values.values()
+        value.size for one in caches for _, value in one._values.values()
     )

@@ -105,7 +105,7 @@ def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
     written: Written, threshold: float
 ) -> None:
     figures = written.figures(threshold)
-    header, arrays = figures.block(STEPS[-1], 64)
+    header, arrays, _ = figures.block(STEPS[-1], 64)
     assert header["layers"] == list(LAYERS)
     assert header["channels"] == list(LAYERS.values())
     assert (header["run"], header["threshold"], header["past"]) == ("a", threshold, "previous")
@@ -126,25 +126,25 @@ def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
 
 def test_its_own_rows_have_no_data_where_a_layer_lacks_the_record(written: Written) -> None:
     figures = written.figures()
-    marks = figures.violated + figures.nonfinite
-    rows = zip(figures.counts, figures.mean_delta, marks, LAYERS.items(), strict=True)
+    marks = figures.states.violated + figures.states.nonfinite
+    rows = zip(figures.states.counts, figures.states.mean_delta, marks, LAYERS.items(), strict=True)
     for counts, mean_delta, marked, (layer, width) in rows:
         own = np.isin(STEPS, written.steps[layer])
         assert (counts[:, channel_states.NO_DATA] == np.where(own, 0, width)).all()
         assert (counts.sum(axis=1) == width).all()
         assert np.isnan(mean_delta[~own]).all()
         assert not marked[~own].any()
-    assert figures.counts.dtype == np.uint32
+    assert figures.states.counts.dtype == np.uint32
 
 
 def test_a_block_holds_the_record_in_force_and_blocks_are_those_of_the_whole(
     written: Written,
 ) -> None:
     figures = written.figures()
-    _, whole = figures.block(0, 64)
+    _, whole, _ = figures.block(0, 64)
     for count in (1, 3, 8, 64):
         for step in (-5, 0, 2, 3, 17, 18, 39, 44, 55, 10**15):
-            _, arrays = figures.block(step, count)
+            _, arrays, _ = figures.block(step, count)
             record = max(sum(one <= step for one in STEPS) - 1, 0)
             first = record - record % count
             assert arrays["steps"].tolist() == STEPS[first : first + count]
@@ -157,7 +157,7 @@ def test_wall_times_and_learning_rates_are_nan_where_the_timeline_is_lost() -> N
     provider = MemoryProvider()
     writer = memory_run(provider, "a", range(1, 33))
     provider.tree[writer.tb_run]["timeline"].pop()
-    _, arrays = Written(provider).figures().block(32, 64)
+    _, arrays, _ = Written(provider).figures().block(32, 64)
     assert arrays["steps"].tolist() == list(range(1, 33))
     times, rates = arrays["wall_times"], arrays["learning_rates"]
     assert times[:16].tolist() == [files.CREATED + step for step in range(1, 17)]
@@ -171,14 +171,14 @@ def test_an_age_may_be_as_large_as_steps_are() -> None:
     writer = memory_run(provider, "a", range(0), block=1)
     writer.records([1, 10**12])
     provider.tree[writer.tb_run][channels_tag("block/conv2/kernel")].pop()
-    _, arrays = Written(provider).figures().block(10**12, 64)
+    _, arrays, _ = Written(provider).figures().block(10**12, 64)
     assert arrays["age"].tolist() == [[0, 0], [0, 10**12 - 1]]
 
 
 def test_counts_come_in_the_smallest_type_that_holds_them() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={"narrow": 3, "wide": 300})
-    _, arrays = Written(provider).figures().block(4, 64)
+    _, arrays, _ = Written(provider).figures().block(4, 64)
     names = ("age", "counts", "violated", "nonfinite", "pruned")
     assert [arrays[name].dtype.str for name in names] == ["|u1", "<u2", "|u1", "|u1", "|u1"]
     assert arrays["counts"][:, 0, channel_states.MOVING].tolist() == [3, 300]
@@ -188,12 +188,12 @@ def test_a_run_without_layers_and_one_without_records() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={})
     figures = Written(provider).figures()
-    _, arrays = figures.block(2, 64)
+    _, arrays, _ = figures.block(2, 64)
     assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 6), (0, 4))
     assert "".join(overview_csv(figures)).count("\n") == 1
     provider = MemoryProvider()
     memory_run(provider, "a", range(0))
-    _, arrays = Written(provider).figures().block(2, 64)
+    _, arrays, _ = Written(provider).figures().block(2, 64)
     assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 6), (0,))
 
 

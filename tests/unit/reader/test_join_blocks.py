@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tb_pastnet.core.quantize import ZERO
 from tb_pastnet.core.statistics import KEPT, STATISTICS
 from tb_pastnet.format.block import Block
-from tb_pastnet.reader.join_blocks import choose, concatenate, join_blocks
+from tb_pastnet.reader.series import choose, concatenate, join_blocks
 
 
 def blocks(

@@ -120,22 +120,24 @@ def test_violations_come_in_order_and_all_of_them(tmp_path: Path) -> None:
     )
 
 
-def test_the_function_is_what_was_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("records", [1, 8])
+def test_the_function_is_what_was_written(tmp_path: Path, records: int) -> None:
+    steps = range(1, records + 1)
     writer = files.LineageWriter(tmp_path)
     writer.describe(0)
-    probed.written(writer, range(1, 9))
-    writer.records(range(1, 9))
+    probed.written(writer, steps)
+    writer.records(steps)
     made = pastnet.read(tmp_path).runs["a"].function
-    right = probed.values(range(1, 9))
+    right = probed.values(steps)
     for name, values in zip(("relative", "cosine", "divergence", "decisions"), right, strict=True):
         found = getattr(made, name)
-        assert (found.dtype, found.shape) == (np.float32, (8, 3))
+        assert (found.dtype, found.shape) == (np.float32, (records, 3))
         np.testing.assert_array_equal(found, values)
         found[...] = 7
         np.testing.assert_array_equal(getattr(made, name), values)
-    assert (made.steps.tolist(), made.past_steps.tolist()) == (list(range(1, 9)), list(range(8)))
+    assert (made.steps.tolist(), made.past_steps.tolist()) == (list(steps), list(range(records)))
     assert (made.places, made.probe, made.changed) == (probed.PLACES, probed.PROBE, ())
-    assert repr(made) == "Function(8 records of 3 places)"
+    assert repr(made) == f"Function({records} records of 3 places)"
 
 
 def test_a_run_without_a_probe_has_no_places(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_pastnet.format.tags import TAG_MASKS
-from tb_pastnet.reader.overlap_weights import moment
+from tb_pastnet.reader.overlap_sets import moment
 from tb_pastnet.reader.store import Store
 from tests.providers import CALLER, MemoryProvider, memory_run
 

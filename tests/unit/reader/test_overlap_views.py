@@ -13,8 +13,7 @@ from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.tags import TAG_MASKS, TAG_TIMELINE, mask_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.catalog import Catalog
-from tb_pastnet.reader.comparison import MaskComparison
-from tb_pastnet.reader.overlap_views import overlap_layers_view, overlap_view
+from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, MemoryWriter, memory_run
@@ -39,7 +38,7 @@ def over_steps(store: Store, one: str, other: str, most: int = 64, **more: Any) 
     runs = store.catalog(CALLER).runs
     readers = [store.reader(CALLER, runs[name]) for name in (one, other)]
     unit, mask = more.pop("unit", "weights"), more.pop("mask", "kept")
-    return overlap_layers_view(MaskComparison(readers, unit, mask), most)[0]
+    return overlap_layers_view(MaskComparison(readers, unit, mask), most)[:2]
 
 
 def three(provider: MemoryProvider) -> list[MemoryWriter]:

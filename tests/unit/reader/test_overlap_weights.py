@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.tags import TAG_MASKS, mask_tag
-from tb_pastnet.reader import mask_changes, notes, overlap_weights
+from tb_pastnet.reader import mask_changes, notes, overlap_sets
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.overlap_sets import UNKNOWN, drawn
-from tb_pastnet.reader.overlap_weights import each_weights
+from tb_pastnet.reader.overlap_sets import UNKNOWN, drawn, each_weights
 from tb_pastnet.reader.store import Store
 from tests.examples import examples
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -141,7 +140,7 @@ def test_what_is_too_much_for_one_call_takes_several(monkeypatch: pytest.MonkeyP
     writer = memory_run(provider, "a", range(1, 9), layers={f"c{n}": 1 for n in range(10)})
     masks = [np.arange(9) > n % 5 for n in range(10)]
     writer.masks(2, {("kept", f"c{n}/kernel"): masks[n] for n in range(10)})
-    monkeypatch.setattr(overlap_weights, "BYTES_A_CALL", 7)
+    monkeypatch.setattr(overlap_sets, "BYTES_A_CALL", 7)
     count = len(provider.reads)
     found, _ = read(Store(provider), [8])
     for n in range(10):
@@ -227,7 +226,7 @@ def test_what_a_hostile_log_claims_is_not_unpacked(monkeypatch: pytest.MonkeyPat
     flags[0] = False
     writer.masks(0, {("kept", "c/kernel"): flags})
     del flags
-    monkeypatch.setattr(overlap_weights, "MOST_BYTES", size // 8 - 1)
+    monkeypatch.setattr(overlap_sets, "MOST_BYTES", size // 8 - 1)
     tracemalloc.start()
     try:
         found, said = read(Store(provider), [0])

@@ -11,6 +11,7 @@ from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.index import index_of, stretches
 from tb_pastnet.reader.overview import NONFINITE, VIOLATED, WHOLE, overview_columns, pool
 from tb_pastnet.reader.store import Store
+from tb_pastnet.reader.tally import StateCounts
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
 
@@ -23,7 +24,7 @@ def figures(provider: MemoryProvider, run: str = "a", threshold: float = 1e-4) -
 
 
 def overview(provider: MemoryProvider, most: int, part: StepSpan | None = None) -> Answer:
-    return overview_columns(figures(provider), most, part or StepSpan())
+    return overview_columns(figures(provider), most, part or StepSpan())[:2]
 
 
 def pooled(counts, starts, *, violated=None, nonfinite=None, mean=None) -> dict[str, np.ndarray]:
@@ -32,7 +33,7 @@ def pooled(counts, starts, *, violated=None, nonfinite=None, mean=None) -> dict[
     none = np.zeros(counts.shape[:2])
     given = [none if one is None else np.array([one], float) for one in (violated, nonfinite)]
     means = np.full(none.shape, np.nan) if mean is None else np.array([mean], float)
-    found = pool(counts, *given, means, np.array(starts))
+    found = pool(StateCounts(counts, *given, means), np.array(starts))
     return {name: values[0] for name, values in found.items()}
 
 
@@ -191,12 +192,12 @@ def test_all_layers_together_are_told_by_their_channels() -> None:
     kernel = files.prune(files.codes(range(1, 5), 300), slice(2, None), slice(0, 100))
     writer.records(range(1, 5), {"wide/kernel": kernel})
     found = figures(provider)
-    _, arrays = overview_columns(found, 64, StepSpan())
+    _, arrays, _ = overview_columns(found, 64, StepSpan())
     assert arrays["shares"][1, 3, [MOVING, PRUNED]].tolist() == [170, 85]
     assert arrays["total_shares"][:2, MOVING].tolist() == [WHOLE] * 2
     right = [WHOLE * 203 / 303, WHOLE * 100 / 303]
     assert np.abs(arrays["total_shares"][3, [MOVING, PRUNED]] - right).max() <= 1
-    narrow, wide = found.mean_delta.astype(np.float64)
+    narrow, wide = found.states.mean_delta.astype(np.float64)
     expected = (3 * narrow + [300, 300, 200, 200] * wide) / [303, 303, 203, 203]
     np.testing.assert_allclose(arrays["total_mean_delta"], expected, rtol=1e-6)
 

@@ -32,7 +32,7 @@ def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache() -
     first = figures_of(store.reader(CALLER, run), 1e-4)
     count = len(provider.reads)
     settled = [
-        int(figures.counts[:, :, 3].sum())
+        int(figures.states.counts[:, :, 3].sum())
         for figures in (first, *(figures_of(store.reader(CALLER, run), th) for th in (0.07, 1.0)))
     ]
     assert settled[0] == 0
@@ -109,7 +109,7 @@ def test_figures_stay_at_hand_where_the_tallies_of_no_run_fit() -> None:
     count = len(provider.reads)
     second = figures_of(store.reader(CALLER, run), 1e-4)
     assert len(provider.reads) == count
-    assert (first.counts == second.counts).all()
+    assert (first.states.counts == second.states.counts).all()
     assert store.small.held < tallies / 5
 
 

@@ -76,8 +76,7 @@ def test_the_latest_network_stands_and_what_is_gone_follows() -> None:
     )
     assert [layer.id for layer in run.layers] == ["y", "x"]
     assert run.variables["y/kernel"].channels == 4
-    assert run.description is not None
-    assert run.description.origin == "o2"
+    assert run.origin == "o2"
 
 
 def test_an_unreadable_description_leaves_that_of_the_lineage_before() -> None:

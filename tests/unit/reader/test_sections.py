@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tb_pastnet.reader import sections as cells
-from tb_pastnet.reader.sections import listed, stretches
+from tb_pastnet.reader.sections import listed, row_by_row, smallest, stretches
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=30)
 SPECIAL = {ZERO: 0.0, INFINITE: np.inf, NAN: np.nan}
@@ -22,6 +22,23 @@ def meant(codes: np.ndarray) -> np.ndarray:
         SPECIAL[code] if code in SPECIAL else 2.0 ** (code / 16) for code in codes.ravel().tolist()
     ]
     return np.array(values).reshape(codes.shape)
+
+
+@pytest.mark.parametrize(
+    ("largest", "dtype"),
+    [(255, "uint8"), (256, "uint16"), (1 << 16, "uint32"), (1 << 32, "float64"), (0.5, "float64"),
+     (np.nan, "float64")],
+)  # fmt: skip
+def test_counts_take_the_smallest_type_that_holds_them(largest: float, dtype: str) -> None:
+    counts = np.array([0.0, largest])
+    assert smallest(counts).dtype.name == dtype
+    np.testing.assert_array_equal(smallest(counts), counts)
+
+
+def test_elements_come_row_by_row_however_they_lie() -> None:
+    array = np.arange(6).reshape(2, 3)
+    assert row_by_row(array).tolist() == list(range(6))
+    assert row_by_row(np.asfortranarray(array)).tolist() == list(range(6))
 
 
 @given(hnp.arrays(np.uint8, SHAPES, elements=st.sampled_from([0, 1, 3, 4, 0x84])))

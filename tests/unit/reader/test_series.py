@@ -12,10 +12,9 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.join_blocks import join_blocks
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.runs import SeriesPart
-from tb_pastnet.reader.series import RecordSeries, make_series
+from tb_pastnet.reader.series import RecordSeries, join_blocks, make_series
 from tb_pastnet.reader.series_source import StoredMessage
 from tests.sealed import block as block_message
 

@@ -48,7 +48,7 @@ def test_the_log_tells_exactly_and_a_layer_without_masks_has_none_pruned() -> No
     assert pruned(found, 1) == [0] * 8
     assert found.summary.prunable == (36, 54)
     assert found.pruned.tolist() == [[0] * 4 + [HOLES] * 4, [0] * 8]
-    header, arrays = found.block(8, 8)
+    header, arrays, _ = found.block(8, 8)
     assert header["prunable"] == [36, 54]
     assert arrays["pruned"].tolist() == found.pruned.tolist()
     assert not found.summary.notes
@@ -58,7 +58,7 @@ def test_columns_draw_the_mean_share_of_their_records() -> None:
     provider = MemoryProvider()
     masked(provider)
     for most, right in ((8, [0] * 4 + [1] * 4), (2, [0, 1]), (1, [0.5])):
-        header, arrays = overview_columns(figures(provider), most, StepSpan())
+        header, arrays, _ = overview_columns(figures(provider), most, StepSpan())
         assert header["sparse"]
         holes = np.array(right, np.float32)
         np.testing.assert_allclose(arrays["pruned"], [holes * HOLES / 36, 0 * holes], rtol=1e-6)
@@ -68,7 +68,7 @@ def test_columns_draw_the_mean_share_of_their_records() -> None:
 def test_where_nothing_was_ever_pruned_nothing_is_drawn() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 9))
-    header, arrays = overview_columns(figures(provider), 8, StepSpan())
+    header, arrays, _ = overview_columns(figures(provider), 8, StepSpan())
     assert not header["sparse"]
     assert not {"pruned", "total_pruned"} & set(arrays)
 
@@ -159,7 +159,7 @@ def test_behind_a_gap_the_shares_tell_and_without_a_record_nothing_does() -> Non
     assert found.summary.notes[notes.MASKS_LOST] == 1
     last = "".join(overview_csv(found)).splitlines()[9].split(",")
     assert last[:2] + last[-2:] == ["5", "conv1", "", "36"]
-    _, arrays = overview_columns(found, 2, StepSpan())
+    _, arrays, _ = overview_columns(found, 2, StepSpan())
     # A column is drawn of what is known.
     np.testing.assert_allclose(arrays["pruned"][0], [1 - HOLES / 36, HOLES / 36], rtol=1e-6)
     np.testing.assert_allclose(arrays["total_pruned"], [(36 - HOLES) / 90, HOLES / 90], rtol=1e-6)

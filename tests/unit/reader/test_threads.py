@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
 from tb_pastnet.reader import threads
-from tb_pastnet.reader.threads import Each, a_few_at_once, in_threads, in_turn, together
+from tb_pastnet.reader.threads import a_few_at_once, in_threads, together
 
 
-@pytest.mark.parametrize("each", [in_threads, a_few_at_once, in_turn])
-def test_results_come_in_order_and_errors_reach_the_caller(each: Each) -> None:
+@pytest.mark.parametrize("each", [in_threads, a_few_at_once])
+def test_results_come_in_order_and_errors_reach_the_caller(each: Any) -> None:
     assert list(each(lambda n: n * n, range(50))) == [n * n for n in range(50)]
     assert list(each(str, [])) == []
     with pytest.raises(ZeroDivisionError):
@@ -28,6 +29,14 @@ def test_only_a_few_are_made_ahead() -> None:
 def test_others_do_the_work() -> None:
     names = set(in_threads(lambda _: threading.current_thread().name, range(8)))
     assert all(name.startswith("pastnet") for name in names)
+
+
+def test_inside_of_a_thread_nothing_waits_for_another() -> None:
+    def inner(number: int) -> list[str]:
+        return list(in_threads(lambda _: threading.current_thread().name, range(number)))
+
+    for names in in_threads(inner, [3] * 4 * threads.THREADS):
+        assert len(set(names)) == 1
 
 
 def test_two_things_that_wait_for_each_other_are_done_at_once() -> None:

@@ -34,7 +34,10 @@ def test_it_is_a_module_with_a_render_function(tmp_path) -> None:
     [
         (ImportError("cannot import name 'x' from 'numpy' (/usr/lib/numpy/__init__.py)"),
          "ImportError: cannot import name 'x' from 'numpy'"),
+        (ModuleNotFoundError("No module named 'numpy'"),
+         "ModuleNotFoundError: No module named 'numpy'"),
         (ValueError("see /home/me/file"), "ValueError"),
+        (OSError(2, "No such file", "/home/me/secret"), "FileNotFoundError: No such file"),
         (ValueError(), "ValueError"),
         (OSError(), "OSError"),
     ],

@@ -8,8 +8,8 @@ import zlib
 import numpy as np
 import pytest
 
-from tb_pastnet.serve.http import gzipping as packing
-from tb_pastnet.serve.http.gzipping import gzipped
+from tb_pastnet.serve.http import answers as packing
+from tb_pastnet.serve.http.answers import gzipped
 
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 2000, 12_345])
