@@ -49,10 +49,11 @@ class Workers:
 
     Args:
         tasks: type and index of each; the first is the chief.
+        begin: what each does at first, with `config` and `worker` in braces.
     """
 
-    def __init__(self, tasks: Tasks = TWO) -> None:
-        self._tasks = tasks
+    def __init__(self, tasks: Tasks = TWO, begin: str = JOIN) -> None:
+        self._tasks, self._begin = tasks, begin
         self._processes: list[Interpreter] = []
 
     def run(self, program: str, **given: Any) -> list[str]:
@@ -79,7 +80,7 @@ class Workers:
     def started(self) -> list[Interpreter]:
         """New processes of these workers, to be run at the same time."""
         return [
-            Interpreter(begin=JOIN.format(config=config, worker=worker))
+            Interpreter(begin=self._begin.format(config=config, worker=worker))
             for worker, config in enumerate(configs(self._tasks))
         ]
 

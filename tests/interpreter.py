@@ -1,7 +1,7 @@
 """A process of Python for many programs. TensorFlow takes long to import: one process does it, once.
 
 Each interpreter is forked from that one, which imports TensorFlow and Keras and does nothing with
-them: a fork has threads, devices and a mode of its own.
+them: a fork has threads, devices and a mode of its own. Other imports have a process of their own.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from typing import Any
 
 from tools.steps import ROOT
 
+KERAS = "import keras, tensorflow"
+
 SERVER = """
 import os, select, signal, socket, sys
-import keras, tensorflow
 from tests.interpreter import serve
+exec(sys.argv[2])
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that end
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(sys.argv[1])
@@ -40,11 +42,18 @@ with socket.socket(socket.AF_UNIX) as listener:
         connection.close()
 """
 
+STRICT = """
+import warnings
+warnings.filterwarnings("error", category=DeprecationWarning, module="__main__")
+"""
+"""Begin with it, and what is deprecated in a program fails it."""
+
 LOOP = """
-import contextlib, io, json, keras, os, sys, traceback
+import contextlib, io, json, os, sys, traceback
 shared = {}
 exec(begin, {"shared": shared})
 for line in stream:
+    import keras
     program, given = json.loads(line)
     keras.utils.clear_session()
     said, error = io.StringIO(), ""
@@ -70,12 +79,13 @@ def serve(connection: socket.socket) -> None:
 
 
 @functools.cache
-def _server() -> str:
-    """Starts the process that imports; the address at which it forks others."""
+def _server(imports: str) -> str:
+    """Starts a process that imports; the address at which it forks others."""
     folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     address = str(Path(folder.name, "socket"))
     process = subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", "-c", SERVER, address],  # a crash shows where
+        # A crash shows where.
+        [sys.executable, "-X", "faulthandler", "-c", SERVER, address, imports],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -99,17 +109,18 @@ class Interpreter:
 
     Args:
         begin: what it does at first; all programs have the names that it puts into `shared`.
+        imports: what the process has imported that it is forked from.
     """
 
-    def __init__(self, begin: str = "") -> None:
-        self._begin = begin
+    def __init__(self, begin: str = "", imports: str = KERAS) -> None:
+        self._begin, self._imports = begin, imports
         self._stream: Any = None
         self._pid = 0
 
     def run(self, program: str, **given: Any) -> str:
         """What a program prints; it fails if the program does."""
         if self._stream is None:
-            self._start()
+            self.start()
         self._say([program, given])
         line = self._stream.readline()
         assert line, f"the process ended in {program[:200]}"
@@ -117,9 +128,10 @@ class Interpreter:
         assert not error, error
         return str(said)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begins, and doesn't wait for it."""
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(_server())
+        self._connection.connect(_server(self._imports))
         self._stream = self._connection.makefile("rw", encoding="utf-8")
         self._say([self._begin, str(Path.cwd()), dict(os.environ)])
         self._pid = int(self._stream.readline())
@@ -128,11 +140,19 @@ class Interpreter:
         self._stream.write(json.dumps(what) + "\n")
         self._stream.flush()
 
-    def kill(self) -> None:
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        try:
+            os.kill(self._pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         """Ends it wherever it is."""
         if self._stream is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
+                os.kill(self._pid, how)
             self.close()
 
     def close(self) -> None:

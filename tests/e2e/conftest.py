@@ -6,8 +6,7 @@ import contextlib
 import json
 import re
 import shutil
-import subprocess
-import sys
+import signal
 import threading
 import time
 import urllib.parse
@@ -21,6 +20,7 @@ import pytest
 
 from tests.e2e.browser import BROWSER, drive
 from tests.e2e.stories import STORY_RECORDS, STORY_RUNS, story
+from tests.interpreter import Interpreter
 from tests.layers import arrays_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,24 +61,21 @@ def wait(condition: Callable[[], bool], what: str) -> None:
         threading.Event().wait(0.1)
 
 
-@contextlib.contextmanager
-def listening(command: list[str], log: Path, address: str) -> Iterator[str]:
-    """A server of this machine, and the address that it prints."""
-    with log.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
-    try:
-        found: list[str] = []
-
-        def started() -> bool:
-            assert process.poll() is None, log.read_text()
-            found[:] = re.findall(address, log.read_text())
-            return bool(found)
-
-        wait(started, f"the address of {command[0]}")
-        yield found[0]
-    finally:
-        process.terminate()
-        process.wait(timeout=DEADLINE)
+IMPORTS = """
+import sys
+sys.modules["tensorflow"] = None
+from tensorboard.main import run_main
+"""
+BEGIN = """
+import os, sys
+log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+os.dup2(log, 1)
+os.dup2(log, 2)
+sys.argv = {command!r}
+{first}
+from tensorboard.main import run_main
+run_main()
+"""
 
 
 @contextlib.contextmanager
@@ -88,18 +85,31 @@ def tensorboard(
     """TensorBoard with its default flags, on a free port; `first` is run in its process before it starts.
 
     TensorFlow reads for the slow loader. Beside the fast one TensorBoard takes long to import it, only to say
-    so when it isn't installed: it starts as where it isn't, unless it is to be `whole`.
+    so when it isn't installed: it starts as where it isn't, unless it is to be `whole`. What all of them import
+    is imported once.
     """
     if loader == "slow":
         flags = ("--load_fast=false", *flags)
-    elif not whole:
-        first = f"import sys\nsys.modules['tensorflow'] = None\n{first}"
-    start = f"{first}\nfrom tensorboard.main import run_main\nrun_main()"
-    command = [sys.executable, "-c", start, "--logdir", str(logdir), "--port", "0"]
     log = logdir.parent / f"{logdir.name}.log"
-    address = r"at (http://127\.0\.0\.1:\d+)"
-    with listening([*command, "--host", "127.0.0.1", *flags], log, address) as base:
-        yield Tab(base)
+    command = ["tensorboard", "--logdir", str(logdir), "--port", "0", "--host", "127.0.0.1", *flags]
+    process = Interpreter(
+        BEGIN.format(log=str(log), command=command, first=first),
+        "" if whole or first or loader == "slow" else IMPORTS,
+    )
+    process.start()
+    try:
+        found: list[str] = []
+
+        def started() -> bool:
+            said = log.read_text() if log.exists() else ""
+            assert process.alive(), said
+            found[:] = re.findall(r"at (http://127\.0\.0\.1:\d+)", said)
+            return bool(found)
+
+        wait(started, "the address of TensorBoard")
+        yield Tab(found[0])
+    finally:
+        process.kill(signal.SIGTERM)
 
 
 def known(tab: Tab, runs: int, records: int) -> bool:
@@ -119,9 +129,15 @@ def tools() -> Iterator[None]:
     BROWSER.close()
 
 
-@pytest.fixture(scope="session", params=["fast", "slow"])
+LATER = [pytest.param(loader, marks=pytest.mark.prove) for loader in ("fast", "slow")]
+
+
+@pytest.fixture(scope="session", params=["as tab", *LATER])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    """The story, in each loader."""
+    """The story; also in each loader where TensorFlow is installed."""
+    if request.param == "as tab":
+        yield request.getfixturevalue("tab")
+        return
     logdir = tmp_path_factory.mktemp("told") / "logs"
     story(logdir)
     with tensorboard(logdir, loader=request.param, whole=True) as tab:

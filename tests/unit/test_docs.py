@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
-from tests.devices import configs
-from tests.interpreter import Interpreter
+from tests.devices import Workers
+from tests.interpreter import STRICT, Interpreter
 from tests.recorded import read_one
 from tools.steps import ROOT
 
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
-STRICT = """
-import warnings
-warnings.filterwarnings("error", category=DeprecationWarning, module="__main__")
-"""
+CONFIGURE = "import os\nos.environ['TF_CONFIG'] = {config!r}\n"
 SAID = {
     "masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
     "lottery_tickets.md": "36.0%",
@@ -74,19 +68,12 @@ def test_the_python_for_tf1_graphs_runs(another_python, tmp_path):
     assert "moved in the last step: ['hidden/kernel', 'out/kernel']" in said
 
 
-def test_the_program_of_workers_runs_as_two(tmp_path):
+def test_the_program_of_workers_runs_as_two(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     program = FENCED.findall((ROOT / "docs" / "many_devices.md").read_text("utf-8"))[-1]
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CONFIG": config},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for config in configs()
-    ]
-    assert [worker.communicate(timeout=240)[0] for worker in workers] == ["leaks: []\n"] * 2
+    workers = Workers(begin=CONFIGURE)
+    assert workers.run(program) == ["leaks: []\n"] * 2
+    workers.close()
     assert read_one(tmp_path / "runs" / "workers").record_steps() == list(range(10, 101, 10))
 
 

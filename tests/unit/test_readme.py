@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
+from tests.interpreter import STRICT, Interpreter
 from tools.steps import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,17 +17,11 @@ def test_the_ten_lines_are_ten(block):
     assert len([line for line in lines if line.strip()]) == 10
 
 
-def test_its_python_runs_and_records(tmp_path):
-    program = "\n".join(FENCED.findall(README))
-    done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", program],
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "\n0.5 []\n" in done.stdout
+def test_its_python_runs_and_records(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    python = Interpreter(begin=STRICT)
+    assert "\n0.5 []\n" in python.run("\n".join(FENCED.findall(README)))
+    python.close()
     written = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert written == ["first", "graph", "masked", "own_loop", "summaries"]
     for name in written:

@@ -1,6 +1,6 @@
 // Every address restores what was shown: opened afresh, come to from another, gone back to.
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { goTo, painted } from "../visit.mjs";
+import { goTo, openFrame, painted } from "../visit.mjs";
 
 const written = (frame) => frame.evaluate(() => document.documentElement.dataset.pastnetUrl);
 
@@ -49,7 +49,7 @@ export async function addresses({ base, newPage }, { hashes }) {
   const fresh = [];
   for (const hash of hashes) {
     await page.goto("about:blank");
-    const frame = await openTab(page, base, { hash });
+    const frame = await openFrame(page, base, { hash });
     await painted(frame);
     fresh.push({ url: await written(frame), seen: await everything(frame) });
   }

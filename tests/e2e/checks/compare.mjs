@@ -1,10 +1,10 @@
 // The Compare view: its numbers at steps, its address, runs of other origin, errors, downloads.
-import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { afresh, click, goTo, hash, hashOf, press, rows, text } from "../visit.mjs";
+import { axe, idle } from "../../../frontend/scripts/browser.mjs";
+import { afresh, click, goTo, hash, hashOf, openFrame, press, rows, text } from "../visit.mjs";
 
 const open = async ({ base, newPage }, fields, more = {}) => {
   const page = await newPage(more);
-  return { page, frame: await openTab(page, base, { ...more, hash: hashOf({ v: "compare", ...fields }) }) };
+  return { page, frame: await openFrame(page, base, { ...more, hash: hashOf({ v: "compare", ...fields }) }) };
 };
 
 /** What the pictures say in words and numbers. */

@@ -1,6 +1,5 @@
 // The colours of pictures at the cursor, to be compared with the numbers beside them.
-import { openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, NETWORK, rows, text } from "../visit.mjs";
+import { click, goTo, hashOf, NETWORK, openFrame, rows, text } from "../visit.mjs";
 
 /** Gives the frame what the checks read with. */
 const prepare = (frame) =>
@@ -43,7 +42,7 @@ const strips = (frame) =>
 /** Strips at some steps. */
 export async function drawnNetwork({ base, newPage }, { steps, hash = {} }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   await prepare(frame);
   const found = {};
   for (const step of steps) {
@@ -56,7 +55,7 @@ export async function drawnNetwork({ base, newPage }, { steps, hash = {} }) {
 /** Each channel of the heatmap at the cursor, and the table. */
 export async function drawnLayer({ base, newPage }, { step, layer, run }) {
   const page = await newPage();
-  const frame = await openTab(page, base, {
+  const frame = await openFrame(page, base, {
     hash: hashOf({ v: "layer", l: layer, r: run, s: step, m: "state", o: "index" }),
   });
   await prepare(frame);
@@ -73,7 +72,7 @@ export async function drawnLayer({ base, newPage }, { step, layer, run }) {
 /** Overlaps as colours, as the numbers beside them, and in the tables. */
 export async function drawnCompare({ base, newPage }, { step, runs }) {
   const page = await newPage();
-  const frame = await openTab(page, base, {
+  const frame = await openFrame(page, base, {
     hash: hashOf({ v: "compare", r: runs[0], r2: runs[1], s: step, u: "channels", mk: "trainable" }),
   });
   await prepare(frame);
@@ -100,7 +99,7 @@ export async function drawnCompare({ base, newPage }, { step, runs }) {
 /** Changes of outputs as colours and in the table, at some steps. */
 export async function drawnFunction({ base, newPage }, { steps, run }) {
   const page = await newPage({ height: 1200 });
-  const frame = await openTab(page, base, { hash: hashOf({ v: "function", r: run }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function", r: run }) });
   await prepare(frame);
   const found = [];
   for (const step of steps) {

@@ -1,6 +1,6 @@
 // What a user meets before there is a tab, in place of its page, and in each view while there is little to show.
-import { axe, openTab } from "../../../frontend/scripts/browser.mjs";
-import { goTo, hashOf, text } from "../visit.mjs";
+import { axe } from "../../../frontend/scripts/browser.mjs";
+import { goTo, hashOf, openFrame, text } from "../visit.mjs";
 
 /** TensorBoard's own bar and the text of our frame; null where there is none. */
 export async function arrive({ base, newPage }, { plugin }) {
@@ -17,7 +17,7 @@ export async function arrive({ base, newPage }, { plugin }) {
 /** What each view says; axe once a view. */
 export async function sayings({ base, newPage }, { views }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openFrame(page, base);
   const found = {};
   for (const view of views) {
     await goTo(page, frame, hashOf({ v: view }));

@@ -1,6 +1,6 @@
 // The Function view: its numbers at steps, its address, what it teaches without a probe, errors, downloads, new records.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { afresh, click, goTo, hash, hashOf, press, rows, state, text } from "../visit.mjs";
+import { afresh, click, goTo, hash, hashOf, openFrame, press, rows, state, text } from "../visit.mjs";
 
 const PANELS = ["lines", "cells", "scatter"];
 
@@ -34,7 +34,7 @@ async function tablesOf(frame) {
 /** Pictures and tables of each station. */
 export async function functionNumbers({ base, newPage }, { stations }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "function" }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
   const found = [];
   for (const station of stations) {
     await goTo(page, frame, hashOf({ v: "function", ...station }));
@@ -46,7 +46,7 @@ export async function functionNumbers({ base, newPage }, { stations }) {
 /** Keys and clicks, each address opened afresh, and Back. */
 export async function functionWalk({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "function" }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
   const stations = [];
   const seen = async (at) => ({ ...(await state(at)), ...(await pictures(at)) });
   const stop = async (name) => {
@@ -89,7 +89,7 @@ export async function functionLook({ base, newPage }) {
   const found = {};
   for (const dark of [false, true]) {
     const page = await newPage({ strict: true });
-    const frame = await openTab(page, base, { dark, hash: hashOf({ v: "function", s: 35, r: "freezing" }) });
+    const frame = await openFrame(page, base, { dark, hash: hashOf({ v: "function", s: 35, r: "freezing" }) });
     const colours = await frame.$$eval("main canvas", (all) =>
       all.map((canvas) => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -104,7 +104,7 @@ export async function functionLook({ base, newPage }) {
 /** Where none of the shown runs has a probe. */
 export async function functionTeaches({ base, newPage }, { hidden }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "function", x: hidden }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function", x: hidden }) });
   return { text: await text(frame, ".empty p"), lines: await text(frame, "pre"), axe: await axe(frame) };
 }
 
@@ -121,7 +121,7 @@ export async function functionFails({ base, newPage, seen }, { run }) {
         })
       : route.continue(),
   );
-  const frame = await openTab(page, base, { hash: hashOf({ v: "function" }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
   const before = { alerts: await text(frame, "[role=alert] p"), runs: await text(frame, ".fn-values .path") };
   broken = false;
   seen.errors.length = 0;
@@ -156,7 +156,7 @@ export async function functionSlowly({ base, newPage }, { runs }) {
 /** The downloads of the view. */
 export async function functionTake({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "function" }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
   const save = async (label) => {
     await click(frame, ".download > button");
     const menu = await text(frame, ".menu button");

@@ -1,12 +1,12 @@
 // Pruned weights, the list of violations, and what a layer says of its masks.
-import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hash, hashOf, NETWORK, press, rows, text } from "../visit.mjs";
+import { axe, idle } from "../../../frontend/scripts/browser.mjs";
+import { click, goTo, hash, hashOf, NETWORK, openFrame, press, rows, text } from "../visit.mjs";
 
 /** What the heads, the table and the dot plot say of pruned weights. */
 export async function weights({ base, newPage }, { steps }) {
   const found = {};
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   for (const step of steps) {
     await goTo(page, frame, hashOf({ v: "network", s: step, d: "sparsity" }));
     const heads = await text(frame, ".run-head .weights b");
@@ -25,7 +25,7 @@ export async function audit({ base, newPage }, { variable, channel }) {
   const page = await newPage();
   const asked = [];
   page.on("request", (request) => request.url().includes("/violations?") && asked.push(request.url()));
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   const found = { badges: await text(frame, ".run-head .badge"), early: [...asked] };
   found.badgesOfRows = (await text(frame, ".net-name .badge")).map((one) => one.split(" ")[0]);
   await click(frame, ".run-head .badge");
@@ -64,7 +64,7 @@ export async function audit({ base, newPage }, { variable, channel }) {
   await frame.selectOption(".audit select", "calm");
   await idle(frame);
   found.none = { text: await text(frame, ".audit-none"), axe: await axe(frame) };
-  const dark = await openTab(await newPage(), base, { dark: true, hash: found.back.replace(/^#pastnet/, "") });
+  const dark = await openFrame(await newPage(), base, { dark: true, hash: found.back.replace(/^#pastnet/, "") });
   found.dark = { axe: await axe(dark), rows: (await rows(dark, ".audit")).length };
   return found;
 }
@@ -72,7 +72,7 @@ export async function audit({ base, newPage }, { variable, channel }) {
 /** What a layer says of its masks. */
 export async function masks({ base, newPage }, { layer, run, channel, step }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", s: step, l: layer, r: run, c: channel }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "layer", s: step, l: layer, r: run, c: channel }) });
   return {
     flags: await text(frame, ".flags li"),
     short: await text(frame, ".flag-text"),

@@ -1,11 +1,11 @@
 // Pointer and keys.
-import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, hash, NETWORK, press, text } from "../visit.mjs";
+import { idle } from "../../../frontend/scripts/browser.mjs";
+import { click, hash, NETWORK, openFrame, press, text } from "../visit.mjs";
 
 /** Filters, ticks, zoom, threshold, drill and badge. */
 export async function interact({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   const found = {};
   const names = () => text(frame, ".net-name .plain bdi");
   const heads = () => text(frame, ".run-head-text");

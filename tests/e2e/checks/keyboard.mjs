@@ -1,6 +1,5 @@
 // What the keyboard alone reaches: every control by Tab, each with a name and an outline to be seen.
-import { openTab } from "../../../frontend/scripts/browser.mjs";
-import { goTo, painted } from "../visit.mjs";
+import { goTo, openFrame, painted } from "../visit.mjs";
 
 /** Marks each control that can be seen and used, and tells how many there are. */
 const mark = (frame) =>
@@ -76,7 +75,7 @@ async function walk(page, frame) {
 /** Each state of the page, in a theme: `press` and `click` lead on from its address, `plant` spoils it. */
 export async function keyboard({ base, newPage }, { states, dark }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { dark });
+  const frame = await openFrame(page, base, { dark });
   const found = {};
   for (const [name, { hash, press = [], click = [], plant }] of Object.entries(states)) {
     await goTo(page, frame, hash);

@@ -1,6 +1,6 @@
 // Pins, differences to the baseline, orders and boxes of rows.
-import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hash, hashOf, press, rows, text } from "../visit.mjs";
+import { axe, idle } from "../../../frontend/scripts/browser.mjs";
+import { click, goTo, hash, hashOf, openFrame, press, rows, text } from "../visit.mjs";
 
 const labels = (frame, selector) => frame.$$eval(selector, (all) => all.map((one) => one.ariaLabel));
 const settled = async (page, frame) => {
@@ -12,7 +12,7 @@ const settled = async (page, frame) => {
 /** Pins by key and button, taken out, left behind with the layer, found again by Back. */
 export async function pins({ base, newPage }, { layer, run }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, r: run, o: "index", c: 0 }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "layer", l: layer, r: run, o: "index", c: 0 }) });
   const found = {};
   const pinned = () => text(frame, ".pins .linked");
   await press(frame, "p", "ArrowDown", "ArrowDown", "p");
@@ -27,7 +27,7 @@ export async function pins({ base, newPage }, { layer, run }) {
   for (let i = 0; i < 7; i++) await press(frame, "ArrowDown", "p");
   found.most = await pinned();
   found.gone = (await text(frame, "[role=status]")).join("");
-  const afresh = await openTab(await newPage(), base, { hash: (await settled(page, frame)).replace(/^#pastnet/, "") });
+  const afresh = await openFrame(await newPage(), base, { hash: (await settled(page, frame)).replace(/^#pastnet/, "") });
   found.afresh = await text(afresh, ".pins .linked");
   await press(frame, "j");
   found.elsewhere = await pinned();
@@ -37,7 +37,7 @@ export async function pins({ base, newPage }, { layer, run }) {
 /** Differences to the baseline: by key, with another baseline, in a layer, of another origin. */
 export async function differences({ base, newPage }, { step, layer, channel, foreign }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "network", s: step }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "network", s: step }) });
   const found = { before: await labels(frame, ".strips-label") };
   await press(frame, "d");
   found.network = {
@@ -66,7 +66,7 @@ export async function differences({ base, newPage }, { step, layer, channel, for
     notes: await text(frame, ".layer-panel .note"),
     label: (await labels(frame, ".heat-plot canvas"))[1],
   };
-  const dark = await openTab(await newPage(), base, {
+  const dark = await openFrame(await newPage(), base, {
     dark: true,
     hash: hashOf({ v: "layer", l: layer, r: "dense", b: "leaky", vs: 1 }),
   });
@@ -77,7 +77,7 @@ export async function differences({ base, newPage }, { step, layer, channel, for
 /** A drag over the heatmap, one down it, one along the strip; and back. */
 export async function boxes({ base, newPage }, { layer, run }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, r: run, o: "index" }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "layer", l: layer, r: run, o: "index" }) });
   const drag = async (selector, from, to) => {
     const box = await (await frame.$(selector)).boundingBox();
     const place = ([x, y]) => [box.x + x * box.width, box.y + y * box.height];
@@ -116,7 +116,7 @@ export async function boxes({ base, newPage }, { layer, run }) {
 /** The order of another run, and the mask overlap beside the thumbnails. */
 export async function orders({ base, newPage }, { layer, run, others, step }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", l: layer, r: run, o: "held", s: step }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "layer", l: layer, r: run, o: "held", s: step }) });
   const found = { thumbs: {}, rows: {}, notes: {} };
   for (const thumb of await frame.$$(".thumb")) {
     const name = await thumb.$eval(".path", (one) => one.textContent);

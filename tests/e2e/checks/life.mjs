@@ -1,6 +1,6 @@
 // What fails, and what isn't there yet.
-import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, NETWORK, text } from "../visit.mjs";
+import { axe, idle } from "../../../frontend/scripts/browser.mjs";
+import { click, NETWORK, openFrame, text } from "../visit.mjs";
 
 /** A route that fails, and Retry. */
 export async function failure({ base, seen, newPage }) {
@@ -15,7 +15,7 @@ export async function failure({ base, seen, newPage }) {
         })
       : route.continue(),
   );
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   const alerts = await text(frame, "[role=alert] p");
   const page_ = { names: await text(frame, ".net-name .plain bdi"), bold: (await frame.$$("[role=alert] b")).length };
   broken = false;
@@ -29,7 +29,7 @@ export async function failure({ base, seen, newPage }) {
 /** The sign of waiting while a layer is on its way, and what is there of it before and afterwards. */
 export async function waiting({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   const signs = async () => (await frame.$$(".progress")).length;
   const before = await signs();
   let answer = () => {};
@@ -51,6 +51,6 @@ export async function waiting({ base, newPage }) {
 /** The tab of a log directory without our data. */
 export async function empty({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openFrame(page, base);
   return { text: await text(frame, ".empty"), lines: await text(frame, "pre"), axe: await axe(frame) };
 }

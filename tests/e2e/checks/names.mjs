@@ -1,11 +1,11 @@
 // Names as the page has them.
-import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { goTo, hash, hashOf, NETWORK, text } from "../visit.mjs";
+import { idle } from "../../../frontend/scripts/browser.mjs";
+import { goTo, hash, hashOf, NETWORK, openFrame, text } from "../visit.mjs";
 
 /** Names as the page has them. */
 export async function names({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   const found = {
     runs: await text(frame, ".runs .path"),
     heads: await text(frame, ".run-head-text"),
@@ -26,7 +26,7 @@ export async function names({ base, newPage }) {
 /** What addresses say that name a layer or runs which aren't there. */
 export async function lost({ base, newPage }, { addresses }) {
   const page = await newPage();
-  const frame = await openTab(page, base);
+  const frame = await openFrame(page, base);
   const found = [];
   for (const fields of addresses) {
     await goTo(page, frame, hashOf(fields));

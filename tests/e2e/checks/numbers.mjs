@@ -1,12 +1,11 @@
 // The numbers that the page shows, from its tables.
-import { openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, NETWORK, painted, press, rows, text } from "../visit.mjs";
+import { click, goTo, hashOf, NETWORK, openFrame, painted, press, rows, text } from "../visit.mjs";
 
 /** The network's table at some steps, and what stands above it. */
 export async function network({ base, newPage }, { steps, hash = {} }) {
   const found = {};
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: NETWORK });
+  const frame = await openFrame(page, base, { hash: NETWORK });
   for (const step of steps) {
     await goTo(page, frame, hashOf({ v: "network", ...hash, s: step }));
     const heads = await text(frame, ".run-head .two:not(.weights)");
@@ -21,7 +20,7 @@ export async function network({ base, newPage }, { steps, hash = {} }) {
 /** The tables of a layer and a channel, and the account. */
 export async function layer({ base, newPage }, { layer, run, channel, step }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "layer", s: step, l: layer, r: run, c: channel }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "layer", s: step, l: layer, r: run, c: channel }) });
   const metrics = await frame.$$eval(".metric", (all) =>
     all.map((one) => [...one.children].map((part) => part.textContent)),
   );
@@ -44,9 +43,10 @@ const legend = async (frame) => ({
 /** Heads, legend and table of the network in windows of some widths, and what of them can't be seen. */
 export async function widths({ base, newPage }, { widths, step, runs }) {
   const found = {};
+  const page = await newPage();
   for (const width of widths) {
-    const page = await newPage({ width });
-    const frame = await openTab(page, base, { hash: hashOf({ v: "network", s: step }) });
+    await page.setViewportSize({ width, height: 900 });
+    const frame = await openFrame(page, base, { hash: hashOf({ v: "network", s: step }) });
     const seen = { heads: {}, legends: {}, hidden: [] };
     for (const run of runs) {
       const head = await frame.$(`.run-head[title=${JSON.stringify(run)}]`);
@@ -67,7 +67,6 @@ export async function widths({ base, newPage }, { widths, step, runs }) {
     await click(frame, ".net-title .button.small");
     seen.table = await rows(frame, ".net");
     found[width] = seen;
-    await page.close();
   }
   return found;
 }
@@ -75,7 +74,7 @@ export async function widths({ base, newPage }, { widths, step, runs }) {
 /** Goes so many records to the right and back by keys. */
 export async function arrows({ base, newPage }, { width, step, times }) {
   const page = await newPage({ width });
-  const frame = await openTab(page, base, { hash: hashOf({ v: "network", s: step }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "network", s: step }) });
   await frame.click("h1"); // keys go to the frame that was clicked last
   const found = {};
   for (const side of ["right", "left"]) {

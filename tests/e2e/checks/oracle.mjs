@@ -1,6 +1,6 @@
 // What the page shows at an address, word by word: the numbers are counted anew from weights in tests/oracle.
-import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, painted, rows } from "../visit.mjs";
+import { idle } from "../../../frontend/scripts/browser.mjs";
+import { click, goTo, hashOf, openFrame, painted, rows } from "../visit.mjs";
 
 const HEIGHT = 1000;
 
@@ -117,7 +117,7 @@ const resize = async (page, frame, width) => {
 /** All views at some addresses, at each of some widths. */
 export async function oracleNumbers({ base, newPage }, { widths, cases }) {
   const page = await newPage({ width: widths[0], height: HEIGHT });
-  const frame = await openTab(page, base);
+  const frame = await openFrame(page, base);
   const found = [];
   for (const width of widths) {
     await resize(page, frame, width);
@@ -157,7 +157,7 @@ async function numbersAt(page, frame, cases) {
 /** Where the strips of the layers have certain colours: of each layer and run the pixels across. */
 export async function oraclePixels({ base, newPage }, { widths, colours, th }) {
   const page = await newPage({ width: widths[0], height: HEIGHT });
-  const frame = await openTab(page, base, { hash: hashOf({ v: "network", th }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "network", th }) });
   const found = {};
   for (const width of widths) {
     await resize(page, frame, width);

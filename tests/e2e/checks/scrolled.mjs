@@ -1,6 +1,5 @@
 // Strips that scrolling has carried to another place, and the same ones drawn afresh.
-import { openTab } from "../../../frontend/scripts/browser.mjs";
-import { hashOf, painted, press } from "../visit.mjs";
+import { hashOf, openFrame, painted, press } from "../visit.mjs";
 
 /** Of so many layers groups are closed at first: all are opened. */
 const STAGES = [0, 1, 2, 3, 4, 5].map((stage) => `stage${stage}`);
@@ -65,7 +64,7 @@ function watchFrames(read) {
 /** Turns the wheel and looks at each frame: what is in sight is drawn, as it is in the end. */
 export async function wheeled({ base, newPage }, { turns }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: OPENED });
+  const frame = await openFrame(page, base, { hash: OPENED });
   const { x, y, width, height } = await (await frame.waitForSelector(".net")).boundingBox();
   await page.mouse.move(x + width / 2, y + height / 2);
   await frame.evaluate(`(${watchFrames})(${readStrips})`);
@@ -77,7 +76,7 @@ export async function wheeled({ base, newPage }, { turns }) {
 }
 
 export async function scrolledNetwork({ base, newPage }, { places, ratio }) {
-  const frame = await openTab(await newPage({ ratio }), base, { hash: OPENED });
+  const frame = await openFrame(await newPage({ ratio }), base, { hash: OPENED });
   const found = [];
   for (const [left, top] of places) {
     await frame.$eval(".net", (net, place) => net.scrollTo(...place), [left, top]);
@@ -92,7 +91,7 @@ export async function scrolledNetwork({ base, newPage }, { places, ratio }) {
 
 /** Scrolls down, leaves one layer by the filter, and all again: the names that are in sight. */
 export async function filteredBelow({ base, newPage }, { filter }) {
-  const frame = await openTab(await newPage(), base, { hash: OPENED });
+  const frame = await openFrame(await newPage(), base, { hash: OPENED });
   const seen = () =>
     frame.evaluate(() => {
       const net = document.querySelector(".net").getBoundingClientRect();
@@ -113,7 +112,7 @@ export async function filteredBelow({ base, newPage }, { filter }) {
 /** Turns the wheel under a pointer that rests on a strip: the tooltip's title, and the layer whose name is at its height. */
 export async function pointedRows({ base, newPage }, { turns }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: OPENED });
+  const frame = await openFrame(page, base, { hash: OPENED });
   const { x, y } = await (await frame.waitForSelector(".run-column")).boundingBox();
   await frame.evaluate(() => addEventListener("pointermove", ({ clientY }) => (window.__y = clientY), true));
   await page.mouse.move(x + 40, y + 300);

@@ -1,5 +1,6 @@
 // The inspector while keys step through channels: what it tells in each frame.
-import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
+import { idle } from "../../../frontend/scripts/browser.mjs";
+import { openFrame } from "../visit.mjs";
 
 /** In the page: looks at each frame which channel the inspector names, and with which numbers. */
 function watchFrames() {
@@ -18,7 +19,7 @@ function watchFrames() {
 /** Presses keys without waiting, and tells by channel which numbers were shown with its name, and the last name. */
 export async function steppedChannels({ base, newPage }, { hash, keys }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash });
+  const frame = await openFrame(page, base, { hash });
   await frame.evaluate(watchFrames);
   await frame.focus("body");
   for (const key of keys) await page.keyboard.press(key);

@@ -1,11 +1,10 @@
 // What can be taken away: a link and files.
-import { openTab } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, NETWORK } from "../visit.mjs";
+import { click, goTo, hashOf, NETWORK, openFrame } from "../visit.mjs";
 
 /** Copy link, at a step that was chosen and where the cursor follows the end, and both downloads. */
 export async function take({ base, newPage }) {
   const page = await newPage();
-  const frame = await openTab(page, base, { hash: hashOf({ v: "network", s: 7 }) });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "network", s: 7 }) });
   await frame.evaluate(() => {
     Object.defineProperty(navigator, "clipboard", { value: undefined });
     document.execCommand = (command) => {

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import product
+
 import keras
 import numpy as np
 import pytest
@@ -53,10 +55,20 @@ def callback(tmp_path):
     made.close()
 
 
+COMPILED = {"graph": False, "XLA": True}
+NOW = [("SGD", "graph"), ("Adam", "XLA"), ("AdamW", "graph")]
+
+
 @pytest.mark.promise("failing_internals")
-@pytest.mark.parametrize("jit", [False, True], ids=["graph", "XLA"])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_training_is_bit_identical(callback, tmp_path, optimizer, jit):
+@pytest.mark.parametrize(
+    ("optimizer", "how"),
+    [
+        pair if pair in NOW else pytest.param(*pair, marks=pytest.mark.prove)
+        for pair in product(OPTIMIZERS, COMPILED)
+    ],
+)
+def test_training_is_bit_identical(callback, tmp_path, optimizer, how):
+    jit = COMPILED[how]
     losses, weights = fit(compiled(optimizer, jit_compile=jit))
     with_losses, with_weights = fit(compiled(optimizer, jit_compile=jit), callback)
     assert with_losses == losses

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,8 +11,8 @@ import tensorflow as tf
 import tb_pastnet as pastnet
 from tb_pastnet.core.statistics import DELTA_NORM, NORM
 from tests.devices import free_ports
+from tests.interpreter import Interpreter
 from tests.recorded import read_one
-from tools.steps import ROOT
 
 STATISTICS = """
 import keras
@@ -97,11 +94,9 @@ def test_one_device(tmp_path):
 
 
 PARAMETERS = """
-import os, sys
 import tensorflow as tf
 import tb_pastnet as pastnet
 
-logdir, *ports = sys.argv[1:]
 jobs = {"ps": 1, "worker": 2}
 spec = tf.train.ClusterSpec(
     {job: [f"127.0.0.1:{ports.pop()}" for _ in range(number)] for job, number in jobs.items()}
@@ -126,22 +121,15 @@ with pastnet.Recorder(logdir, {"a/kernel": weight}, every=1, initial_step=0) as 
             coordinator.schedule(update)
         coordinator.join()
         recorder.record(step)
-print(past.delta()[0].numpy().tolist(), flush=True)
-os._exit(0)  # such servers can't be ended
+print(past.delta()[0].numpy().tolist())
 """
 
 
 def test_the_coordinator_of_parameter_servers(tmp_path):
-    ports = map(str, free_ports(3))
-    done = subprocess.run(
-        [sys.executable, "-c", PARAMETERS, str(tmp_path), *ports],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert done.stdout == "[[4.0, 0.0]]\n"
+    python = Interpreter()
+    said = python.run(PARAMETERS, logdir=str(tmp_path), ports=free_ports(3))
+    python.kill()  # such servers can't be ended
+    assert said == "[[4.0, 0.0]]\n"
     values = read_one(tmp_path).values("a/kernel")
     np.testing.assert_allclose(values[:, NORM], [[2, 0], [4, 0]], rtol=0.023)
     np.testing.assert_allclose(values[:, DELTA_NORM], [[2, 0], [2, 0]], rtol=0.023)

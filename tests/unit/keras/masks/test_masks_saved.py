@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import h5py
 import keras
 import numpy as np
@@ -15,9 +11,9 @@ import tensorflow as tf
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.enforcer import attached
+from tests.interpreter import Interpreter
 from tests.masked import SHAPES, data, held_bits, masks_on, network, values
 
-ROOT = Path(__file__).parents[4]
 HELD = ("one/kernel", "one/bias", "two/kernel")
 
 
@@ -249,11 +245,11 @@ STOCK = """
 import sys
 sys.modules["tb_pastnet"] = None
 import keras, numpy as np
-expected = [np.load(sys.argv[3] + f"/{at}.npy") for at in range(4)]
-loaded = keras.models.load_model(sys.argv[1])
+expected = [np.load(f"{folder}/{at}.npy") for at in range(4)]
+loaded = keras.models.load_model(f"{folder}/model.keras")
 again = keras.models.clone_model(loaded)
 again.compile("sgd", "mse")
-again.load_weights(sys.argv[2], skip_mismatch=False)
+again.load_weights(f"{folder}/model.weights.h5", skip_mismatch=False)
 for model in (loaded, again):
     for got, want in zip(model.get_weights(), expected, strict=True):
         assert got.tobytes() == want.tobytes()
@@ -268,11 +264,9 @@ def test_a_stock_keras_loads_the_files(trained, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")
     for at, value in enumerate(model.get_weights()):
         np.save(tmp_path / f"{at}.npy", value)
-    files = [str(tmp_path / "model.keras"), str(tmp_path / "model.weights.h5"), str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, "-c", STOCK, *files], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    python = Interpreter()
+    assert python.run(STOCK, folder=str(tmp_path)) == ""
+    python.close()
 
 
 def test_an_empty_stored_mask_leaves_the_masks_as_they_are(tmp_path):
