@@ -129,10 +129,9 @@ def tools() -> Iterator[None]:
     BROWSER.close()
 
 
-LATER = [pytest.param(loader, marks=pytest.mark.prove) for loader in ("fast", "slow")]
-
-
-@pytest.fixture(scope="session", params=["as tab", *LATER])
+@pytest.fixture(
+    scope="session", params=["as tab", pytest.param("fast", marks=pytest.mark.prove), "slow"]
+)
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The story; also in each loader where TensorFlow is installed."""
     if request.param == "as tab":
