@@ -39,15 +39,7 @@ def network_in(
 ) -> Network[TFWeight]:
     """Lists variables of a graph, with their layers (their scopes) and channels, as they were made.
 
-    Args:
-        site: the graph.
-        variables: as of `v1.Recorder`. Slots of optimizers have to be named.
-        channel_axes: corrections by name.
-        writable: whether arrays are going to be assigned to them.
-
-    Raises:
-        InvalidArgument: there are none, a scope has none, or one is of another graph.
-        UnknownName: a name fits no variable, or several.
+    `variables` are as of `v1.Recorder`. To `writable` ones arrays are going to be assigned.
     """
     named = _named(site.graph, variables)
     order = {op.name: number for number, op in enumerate(site.graph.get_operations())}

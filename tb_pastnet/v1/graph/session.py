@@ -184,13 +184,7 @@ class GraphSession(Runner):
 
 
 class GraphWeight:
-    """A variable of a graph with the face of one that runs eagerly.
-
-    Attributes:
-        group: what is read together.
-        read: a tensor of its value.
-        fed: takes an array, which the operation `written` writes.
-    """
+    """A variable of a graph with the face of one that runs eagerly; a `group` is read together."""
 
     def __init__(
         self,
@@ -209,7 +203,7 @@ class GraphWeight:
         self._site = site
         with site.building():
             self.read = variable.tensor()
-            if writable:
+            if writable:  # the operation `written` writes the array that is `fed`
                 self.fed = tf.placeholder(self.dtype, self.shape)
                 self.written = variable.assign(self.fed)
         site.member(self)

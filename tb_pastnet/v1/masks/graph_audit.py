@@ -74,19 +74,15 @@ class _GraphHeldWeight(HeldWeight):
         self.masks = None
 
     def value(self) -> Any:
-        """See `HeldWeight`."""
         return self._tensors[0]
 
     def expected(self) -> Any:
-        """See `HeldWeight`."""
         return self._tensors[1]
 
     def held(self) -> Any:
-        """See `HeldWeight`."""
         return self._tensors[2]
 
     def channels(self) -> Channels:
-        """See `HeldWeight`."""
         return self._reduction.channels(self._tensors)
 
 
