@@ -9,14 +9,15 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.clone_function import clone_function
-from tb_pastnet.keras.clones.layer_copies import LayerCopies, of_keras
-from tb_pastnet.keras.clones.layer_state import (
+from tb_pastnet.keras.clones.layer_copies import (
     Initializer,
+    LayerCopies,
     assign,
     copy_flags,
     draw,
     layer_pairs,
     listed_variables,
+    of_keras,
     take_over,
 )
 from tb_pastnet.keras.clones.proof import Pair, check_pairs, used_variables

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.layer_state import Initializer, draw
+from tb_pastnet.keras.clones.layer_copies import Initializer, draw
 from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs, refuse_python
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason

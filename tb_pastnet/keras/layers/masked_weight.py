@@ -29,12 +29,6 @@ class MaskedWeight(WeightMasks):
 
     TensorFlow takes it as its effective value: `tf.convert_to_tensor(weight)`.
 
-    Args:
-        layer: that owns the masks, being built.
-        name: of the weight in that layer.
-        weight: the keras.Variable that is trained.
-        stored: masks and held values to begin with; None: all goes through.
-
     Attributes:
         name: of the weight in its layer, such as "kernel".
         weight: the keras.Variable that is trained. Where elements are held, it may hold anything.
