@@ -51,9 +51,7 @@ class Recorder(Recording):
         masks: each change of them is recorded when it happens.
         audit: whether each record compares what the masks hold bitwise with what it was.
         graph: a tf.Graph; None: that of the masks, or the default graph.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more; they count as thinned. None: all are made. Changes of
-            masks and the audit are never left out. See `docs/overhead.md`.
+        budget: the share of the training's time that recording may take, as of `pastnet.Recorder`.
 
     Raises:
         InvalidArgument: the graph is finalized, nothing is left to record, or `every`, `past`, an

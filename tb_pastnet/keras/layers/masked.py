@@ -33,10 +33,8 @@ class Masked(keras.layers.Wrapper):
 
     Its masks are a part of it, other than those of `Masks`, which stand beside a model that is
     built already: they need no optimizer, go into SavedModel exports, and `clone_model` takes them
-    along. The layer inside computes with where(T, K1, K2): K1 is trained, K2 is held (zero where
-    pruned, the value of then where frozen), T says which. What is held stays bit-identical under
-    every optimizer, its momentum, weight decay and moving averages. Regularizers and constraints
-    see the effective weights too.
+    along. The layer inside computes with where(T, K1, K2), see `MaskedWeight`. What is held stays
+    bit-identical under every optimizer. Regularizers and constraints see the effective weights too.
 
     A change takes effect at once, also in a `fit` or `predict` that is compiled already. After
     each change K1 equals the effective weights; between, the optimizer may move it where the
@@ -285,14 +283,12 @@ class MaskedDense(Masked):
 
 
 class MaskedWeight(WeightMasks):
-    """One weight of a layer, with its masks: K = where(T, K1, K2).
+    """One weight of a layer, with its masks: K = where(T, K1, K2), `tf.convert_to_tensor(weight)`.
 
     K1 is the variable that the optimizer trains, K2 what is held: zero where it is pruned, the
     value of then where it is frozen. T lets K1 through. The layer computes with K, so that whatever
     moves K1 (momentum, weight decay, moving averages) never moves what is held. Masks and K2 are
     variables: a step that is traced already sees each change.
-
-    TensorFlow takes it as its effective value: `tf.convert_to_tensor(weight)`.
 
     Attributes:
         name: of the weight in its layer, such as "kernel".
