@@ -37,6 +37,7 @@ class Recorder(Recording):
 
     Begin with `restart(step)` when the variables have their values. After construction nothing here
     raises into training or changes a value: what fails is logged once per cause, and counted.
+    Methods take the session in which the variables have their values; None: the default session.
 
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
@@ -110,10 +111,6 @@ class Recorder(Recording):
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
         In a session for which `restart` wasn't called, the first call takes its place.
-
-        Args:
-            step: the number of the update.
-            session: where the variables have their values. None: the default session.
         """
         # Also at quiet steps, where masks may have changed.
         with self._site.using(session), self._site.at_once():
@@ -124,33 +121,19 @@ class Recorder(Recording):
 
     @metered()
     def restart(self, initial_step: int, session: Session = None) -> None:
-        """Begins, or begins a new lineage because training went back to a checkpoint.
-
-        Args:
-            initial_step: the step of the values now.
-            session: where the variables have their values. None: the default session.
-        """
+        """Begins at the step of the values now: a new lineage, where training went back to it."""
         with self._site.using(session):
             super().restart(initial_step)
 
     @metered()
     def sync(self, session: Session = None) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end.
-
-        Args:
-            session: where the variables have their values. None: the default session.
-        """
+        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
         with self._site.using(session):
             super().sync()
 
     @metered()
     def close(self, timeout: float = CLOSE_SECONDS, session: Session = None) -> None:
-        """Writes what waits and the final account. Also runs when the program ends.
-
-        Args:
-            timeout: seconds to wait at most.
-            session: where the masks have their values. None: the default session.
-        """
+        """Writes what waits, in `timeout` seconds, and the final account. Also runs at exit."""
         with self._site.using(session):
             super().close(timeout)
 
@@ -197,17 +180,7 @@ class RecorderHook(tf.train.SessionRunHook):
     Losses and weights are bit-identical with and without it. Where the session is made anew after a
     failure, or from a checkpoint, a new lineage goes on at the step that was restored.
 
-    Args:
-        logdir: the run's directory.
-        variables: as of `pastnet.v1.Recorder`, which is made when the session begins; and so are
-            the others.
-        every: a record is due where `global step // every` grows.
-        past: what it is compared with; see there.
-        channel_axis: corrections of channel axes by name.
-        learning_rate: a number, a tensor, a variable, or a function without arguments.
-        masks: each change of them is recorded when it happens.
-        audit: whether each record compares what the masks hold bitwise with what it was.
-        budget: a share of the training's time that recording may take.
+    Its arguments are those of `pastnet.v1.Recorder`, which is made when the session begins.
 
     Attributes:
         recorder: the Recorder, None before the session begins.

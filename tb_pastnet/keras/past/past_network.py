@@ -113,14 +113,9 @@ class PastNetwork(tf.Module):
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the network would return with its past values.
+        """What the network would return for its arguments with its past values, without gradients.
 
-        Args:
-            *args: as of the network.
-            **kwargs: as of the network; of a Keras model `training` is False unless it is given.
-
-        Returns:
-            As of the network; tensors without gradients.
+        Of a Keras model `training` is False unless it is given.
 
         Raises:
             InvalidArgument: the network doesn't take these inputs, or it is now seen to hold state
@@ -139,10 +134,7 @@ class PastNetwork(tf.Module):
 
     @tf.autograph.experimental.do_not_convert
     def sync(self, tau: float | Any = 1.0) -> None:
-        """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
-
-        Args:
-            tau: as of `PastVariables.sync`.
+        """Moves the past values towards the current ones, as `PastVariables.sync` does.
 
         Raises:
             InvalidArgument: a number outside of 0 to 1, or called in one of several replicas.

@@ -209,7 +209,7 @@ class PastVariables(Shadows):
         """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
 
         Args:
-            tau: 1 parts; smaller values follow softly (Keras's `ema_momentum` is 1 - tau).
+            tau: 1 copies; smaller values follow softly (Keras's `ema_momentum` is 1 - tau).
                 A tensor does as well. Variables that aren't trainable, such as a
                 BatchNormalization's statistics, and those that aren't floating are always copied.
 
