@@ -374,9 +374,7 @@ class MaskedWeight(WeightMasks):
         """The effective value as an array."""
         return self.effective().numpy()
 
-    def values(self) -> Any:
-        """See `WeightMasks`."""
-        return self.numpy()
+    values = numpy
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return tf.convert_to_tensor(self.effective(), dtype, name=name)

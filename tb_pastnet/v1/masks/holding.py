@@ -134,10 +134,8 @@ class HeldOptimizer(tf.train.Optimizer):
 
     def get_slot_names(self) -> list[str]:
         """Those of the optimizer."""
-        names: list[str] = self._inner.get_slot_names()
-        return names
+        return list(self._inner.get_slot_names())
 
     def variables(self) -> list[Any]:
         """Those of the optimizer."""
-        variables: list[Any] = self._inner.variables()
-        return variables
+        return list(self._inner.variables())
