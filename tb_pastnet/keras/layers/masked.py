@@ -216,17 +216,8 @@ class Masked(keras.layers.Wrapper):
 class MaskedDense(Masked):
     """A Dense layer whose single weights can be pruned and frozen.
 
-    All that `Masked` says holds here.
-
-    Args:
-        units: outputs.
-        activation: as of keras.layers.Dense.
-        use_bias: likewise.
-        masks: masks to begin with, as `get_config` gives them. None: all goes through.
-        name: of the layer.
-        trainable: whether the optimizer may train what isn't held.
-        dtype: its dtype or policy.
-        **dense: everything else of keras.layers.Dense, but LoRA and quantization.
+    All that `Masked` says holds here. It takes `masks` as that does, and what keras.layers.Dense
+    takes, but LoRA and quantization.
 
     Raises:
         InvalidArgument: LoRA or quantization is asked for.

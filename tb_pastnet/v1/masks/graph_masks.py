@@ -148,16 +148,7 @@ class Masks(MaskCommands):
         self.state.refresh()
 
     def audit(self, step: int = 0) -> list[Violation]:
-        """Compares what is held bitwise with what it was when it was held, and tells what moved.
-
-        A Recorder does so at each record; this is for training without one.
-
-        Args:
-            step: of the training, for the report.
-
-        Returns:
-            All violations so far, by their first step: variable, channel, how many elements, how
-            far, and the likely cause.
+        """Compares what is held with what it was, as `pastnet.Masks.audit`; `step` is reported.
 
         Raises:
             InvalidArgument: the masks have no values, or there is no session.
