@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
     Traceable: TypeAlias = ConcreteFunction | PolymorphicFunction
 
+Copied = tuple[str, Pair, Arguments, LayerCopies]
+"""What errors call a network; it and its copy; what both are traced with; copies of its layers."""
+
 _CONCRETE = tf.types.experimental.ConcreteFunction
 
 
@@ -111,9 +114,9 @@ def clone_network(
             "tf.function. Clone it before, and call the clone there."
         )
     if outputs is not None:
-        return _clone_tensors(inputs, outputs, name, weights, initializer)
+        return _finished(_part_copied(inputs, outputs, name), weights, initializer)
     if isinstance(inputs, keras.layers.Layer):
-        return _clone_model(inputs, example, name, weights, initializer)
+        return _finished(_model_copied(inputs, example, name), weights, initializer)
     if not callable(inputs):
         raise _unknown(inputs)
     if weights == "fresh" and initializer is None:
@@ -153,24 +156,14 @@ def _unknown(given: object) -> InvalidArgument:
     )
 
 
-def _clone_tensors(
-    inputs: Nest, outputs: Nest, name: str | None, weights: str, initializer: Initializer | None
-) -> keras.Model:
+def _part_copied(inputs: Nest, outputs: Nest, name: str | None) -> Copied:
     part = part_between(inputs, outputs)
     copies = LayerCopies()
     copy = copies.model(part, name)
-    networks = (PartLayer(part), copy)
-    _finish("the network", networks, specs_of(part.inputs), copies, weights, initializer)
-    return copy
+    return "the network", (PartLayer(part), copy), specs_of(part.inputs), copies
 
 
-def _clone_model(
-    model: keras.layers.Layer,
-    example: Nest,
-    name: str | None,
-    weights: str,
-    initializer: Initializer | None,
-) -> keras.layers.Layer:
+def _model_copied(model: keras.layers.Layer, example: Nest, name: str | None) -> Copied:
     network = callable_network(model)
     arguments = _arguments(model, example)
     copies = LayerCopies()
@@ -179,19 +172,12 @@ def _clone_model(
         copy.name = name
     if not copy.built or len(copy.variables) < len(model.variables):
         _build(copy, model, arguments, network.name)
-    _finish(network.name, (model, copy), arguments, copies, weights, initializer)
-    return copy
+    return network.name, (model, copy), arguments, copies
 
 
-def _finish(
-    name: str,
-    networks: Pair,
-    arguments: Arguments,
-    copies: LayerCopies,
-    weights: str,
-    initializer: Initializer | None,
-) -> None:
+def _finished(copied: Copied, weights: str, initializer: Initializer | None) -> keras.layers.Layer:
     """Proves that a copy is one, and gives it its values."""
+    name, networks, arguments, copies = copied
     layers = layer_pairs(copies.pairs, name)
     listed = listed_variables(layers, name)
     take_over(layers, saved=weights == "copy")
@@ -203,11 +189,12 @@ def _finish(
     pairs = check_pairs([*used, *unused], name)
     if weights == "copy":
         assign(pairs)
-        return
+        return networks[1]
     assign((tf_variable(original), tf_variable(copy)) for original, copy in copies.loose)
     if initializer is not None:
         trained = [tf_variable(variable) for variable in networks[1].trainable_variables]
         draw(trained, initializer, name)
+    return networks[1]
 
 
 def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:

@@ -156,12 +156,7 @@ class Masked(keras.layers.Wrapper):
         return weights[resolve(name, weights)]
 
     def prune(self, name: str, kept: npt.ArrayLike) -> None:
-        """Prunes weights; see `MaskedWeight.prune` for what is raised.
-
-        Args:
-            name: as in `masked_weight`.
-            kept: 1 stays, 0 is pruned; of the weight's shape. What is pruned already stays so.
-        """
+        """Prunes where `kept` is 0, as `MaskedWeight.prune`; `name` is as in `masked_weight`."""
         self.masked_weight(name).prune(kept)
 
     def regrow(self, name: str, kept: npt.ArrayLike | None = None) -> None:
@@ -169,12 +164,7 @@ class Masked(keras.layers.Wrapper):
         self.masked_weight(name).regrow(kept)
 
     def freeze(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
-        """Freezes weights at their current values; see `MaskedWeight.freeze` for what is raised.
-
-        Args:
-            name: as in `masked_weight`.
-            trainable: 1 trains on, 0 is frozen; of the weight's shape. None: all are frozen.
-        """
+        """Holds current values where `trainable` is 0, as `MaskedWeight.freeze`; None: all."""
         self.masked_weight(name).freeze(trainable)
 
     def thaw(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
