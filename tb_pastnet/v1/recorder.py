@@ -13,7 +13,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
-from tb_pastnet.keras.types import Graph, RateSource, Session
+from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -87,7 +87,7 @@ class Recorder(Recording):
         learning_rate: RateSource = None,
         masks: Masks | None = None,
         audit: bool = True,
-        graph: Graph = None,
+        graph: tf.Graph | None = None,
         budget: float | None = None,
     ) -> None:
         failures, schedule = Failures(), Schedule(every, past, None, budget)
@@ -107,7 +107,7 @@ class Recorder(Recording):
         super().__init__(logdir, source, schedule, tracker, failures)
 
     @metered()
-    def record(self, step: int, session: Session = None) -> None:
+    def record(self, step: int, session: tf.Session | None = None) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
         In a session for which `restart` wasn't called, the first call takes its place.
@@ -120,19 +120,19 @@ class Recorder(Recording):
                 super().restart(step)
 
     @metered()
-    def restart(self, initial_step: int, session: Session = None) -> None:
+    def restart(self, initial_step: int, session: tf.Session | None = None) -> None:
         """Begins at the step of the values now: a new lineage, where training went back to it."""
         with self._site.using(session):
             super().restart(initial_step)
 
     @metered()
-    def sync(self, session: Session = None) -> None:
+    def sync(self, session: tf.Session | None = None) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
         with self._site.using(session):
             super().sync()
 
     @metered()
-    def close(self, timeout: float = CLOSE_SECONDS, session: Session = None) -> None:
+    def close(self, timeout: float = CLOSE_SECONDS, session: tf.Session | None = None) -> None:
         """Writes what waits, in `timeout` seconds, and the final account. Also runs at exit."""
         with self._site.using(session):
             super().close(timeout)
@@ -233,7 +233,7 @@ class RecorderHook(tf.train.SessionRunHook):
             )
         self.recorder = self._make()
 
-    def after_create_session(self, session: Session, coord: Any) -> None:
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""
         self._tell(session, begin=True)
 
@@ -241,7 +241,7 @@ class RecorderHook(tf.train.SessionRunHook):
         """Records where that is due."""
         self._tell(run_context.session, begin=False)
 
-    def end(self, session: Session) -> None:
+    def end(self, session: tf.Session) -> None:
         """Writes what waits, and closes the log."""
         if self.recorder is not None:
             self.recorder.close(session=session)
@@ -251,7 +251,7 @@ class RecorderHook(tf.train.SessionRunHook):
         return None if self.recorder is None else self.recorder.meter
 
     @metered()
-    def _tell(self, session: Session, *, begin: bool) -> None:
+    def _tell(self, session: tf.Session, *, begin: bool) -> None:
         recorder = self.recorder
         if recorder is None:
             return

@@ -16,7 +16,6 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import reach
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
-from tb_pastnet.keras.types import Graph
 from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.graph_variables import (
     MASK_VARIABLES,
@@ -55,7 +54,7 @@ def network_in(
     return network_of(entries, "a graph", None if listed else _names(variables), channel_axes)
 
 
-def _named(graph: Graph, variables: Chosen) -> dict[str, GraphVariable]:
+def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
     if isinstance(variables, Mapping):
         named = {str(name): graph_variable(each) for name, each in variables.items()}
     elif isinstance(variables, str):
@@ -101,7 +100,7 @@ def _own(variable: GraphVariable, models: Collection[str], every: Collection[str
     return variable.holders[0] in models or (named and variable.holders[0] in every)
 
 
-def _listed(graph: Graph, key: str) -> set[str]:
+def _listed(graph: tf.Graph, key: str) -> set[str]:
     """The names of what is in a collection."""
     return {each.op.name for each in graph.get_collection(key)}
 

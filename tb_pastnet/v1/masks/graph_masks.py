@@ -76,7 +76,7 @@ class Masks(MaskCommands):
         self,
         variables: Chosen = None,
         channel_axis: AxisOverrides | None = None,
-        graph: Any = None,
+        graph: tf.Graph | None = None,
     ) -> None:
         self.site = GraphSession(graph)
         weights = network_in(self.site, variables, channel_axis, writable=True).weights
