@@ -65,10 +65,8 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
                 f"none. A scope is taken exactly, by whole parts of the path."
             )
     elif variables is None:
-        models, every = (
-            _listed(graph, key)
-            for key in (tf.GraphKeys.MODEL_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)
-        )
+        models = _listed(graph, tf.GraphKeys.MODEL_VARIABLES)
+        every = _listed(graph, tf.GraphKeys.GLOBAL_VARIABLES)
         named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
     else:
         named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
