@@ -30,9 +30,8 @@ class PastNetCallback(keras.callbacks.Callback):
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
         every: a record is due where `step // every` grows.
-        past: what it is compared with: "previous" (one step, or execution, before), "record" (the
-            last record), "epoch" (the last epoch's end), "initial" (the beginning of `fit`), or k
-            (k steps before).
+        past: what it is compared with, as of `Recorder`: "previous" is one execution before,
+            "epoch" the last epoch's end, "initial" the beginning of `fit`.
         variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: what to record as such; None: the optimizer's.

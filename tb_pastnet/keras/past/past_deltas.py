@@ -42,8 +42,7 @@ class PastDeltas(Shadows):
     has to be restored together with the current variables. See `docs/past_networks.md`.
 
     Args:
-        variables: keras.Variables or tf.Variables, in an order that `values` and `delta` keep; or a
-            mapping of names to them.
+        variables: as of `PastVariables`.
 
     Attributes:
         stored: the tf.Variables that hold the past.
