@@ -30,19 +30,15 @@ class PastNetCallback(keras.callbacks.Callback):
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
         every: a record is due where `step // every` grows.
-        past: what it is compared with: "previous" (one step, or execution, before), "record" (the
-            last record), "epoch" (the last epoch's end), "initial" (the beginning of `fit`), or k
-            (k steps before).
+        past: what it is compared with, as of `Recorder`: "previous" is one execution before,
+            "epoch" the last epoch's end, "initial" the beginning of `fit`.
         variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: what to record as such; None: the optimizer's.
         audit: whether each record compares held weights bitwise with what they were when they were
             held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
-        probe: a fixed batch to call the model with: each record also says how far its outputs, and
-            those of its layers, are from those with the past values. See `Recorder`.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more; they count as thinned. None: all are made. Changes of
-            masks and the audit are never left out. See `docs/overhead.md`.
+        probe: a fixed batch to compare outputs with past ones on, as of `Recorder`.
+        budget: the share of the training's time that recording may take, as of `Recorder`.
 
     Raises:
         InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is

@@ -1,7 +1,4 @@
-"""Variables under a tf.distribute.Strategy, in several replicas, and in several workers.
-
-A MultiWorkerMirroredStrategy has workers: which one writes, and whether they agree.
-"""
+"""Variables in the replicas of a tf.distribute.Strategy; which worker writes, and if all agree."""
 
 from __future__ import annotations
 

@@ -19,6 +19,3 @@ RateSource: TypeAlias = Any
 
 Probed: TypeAlias = Any
 """A batch to call a model with, or a tuple of arguments."""
-
-Graph: TypeAlias = Any
-Session: TypeAlias = Any

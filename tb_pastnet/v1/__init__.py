@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tb_pastnet.v1.past.past_graph import past_network as past_network
     from tb_pastnet.v1.past.sync import SyncHook as SyncHook
     from tb_pastnet.v1.past.sync import sync_op as sync_op
-    from tb_pastnet.v1.record_hook import RecorderHook as RecorderHook
     from tb_pastnet.v1.recorder import Recorder as Recorder
+    from tb_pastnet.v1.recorder import RecorderHook as RecorderHook
 
 _HOMES = {
     "MASK_VARIABLES": "tb_pastnet.v1.graph.graph_variables",
@@ -36,7 +36,7 @@ _HOMES = {
     "Masks": "tb_pastnet.v1.masks.graph_masks",
     "PastGraph": "tb_pastnet.v1.past.past_graph",
     "Recorder": "tb_pastnet.v1.recorder",
-    "RecorderHook": "tb_pastnet.v1.record_hook",
+    "RecorderHook": "tb_pastnet.v1.recorder",
     "SyncHook": "tb_pastnet.v1.past.sync",
     "clone_network": "tb_pastnet.v1.clones.clone_graph",
     "past_network": "tb_pastnet.v1.past.past_graph",

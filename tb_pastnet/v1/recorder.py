@@ -1,11 +1,11 @@
-"""Records a TF1-style graph while a loop of the user's own trains it."""
+"""Records a TF1-style graph: a loop of the user's own, or a MonitoredTrainingSession, trains it."""
 
 from __future__ import annotations
 
 import os
 import weakref
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -13,13 +13,14 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
-from tb_pastnet.keras.types import Graph, RateSource, Session
+from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import metered
+from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.schedule import check as check_schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
@@ -36,6 +37,7 @@ class Recorder(Recording):
 
     Begin with `restart(step)` when the variables have their values. After construction nothing here
     raises into training or changes a value: what fails is logged once per cause, and counted.
+    Methods take the session in which the variables have their values; None: the default session.
 
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
@@ -50,9 +52,7 @@ class Recorder(Recording):
         masks: each change of them is recorded when it happens.
         audit: whether each record compares what the masks hold bitwise with what it was.
         graph: a tf.Graph; None: that of the masks, or the default graph.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more; they count as thinned. None: all are made. Changes of
-            masks and the audit are never left out. See `docs/overhead.md`.
+        budget: the share of the training's time that recording may take, as of `pastnet.Recorder`.
 
     Raises:
         InvalidArgument: the graph is finalized, nothing is left to record, or `every`, `past`, an
@@ -87,7 +87,7 @@ class Recorder(Recording):
         learning_rate: RateSource = None,
         masks: Masks | None = None,
         audit: bool = True,
-        graph: Graph = None,
+        graph: tf.Graph | None = None,
         budget: float | None = None,
     ) -> None:
         failures, schedule = Failures(), Schedule(every, past, None, budget)
@@ -107,14 +107,10 @@ class Recorder(Recording):
         super().__init__(logdir, source, schedule, tracker, failures)
 
     @metered()
-    def record(self, step: int, session: Session = None) -> None:
+    def record(self, step: int, session: tf.Session | None = None) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
         In a session for which `restart` wasn't called, the first call takes its place.
-
-        Args:
-            step: the number of the update.
-            session: where the variables have their values. None: the default session.
         """
         # Also at quiet steps, where masks may have changed.
         with self._site.using(session), self._site.at_once():
@@ -124,34 +120,20 @@ class Recorder(Recording):
                 super().restart(step)
 
     @metered()
-    def restart(self, initial_step: int, session: Session = None) -> None:
-        """Begins, or begins a new lineage because training went back to a checkpoint.
-
-        Args:
-            initial_step: the step of the values now.
-            session: where the variables have their values. None: the default session.
-        """
+    def restart(self, initial_step: int, session: tf.Session | None = None) -> None:
+        """Begins at the step of the values now: a new lineage, where training went back to it."""
         with self._site.using(session):
             super().restart(initial_step)
 
     @metered()
-    def sync(self, session: Session = None) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end.
-
-        Args:
-            session: where the variables have their values. None: the default session.
-        """
+    def sync(self, session: tf.Session | None = None) -> None:
+        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
         with self._site.using(session):
             super().sync()
 
     @metered()
-    def close(self, timeout: float = CLOSE_SECONDS, session: Session = None) -> None:
-        """Writes what waits and the final account. Also runs when the program ends.
-
-        Args:
-            timeout: seconds to wait at most.
-            session: where the masks have their values. None: the default session.
-        """
+    def close(self, timeout: float = CLOSE_SECONDS, session: tf.Session | None = None) -> None:
+        """Writes what waits, in `timeout` seconds, and the final account. Also runs at exit."""
         with self._site.using(session):
             super().close(timeout)
 
@@ -190,3 +172,96 @@ def _scalar(source: RateSource) -> Any:
     if value.dtype == tf.string:
         raise TypeError(value.dtype)
     return tf.reshape(tf.cast(value, tf.float32), ())
+
+
+class RecorderHook(tf.train.SessionRunHook):
+    """Records the steps of a MonitoredTrainingSession, by its global step.
+
+    Losses and weights are bit-identical with and without it. Where the session is made anew after a
+    failure, or from a checkpoint, a new lineage goes on at the step that was restored.
+
+    Its arguments are those of `pastnet.v1.Recorder`, which is made when the session begins.
+
+    Attributes:
+        recorder: the Recorder, None before the session begins.
+
+    Raises:
+        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the graph is
+            checked when the session begins.
+
+    Example:
+        >>> import tempfile
+        >>> with tf.Graph().as_default():
+        ...     kernel = tf.get_variable("dense/kernel", initializer=tf.ones((3, 2)))
+        ...     step = tf.train.get_or_create_global_step()
+        ...     optimizer = tf.train.GradientDescentOptimizer(0.5)
+        ...     train = optimizer.minimize(tf.reduce_sum(kernel), step)
+        ...     hook = RecorderHook(tempfile.mkdtemp(), every=1, learning_rate=0.5)
+        ...     with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+        ...         for _ in range(3):
+        ...             session.run(train)
+        >>> hook.recorder.last_step
+        3
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        variables: Chosen = None,
+        every: int = 10,
+        past: str | int = "previous",
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: RateSource = None,
+        masks: Masks | None = None,
+        audit: bool = True,
+        budget: float | None = None,
+    ) -> None:
+        check_schedule(every, past, budget)
+        self.recorder: Recorder | None = None
+        given = logdir, variables, every, past, channel_axis, learning_rate, masks, audit
+        self._make = partial(Recorder, *given, budget=budget)
+        self._step: Any = None
+        self._failures = Failures()
+
+    def begin(self) -> None:
+        """Builds the ops."""
+        self._step = tf.train.get_global_step()
+        if self._step is None:
+            raise InvalidArgument(
+                "Could not record a session: expected a global step in its graph, got none. Call "
+                "tf.train.get_or_create_global_step(), and pass it to minimize()."
+            )
+        self.recorder = self._make()
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Takes the first past values, or begins a new lineage."""
+        self._tell(session, begin=True)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Records where that is due."""
+        self._tell(run_context.session, begin=False)
+
+    def end(self, session: tf.Session) -> None:
+        """Writes what waits, and closes the log."""
+        if self.recorder is not None:
+            self.recorder.close(session=session)
+
+    @property
+    def _timer(self) -> OverheadTimer | None:
+        return None if self.recorder is None else self.recorder.meter
+
+    @metered()
+    def _tell(self, session: tf.Session, *, begin: bool) -> None:
+        recorder = self.recorder
+        if recorder is None:
+            return
+        try:
+            step = int(session.run(self._step))
+        except Exception as error:
+            self._failures.add("Could not read the global step", error)
+            return
+        if begin:
+            recorder.restart(step, session)
+        elif step != recorder.last_step:
+            # Else it made no update, as an evaluation does.
+            recorder.record(step, session)

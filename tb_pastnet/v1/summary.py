@@ -30,17 +30,8 @@ def channels(
     `add_summary` has to be given the same step that the summary was made with: fetch both in one
     `session.run`, without an update in it. A summary that goes under another step is refused.
 
-    Args:
-        name: of the summary; active name scopes come before it.
-        current: the value now: a variable, a tensor or an array of floating dtype.
-        past: the value that it is compared with, of the same shape. The tab shows it as that of the
-            step before.
-        trainable: trainable mask, 1 lets the update through and 0 = frozen: of the same shape, or
-            one number for all. None: all trainable.
-        kept: kept mask, 1 lets the weight through and 0 = pruned; likewise.
-        channel_axis: the axis that numbers the channels, or several to be numbered together.
-        step: an integer or a scalar tensor. None: the graph's global step.
-        collections: to list it in. None: that of `tf.summary.merge_all`.
+    Arguments are those of `pastnet.summary.channels`. Without a step it is that of the graph's
+    global step; without collections it is listed in that of `tf.summary.merge_all`.
 
     Returns:
         A scalar string tensor: a serialized Summary.

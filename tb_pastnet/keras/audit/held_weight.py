@@ -1,7 +1,4 @@
-"""One variable of which something is held, compared bitwise with what it should be.
-
-All is computed where the variable lies; only results of channels leave the device.
-"""
+"""A variable of which something is held, compared bitwise with what it should be, where it lies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The audit of a model that runs eagerly, or in compiled steps.
-
-What can't be read of its optimizer is left out.
-"""
+"""The audit of a model that runs eagerly, or in compiled steps."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ class ModelAudit(AuditSource):
         """See `AuditSource`."""
         return self._flags.read()
 
-    def optimizer(self, masks: MaskTable | None) -> KerasOptimizerFacts | None:
+    def optimizer(self, masks: MaskTable | None) -> _KerasOptimizerFacts | None:
         """The innermost optimizer that trains, None where none of Keras is known."""
         optimizer = self._given
         if optimizer is None and masks is not None and masks.keeper is not None:
@@ -76,7 +73,7 @@ class ModelAudit(AuditSource):
             optimizer = getattr(self._model, "optimizer", None)
         optimizer = innermost(optimizer)
         of_keras = isinstance(optimizer, keras.optimizers.Optimizer)
-        return KerasOptimizerFacts(optimizer) if of_keras else None
+        return _KerasOptimizerFacts(optimizer) if of_keras else None
 
     def step(self) -> Any:
         """The function that `fit` has compiled."""
@@ -93,29 +90,24 @@ def audit_of(
     masks: MaskTable | None = None,
     optimizer: keras.optimizers.Optimizer | None = None,
 ) -> Audit:
-    """Audits a model from now on; `masks` are those of one that can't carry them.
-
-    Of a distribution strategy the first replica is read.
-    """
+    """Audits a model from now on; `masks` are those of one that can't carry them."""
     return Audit(ModelAudit(model, weights, optimizer), lambda: masks or attached(model))
 
 
-class KerasOptimizerFacts:
-    """The `OptimizerFacts` of an innermost optimizer, as of when each is asked for."""
+class _KerasOptimizerFacts:
+    """The `OptimizerFacts` of an innermost optimizer; what can't be read of it is left out."""
 
     def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
         self.optimizer = optimizer
 
     @property
     def updates(self) -> int:
-        """Its `iterations`."""
         with suppress(Exception):
             return _int_of(self.optimizer.iterations)
         return 0
 
     @property
     def rate(self) -> float:
-        """The learning rate, NaN where it follows a schedule or isn't known."""
         with suppress(Exception):
             if self.schedule is None:
                 return float(tf.convert_to_tensor(self.optimizer.learning_rate))
@@ -123,13 +115,11 @@ class KerasOptimizerFacts:
 
     @property
     def schedule(self) -> Callable[[int], float] | None:
-        """The schedule of the learning rate."""
         rate = getattr(self.optimizer, "_learning_rate", None)
         return rate if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) else None
 
     @property
     def applied(self) -> Applied | None:
-        """Counts updates. From the first call on also what sets the counter."""
         hook = hook_of(self.optimizer)
         if hook is None:
             return None
@@ -139,12 +129,10 @@ class KerasOptimizerFacts:
 
     @property
     def betas(self) -> list[float]:
-        """The factors by which slots decay."""
         factors = (vars(self.optimizer).get(name) for name in _BETAS)
         return [float(beta) for beta in factors if beta]
 
     def decay(self, held: HeldWeight) -> float:
-        """The weight decay of a variable."""
         optimizer = self.optimizer
         with suppress(Exception):
             if not optimizer._use_weight_decay(held.owner):
@@ -157,12 +145,10 @@ class KerasOptimizerFacts:
         return 0.0
 
     def trains(self, held: HeldWeight) -> bool:
-        """Whether the variable is among those that the optimizer was built for."""
         trained = getattr(self.optimizer, "_trainable_variables", ())
         return any(tf_variable(variable) is held.variable for variable in trained)
 
     def average(self, held: HeldWeight) -> Average | None:
-        """Its moving average of a variable."""
         optimizer = self.optimizer
         variable = averages_of(optimizer).get(id(held.variable))
         if variable is None:
@@ -171,7 +157,6 @@ class KerasOptimizerFacts:
         return Average(lambda positions: values_at(variable, positions), every, momentum)
 
     def slots(self, held: HeldWeight, positions: Ints) -> dict[str, Array]:
-        """Some elements of all its slots of a variable."""
         with suppress(Exception):
             if len(positions):
                 slots = slots_of(self.optimizer, held.variable)
@@ -200,10 +185,9 @@ class _Counted:
 
 
 def assignments(variable: tf.Variable) -> int:
-    """How often it was set by hand, eagerly, since this was asked first, whoever asked.
+    """How often `assign`, `set_weights` or loading set it eagerly since this was asked first.
 
-    That is by `assign`, `set_weights` or loading, but not by an optimizer of Keras. A variable that
-    takes no attributes isn't counted.
+    Updates by an optimizer of Keras don't count, nor does a variable that takes no attributes.
     """
     return sum(_counted(variable, name) for name in _METHODS)
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.clone_function import clone_function
-from tb_pastnet.keras.clones.layer_copies import LayerCopies, of_keras
-from tb_pastnet.keras.clones.layer_state import (
+from tb_pastnet.keras.clones.layer_copies import (
     Initializer,
+    LayerCopies,
     assign,
     copy_flags,
     draw,
     layer_pairs,
     listed_variables,
+    of_keras,
     take_over,
 )
-from tb_pastnet.keras.clones.proof import Pair, check_pairs, used_variables
+from tb_pastnet.keras.clones.proof import (
+    Pair,
+    captured_pairs,
+    check_pairs,
+    refuse_python,
+    used_variables,
+)
 from tb_pastnet.keras.clones.symbolic import PartLayer, part_between
 from tb_pastnet.keras.graphs.callable_network import (
     Arguments,
@@ -29,7 +38,18 @@ from tb_pastnet.keras.graphs.callable_network import (
 )
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason
+from tb_pastnet.keras.graphs.trace import Trace
 from tb_pastnet.keras.model.walk import tf_variable
+
+if TYPE_CHECKING:
+    from tensorflow.types.experimental import ConcreteFunction, PolymorphicFunction
+
+    Traceable: TypeAlias = ConcreteFunction | PolymorphicFunction
+
+Copied = tuple[str, Pair, Arguments, LayerCopies]
+"""What errors call a network; it and its copy; what both are traced with; copies of its layers."""
+
+_CONCRETE = tf.types.experimental.ConcreteFunction
 
 
 def clone_network(
@@ -94,9 +114,9 @@ def clone_network(
             "tf.function. Clone it before, and call the clone there."
         )
     if outputs is not None:
-        return _clone_tensors(inputs, outputs, name, weights, initializer)
+        return _finished(_part_copied(inputs, outputs, name), weights, initializer)
     if isinstance(inputs, keras.layers.Layer):
-        return _clone_model(inputs, example, name, weights, initializer)
+        return _finished(_model_copied(inputs, example, name), weights, initializer)
     if not callable(inputs):
         raise _unknown(inputs)
     if weights == "fresh" and initializer is None:
@@ -105,7 +125,7 @@ def clone_network(
             "function has no layers that know theirs: pass initializer=, such as "
             "keras.initializers.GlorotUniform()."
         )
-    return clone_function(inputs, initializer, example, name)
+    return _clone_function(inputs, initializer, example, name)
 
 
 def _check_values(weights: str, initializer: Initializer | None) -> None:
@@ -136,24 +156,14 @@ def _unknown(given: object) -> InvalidArgument:
     )
 
 
-def _clone_tensors(
-    inputs: Nest, outputs: Nest, name: str | None, weights: str, initializer: Initializer | None
-) -> keras.Model:
+def _part_copied(inputs: Nest, outputs: Nest, name: str | None) -> Copied:
     part = part_between(inputs, outputs)
     copies = LayerCopies()
     copy = copies.model(part, name)
-    networks = (PartLayer(part), copy)
-    _finish("the network", networks, specs_of(part.inputs), copies, weights, initializer)
-    return copy
+    return "the network", (PartLayer(part), copy), specs_of(part.inputs), copies
 
 
-def _clone_model(
-    model: keras.layers.Layer,
-    example: Nest,
-    name: str | None,
-    weights: str,
-    initializer: Initializer | None,
-) -> keras.layers.Layer:
+def _model_copied(model: keras.layers.Layer, example: Nest, name: str | None) -> Copied:
     network = callable_network(model)
     arguments = _arguments(model, example)
     copies = LayerCopies()
@@ -162,19 +172,12 @@ def _clone_model(
         copy.name = name
     if not copy.built or len(copy.variables) < len(model.variables):
         _build(copy, model, arguments, network.name)
-    _finish(network.name, (model, copy), arguments, copies, weights, initializer)
-    return copy
+    return network.name, (model, copy), arguments, copies
 
 
-def _finish(
-    name: str,
-    networks: Pair,
-    arguments: Arguments,
-    copies: LayerCopies,
-    weights: str,
-    initializer: Initializer | None,
-) -> None:
+def _finished(copied: Copied, weights: str, initializer: Initializer | None) -> keras.layers.Layer:
     """Proves that a copy is one, and gives it its values."""
+    name, networks, arguments, copies = copied
     layers = layer_pairs(copies.pairs, name)
     listed = listed_variables(layers, name)
     take_over(layers, saved=weights == "copy")
@@ -186,11 +189,12 @@ def _finish(
     pairs = check_pairs([*used, *unused], name)
     if weights == "copy":
         assign(pairs)
-        return
+        return networks[1]
     assign((tf_variable(original), tf_variable(copy)) for original, copy in copies.loose)
     if initializer is not None:
         trained = [tf_variable(variable) for variable in networks[1].trainable_variables]
         draw(trained, initializer, name)
+    return networks[1]
 
 
 def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:
@@ -244,3 +248,130 @@ def _symbolic(leaf: object) -> Any:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return leaf
     return keras.KerasTensor(leaf.shape, keras.backend.standardize_dtype(leaf.dtype))
+
+
+class ClonedFunction(tf.Module):
+    """A function with variables of its own, as `clone_network` returns it.
+
+    It is called as the original, and gives what the original gives. Gradients flow through it;
+    `variables` and `trainable_variables` are its own, with the names and flags of the original's.
+    `tf.saved_model.save`, `tf.train.Checkpoint` and a further `clone_network` take it.
+
+    Args:
+        function: a tf.function or ConcreteFunction.
+        state: its variables.
+
+    Attributes:
+        function: what is called.
+        state: its tf.Variables, in the order in which the function uses them first.
+    """
+
+    def __init__(self, function: Traceable, state: Sequence[tf.Variable]) -> None:
+        super().__init__()
+        self.function = function
+        self.state = list(state)
+        # TensorFlow saves functions that it finds as attributes: so a SavedModel of it can be
+        # called as well.
+        self.__dict__["__call__"] = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the original returns, computed with its own variables."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<ClonedFunction with {len(self.state)} variables>"
+
+
+def _clone_function(
+    network: object, initializer: Initializer | None, example: Nest, name: str | None
+) -> ClonedFunction:
+    """Clones a ConcreteFunction, a tf.function, or what calls one, see `clone_network`."""
+    function = _traceable(network)
+    shown = f"function {name or getattr(function, '__name__', None) or 'network'!r}"
+    concretes = _concretes(function, example, shown)
+    state = _state(concretes, shown)
+    copy = _saved_and_loaded(function, state, shown)
+    pairs = list(zip(state, copy.state, strict=True))
+    for original, copied in zip(concretes, _traces_of(copy.function), strict=True):
+        pairs += captured_pairs(original, copied, shown)
+    check_pairs(pairs, shown)
+    if initializer is not None:
+        draw(copy.state, initializer, shown)
+    return copy
+
+
+def _traceable(network: object) -> Traceable:
+    """The tf.function or ConcreteFunction in what was given."""
+    for function in (network, getattr(network, "__call__", None)):  # noqa: B004 - its value
+        if isinstance(function, tf.types.experimental.PolymorphicFunction | _CONCRETE):
+            return function
+    return tf.function(network)
+
+
+def _concretes(function: Traceable, example: Nest, name: str) -> list[ConcreteFunction]:
+    try:
+        if example is not None and not isinstance(function, _CONCRETE):
+            function.get_concrete_function(*(example if isinstance(example, tuple) else (example,)))
+        concretes = _traces_of(function)
+    except Exception as error:
+        got = "none" if example is None else f"{example!r:.80}"
+        raise InvalidArgument(
+            f"Could not trace {name}: expected that it can be called with its example, got {got}: "
+            f"{reason(error).rstrip('.')}. Pass example=, a batch, and keep what owns the function."
+        ) from error
+    if not concretes:
+        raise InvalidArgument(
+            f"Could not clone {name}: expected a traced function, got one that was never called. "
+            f"Pass example=, a batch as it is called with."
+        )
+    for concrete in concretes:
+        refuse_python(concrete, name)
+    return concretes
+
+
+def _traces_of(function: Traceable) -> list[ConcreteFunction]:
+    if isinstance(function, _CONCRETE):
+        return [function]
+    # No public name lists the traces of a tf.function. It is what saving it takes.
+    return list(function._list_all_concrete_functions_for_serialization())
+
+
+def _state(concretes: Sequence[ConcreteFunction], name: str) -> list[tf.Variable]:
+    """The variables of functions, each once."""
+    variables: dict[int, tf.Variable] = {}
+    for concrete in concretes:
+        for capture in Trace(concrete).captures:
+            if capture.variable is not None:
+                variables.setdefault(id(capture.variable), capture.variable)
+            elif capture.is_state:
+                raise InvalidArgument(
+                    f"Could not clone {name}: expected variables as its state, got {capture.name}, "
+                    f"which can't be copied. Call it before the function, and pass what it gives."
+                )
+    return list(variables.values())
+
+
+def _saved_and_loaded(
+    function: Traceable, state: Sequence[tf.Variable], name: str
+) -> ClonedFunction:
+    """Through a SavedModel in memory: the public way to a graph with gradients and own state."""
+    path = f"ram://pastnet-{uuid.uuid4().hex}"
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    logger = tf.get_logger()
+    level = logger.level
+    # Without the line that saving prints for each folder.
+    logger.setLevel(max(level, logging.WARNING))
+    try:
+        tf.saved_model.save(ClonedFunction(function, state), path, options=options)
+        loaded = tf.saved_model.load(path)
+    except Exception as error:
+        raise InvalidArgument(
+            f"Could not clone {name}: expected a function that can be saved as a SavedModel, got: "
+            f"{reason(error).rstrip('.')}. Use all variables in the function itself, not in a "
+            f"gradient alone."
+        ) from error
+    finally:
+        logger.setLevel(level)
+        if tf.io.gfile.exists(path):
+            tf.io.gfile.rmtree(path)
+    return ClonedFunction(loaded.function, loaded.state)

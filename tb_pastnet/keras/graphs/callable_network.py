@@ -1,8 +1,4 @@
-"""What can be called as a network: how to call it, and which variables it has.
-
-Keras models list their variables, and so do modules. A bare function tells of its state only once
-it is traced.
-"""
+"""What can be called as a network: how to call it, and which variables it lists."""
 
 from __future__ import annotations
 

@@ -131,10 +131,9 @@ def operation_types(concrete: ConcreteFunction) -> frozenset[str]:
 
 
 def uses(concrete: ConcreteFunction) -> list[dict[str, str]]:
-    """The operations that take each captured tensor, also inside called functions.
+    """The types of operations, and one's name, that take each captured tensor, also in functions.
 
-    They come as one dict a capture: the types of operations, each with the name of one of them. An
-    operation that calls functions in a way that isn't known stands for itself.
+    An operation that calls functions in a way that isn't known stands for itself.
     """
     definition = concrete.graph.as_graph_def()
     placeholders = [tensor.op.name for tensor in concrete.inputs]

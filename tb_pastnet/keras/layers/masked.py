@@ -8,15 +8,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import keras
+import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from keras.src.backend import AutocastScope
 
+from tb_pastnet.core.axes import channel_axis, variable_role
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.keras.layers.masked_weight import MaskedWeight
 from tb_pastnet.keras.layers.refusals import refuse_layer
-from tb_pastnet.keras.model.walk import find_weights
-from tb_pastnet.record.masks.packed import pack, unpack
+from tb_pastnet.keras.model.walk import find_weights, tf_variable
+from tb_pastnet.keras.strategies import check_agreed
+from tb_pastnet.record.masks.packed import StoredMasks, pack, unpack
+from tb_pastnet.record.masks.weight_masks import WeightMasks
+from tb_pastnet.record.weight import Array
 
 Packed = Mapping[str, Mapping[str, str]]
 
@@ -27,10 +33,8 @@ class Masked(keras.layers.Wrapper):
 
     Its masks are a part of it, other than those of `Masks`, which stand beside a model that is
     built already: they need no optimizer, go into SavedModel exports, and `clone_model` takes them
-    along. The layer inside computes with where(T, K1, K2): K1 is trained, K2 is held (zero where
-    pruned, the value of then where frozen), T says which. What is held stays bit-identical under
-    every optimizer, its momentum, weight decay and moving averages. Regularizers and constraints
-    see the effective weights too.
+    along. The layer inside computes with where(T, K1, K2), see `MaskedWeight`. What is held stays
+    bit-identical under every optimizer. Regularizers and constraints see the effective weights too.
 
     A change takes effect at once, also in a `fit` or `predict` that is compiled already. After
     each change K1 equals the effective weights; between, the optimizer may move it where the
@@ -152,12 +156,7 @@ class Masked(keras.layers.Wrapper):
         return weights[resolve(name, weights)]
 
     def prune(self, name: str, kept: npt.ArrayLike) -> None:
-        """Prunes weights; see `MaskedWeight.prune` for what is raised.
-
-        Args:
-            name: as in `masked_weight`.
-            kept: 1 stays, 0 is pruned; of the weight's shape. What is pruned already stays so.
-        """
+        """Prunes where `kept` is 0, as `MaskedWeight.prune`; `name` is as in `masked_weight`."""
         self.masked_weight(name).prune(kept)
 
     def regrow(self, name: str, kept: npt.ArrayLike | None = None) -> None:
@@ -165,12 +164,7 @@ class Masked(keras.layers.Wrapper):
         self.masked_weight(name).regrow(kept)
 
     def freeze(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
-        """Freezes weights at their current values; see `MaskedWeight.freeze` for what is raised.
-
-        Args:
-            name: as in `masked_weight`.
-            trainable: 1 trains on, 0 is frozen; of the weight's shape. None: all are frozen.
-        """
+        """Holds current values where `trainable` is 0, as `MaskedWeight.freeze`; None: all."""
         self.masked_weight(name).freeze(trainable)
 
     def thaw(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
@@ -212,17 +206,8 @@ class Masked(keras.layers.Wrapper):
 class MaskedDense(Masked):
     """A Dense layer whose single weights can be pruned and frozen.
 
-    All that `Masked` says holds here.
-
-    Args:
-        units: outputs.
-        activation: as of keras.layers.Dense.
-        use_bias: likewise.
-        masks: masks to begin with, as `get_config` gives them. None: all goes through.
-        name: of the layer.
-        trainable: whether the optimizer may train what isn't held.
-        dtype: its dtype or policy.
-        **dense: everything else of keras.layers.Dense, but LoRA and quantization.
+    All that `Masked` says holds here. It takes `masks` as that does, and what keras.layers.Dense
+    takes, but LoRA and quantization.
 
     Raises:
         InvalidArgument: LoRA or quantization is asked for.
@@ -276,6 +261,147 @@ class MaskedDense(Masked):
     def from_config(cls, config: dict[str, Any]) -> MaskedDense:
         """Makes a layer as `get_config` described it."""
         return cls(**config)
+
+
+class MaskedWeight(WeightMasks):
+    """One weight of a layer, with its masks: K = where(T, K1, K2), `tf.convert_to_tensor(weight)`.
+
+    K1 is the variable that the optimizer trains, K2 what is held: zero where it is pruned, the
+    value of then where it is frozen. T lets K1 through. The layer computes with K, so that whatever
+    moves K1 (momentum, weight decay, moving averages) never moves what is held. Masks and K2 are
+    variables: a step that is traced already sees each change.
+
+    Attributes:
+        name: of the weight in its layer, such as "kernel".
+        weight: the keras.Variable that is trained. Where elements are held, it may hold anything.
+        version: grows with every command; loading weights changes masks without it.
+    """
+
+    def __init__(
+        self,
+        layer: keras.layers.Layer,
+        name: str,
+        weight: keras.Variable,
+        stored: StoredMasks | None = None,
+    ) -> None:
+        self.name = name
+        self.weight = weight
+        self.version = 0
+        self.label = f"{layer.name}/{name}"
+        shape = tuple(weight.shape)
+        self.role = variable_role(name, shape)
+        self.axis = channel_axis([], name, shape)
+        stored = stored or StoredMasks(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
+
+        def add(word: str, dtype: str, value: Array) -> Any:
+            variable = layer.add_weight(
+                name=f"{name.replace('/', '_')}_{word}",
+                shape=shape,
+                dtype=dtype,
+                initializer=lambda shape, dtype: tf.reshape(tf.constant(value, dtype), shape),
+                trainable=False,
+                autocast=False,
+                aggregation="only_first_replica",
+            )
+            # Checkpoints of TensorFlow go by attributes.
+            setattr(layer, f"_{variable.name}", variable)
+            return variable
+
+        self._kept = add("kept", "bool", stored.kept)
+        self._through = add("through", "bool", stored.through)
+        self._held = add("held", weight.dtype, stored.held)
+        if weight.regularizer is not None:
+            weight.regularizer = _Regularizer(weight.regularizer, self)
+        if weight.constraint is not None:
+            weight.constraint = _Constraint(weight.constraint, self)
+
+    @property
+    def variable(self) -> Any:
+        """The tf.Variable that is trained."""
+        return tf_variable(self.weight)
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """The tf.Variables that each element is one of: with one value in all, it is that value."""
+        return tf_variable(self.weight), tf_variable(self._held)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The weight's shape."""
+        return tf.TensorShape(self.weight.shape)
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The weight's dtype."""
+        return tf.as_dtype(self.weight.dtype)
+
+    def read(self) -> tuple[Mask, Mask]:
+        """See `WeightMasks`."""
+        kept = np.array(self._kept.numpy())
+        return kept, self._through.numpy() | ~kept
+
+    def effective(self, trained: Any = None) -> Any:
+        """What the layer computes with, in full precision, given another trained value or not."""
+        with AutocastScope(None):
+            value = tf.convert_to_tensor(self.weight if trained is None else trained)
+            held = tf.cast(tf.convert_to_tensor(self._held), value.dtype)
+            return tf.where(tf.convert_to_tensor(self._through), value, held)
+
+    def open(self, free: tf.Tensor, held: tf.Tensor) -> Any:
+        """Takes `free` where the weight is free, `held` elsewhere."""
+        return tf.where(tf.convert_to_tensor(self._through), free, held)
+
+    def numpy(self) -> Any:
+        """The effective value as an array."""
+        return self.effective().numpy()
+
+    values = numpy
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return tf.convert_to_tensor(self.effective(), dtype, name=name)
+
+    def stored(self) -> StoredMasks:
+        """Masks and held values as arrays."""
+        return StoredMasks(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
+
+    def write(self, kept: Mask, trainable: Mask) -> None:
+        """See `WeightMasks`. What is let through goes on from the effective values."""
+        subject = f"the masks of {self.label!r}"
+        check_agreed(self.variable, subject, kept, trainable)
+        value = self.numpy()
+        value = np.where(kept, value, np.zeros((), value.dtype))
+        # What is let through goes on from here, whatever the optimizer did to it meanwhile.
+        self.weight.assign(value)
+        self._held.assign(value)
+        self._kept.assign(kept)
+        self._through.assign(kept & trainable)
+        self.version += 1
+
+    def renew(self, elements: Mask) -> None:
+        """See `WeightMasks`. The trained variable's slots went on while the element was held."""
+
+
+class _Regularizer(keras.regularizers.Regularizer):
+    """Penalises the effective weight."""
+
+    def __init__(self, regularizer: keras.regularizers.Regularizer, masked: MaskedWeight) -> None:
+        self._regularizer = regularizer
+        self._masked = masked
+
+    def __call__(self, x: Any) -> Any:
+        return self._regularizer(self._masked.effective(x))
+
+
+class _Constraint(keras.constraints.Constraint):
+    """Constrains the effective weight."""
+
+    def __init__(self, constraint: keras.constraints.Constraint, masked: MaskedWeight) -> None:
+        self._constraint = constraint
+        self._masked = masked
+
+    def __call__(self, w: Any) -> Any:
+        value = tf.convert_to_tensor(w)
+        return self._masked.open(self._constraint(self._masked.effective(value)), value)
 
 
 class _EffectiveScope(keras.StatelessScope):

@@ -1,7 +1,4 @@
-"""Weights that masks can't hold: something else than they and the optimizer makes a layer's values.
-
-Masks beside a model refuse a single weight; a layer that owns masks refuses the layer inside.
-"""
+"""What masks can't hold: something else than they and the optimizer makes a layer's values."""
 
 from __future__ import annotations
 

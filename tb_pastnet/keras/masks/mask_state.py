@@ -66,12 +66,9 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         return resumed
 
     def serialize(self) -> bytes:
-        """Masks and check sums of what is held, one bit an element and mask, before compression.
-
-        Nothing for `tf.saved_model.save`, which asks while it builds a graph: it never brings back
-        what Python keeps.
-        """
+        """Masks and check sums of what is held, one bit an element and mask, before compression."""
         if not tf.executing_eagerly():
+            # `tf.saved_model.save` asks while it builds a graph, and never brings it back.
             return b""
         return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 

@@ -116,10 +116,9 @@ def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
 
 
 def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> dict[str, Any]:
-    """The slots of a variable that have its shape, without its moving average.
+    """A variable's slots of its shape, but its moving average, by their list's name ("_momentums").
 
-    By the name of the optimizer's list, such as "_momentums"; none where the optimizer isn't built
-    or doesn't train the variable.
+    {} where the optimizer isn't built or doesn't train the variable.
     """
     return {
         name: slot

@@ -44,11 +44,7 @@ class Snapshot:
     origin: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it into a file, as arrays of NumPy.
-
-        Args:
-            path: by custom ends with `.npz`.
-        """
+        """Writes it into a file of NumPy's arrays, whose name ends with `.npz` by custom."""
         head = json.dumps({"weights": list(self.weights), "step": self.step, "origin": self.origin})
         arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
         arrays |= {f"weight_{number}": value for number, value in enumerate(self.weights.values())}

@@ -22,11 +22,7 @@ _SMALL = 1 << 16
 class VariableMasks:
     """The masks of one variable, and the values that its frozen elements had when they were held.
 
-    Attributes:
-        kept: tf.Variable of bool, the variable's shape: False is pruned.
-        through: likewise: True where an update goes through, False where it is pruned or frozen.
-        reference: tf.Variable of the variable's dtype: what frozen elements were when they were
-            held; what it says elsewhere means nothing. None before anything is frozen.
+    Elsewhere the `reference` means nothing; it is None before anything is frozen.
     """
 
     def __init__(self, variable: tf.Variable) -> None:
@@ -76,10 +72,7 @@ class VariableMasks:
             self.reference.assign(tf.where(already, self.reference, value))
 
     def mask_gradient(self, gradient: tf.Tensor, through: tf.Tensor) -> Any:
-        """The gradient with zeros at what is held, be it NaN or infinite there.
-
-        `through` is a read of that mask, as reading a variable costs more than `where`.
-        """
+        """The gradient with zeros at what is held, also NaN; `through` is read once for many."""
         if isinstance(gradient, tf.IndexedSlices):
             zero = tf.zeros((), gradient.values.dtype)
             values = tf.where(tf.gather(through, gradient.indices), gradient.values, zero)
@@ -92,10 +85,7 @@ class VariableMasks:
 
     @staticmethod
     def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:
-        """Puts back what is held, in the variable or in its moving average.
-
-        By `where`, as a product would spread NaN; `through` is a read of that mask, `held` as from
-        `held_now`.
-        """
+        """Puts back what is held, as from `held_now`, in the variable or in its moving average."""
+        # A product would spread NaN.
         value = tf.where(through, tf.convert_to_tensor(variable), held)
         variable.assign(value, read_value=False)

@@ -14,7 +14,6 @@ was the fastest that doesn't first compile for seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +58,10 @@ class Stack(NamedTuple):
         stacked = values[0] if len(values) == 1 else tf.stack(values)
         return tf.reshape(stacked, (len(values), *self.axis.view))
 
+    def norm(self) -> Any:
+        """The norms of their channels."""
+        return _norm(_exact(self.read()), self.axis)
+
 
 def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
     """Puts variables together that can be measured together."""
@@ -80,13 +83,9 @@ class TensorCopies:
         self._stacks = tuple(stacks)
         self._runner = runner
         self._rate = rate
-        self._copies = [
-            runner.variable(partial(Stack.read, stack), "pastnet_copy") for stack in self._stacks
-        ]
+        self._copies = [runner.variable(stack.read, "pastnet_copy") for stack in self._stacks]
         # Found where they are current: of past values they are the same each time.
-        self._norms = [
-            runner.variable(partial(_norm_now, stack), "pastnet_norm") for stack in self._stacks
-        ]
+        self._norms = [runner.variable(stack.norm, "pastnet_norm") for stack in self._stacks]
         self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
         self._take = runner.function(self._assign_all)
         self._compare = runner.fetch(lambda: [*self._rows(self._read())[:2], *rate.tensors()])
@@ -208,10 +207,6 @@ class _Sides:
         # Of each stack alone: one channel of zeros shouldn't let all weights be looked at.
         hidden = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
         return _in_order(hidden[tf.newaxis], self._axis)[0]
-
-
-def _norm_now(stack: Stack) -> Any:
-    return _norm(_exact(stack.read()), stack.axis)
 
 
 def _exact(values: Tensor) -> Any:

@@ -53,11 +53,8 @@ class Runner:
 
 
 def _quick(function: Any) -> Callable[[], Any]:
-    """Runs a function as a single operation, where all that it reads is on one processor.
-
-    What else a call does, for gradients and arguments that there aren't here, takes longer than to
-    read a dozen variables.
-    """
+    """Runs a function as a single operation, where all that it reads is on one processor."""
+    # What else a call does, for gradients, takes longer than to read a dozen variables.
     captured = function.captured_inputs
     if len({source.device for source in captured}) != 1 or "CPU" not in captured[0].device:
         return function  # type: ignore[no-any-return]

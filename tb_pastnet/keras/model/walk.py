@@ -29,14 +29,12 @@ class Found:
         layer: path of its layer; its own path for a variable of the root.
         variable: the tf.Variable that holds it. Of a layer that owns its masks what TensorFlow
             takes as the effective value, with the tf.Variable in its attribute of this name.
-        type: the layer's class.
         types: names of the class and its bases for the table of channel axes.
         local_name: the layer's name in the layer around it.
         statistic: it isn't trained by gradients.
         holders: whatever has a `trainable` flag that concerns it.
         owner: the Keras layer whose path this is; None of variables elsewhere.
         rule: its name in the table of channel axes, "" where that is `name`.
-        masks: of a layer that owns them; None of others.
     """
 
     layer: str
@@ -83,13 +81,10 @@ def find_variables(model: Model) -> list[Found]:
             f"Could not record {model!r:.80}: expected a keras.Model, a tf.Module or a mapping of "
             f"names to variables, got {type(model).__name__}. Pass the model itself."
         )
-    seen: set[int] = set()
-    unique = []
+    unique: dict[int, Found] = {}
     for entry in entries:
-        if id(entry.variable) not in seen:
-            seen.add(id(entry.variable))
-            unique.append(entry)
-    return unique
+        unique.setdefault(id(entry.variable), entry)
+    return list(unique.values())
 
 
 def find_weights(layer: keras.layers.Layer) -> list[tuple[str, Any]]:

@@ -27,10 +27,9 @@ class PastDeltas(Shadows):
     """The past of variables one step ago, in half of their memory.
 
     Kept is how far each variable moved in the step, as bfloat16, and the past is the current value
-    minus that: right to 1/256 of the movement. A copy of 16 bits would be wrong by up to 1/256 of
-    the weight itself, often more than the movement. A delta that isn't zero is never kept as zero;
-    one over 3.4e38 is infinite, and so is its past. Variables of other dtypes than float32 and
-    float64, and those of up to 4,096 elements (biases, statistics, seeds), are kept whole.
+    minus that: right to 1/256 of the movement. A delta that isn't zero is never kept as zero; one
+    over 3.4e38 is infinite, and so is its past. Variables of other dtypes than float32 and float64,
+    and those of up to 4,096 elements (biases, statistics, seeds), are kept whole.
 
     **All that changes the variables has to happen inside of `step()`.** What changes one elsewhere
     would move its past along. That is noticed: the past of such a variable, and also inside of
@@ -38,14 +37,12 @@ class PastDeltas(Shadows):
     begins anew.
 
     All methods work eagerly, in a tf.function and under XLA, but for calling a `PastNetwork`:
-    under XLA that needs `PastVariables`. While it is called the full values exist for a moment, and
-    what it writes (statistics with `training=True`) is forgotten for variables that are kept as
-    deltas. A `tf.train.Checkpoint(past=deltas)` saves and restores the deltas, to be restored
-    together with the current variables.
+    under XLA that needs `PastVariables`. What that writes when it is called (statistics with
+    `training=True`) is forgotten for variables that are kept as deltas. A checkpoint of the deltas
+    has to be restored together with the current variables. See `docs/past_networks.md`.
 
     Args:
-        variables: keras.Variables or tf.Variables, in an order that `values` and `delta` keep; or a
-            mapping of names to them.
+        variables: as of `PastVariables`.
 
     Attributes:
         stored: the tf.Variables that hold the past.

@@ -28,22 +28,18 @@ class PastNetwork(tf.Module):
 
     `past(x)` is what the network would return with its past values. No gradient flows through it,
     and it leaves the network as it is: also the statistics of a BatchNormalization, seeds and the
-    states of an RNN. It works eagerly, in a tf.function, under XLA and in mixed precision, and
-    inside of a training step.
+    states of an RNN. It works eagerly, in a tf.function, under XLA and in mixed precision, inside
+    of a training step, and with a `tf.train.Checkpoint`. See `docs/past_networks.md`.
 
     The network is traced once for each signature of its inputs, and that trace is called with
-    shadow variables in the place of those that it captured. So it need not be a Keras model. What
-    it writes when it is called (with `training=True` the statistics) is written to the past's own
-    copies, as in a network of its own; the next sync replaces them. What it writes of variables
-    whose past isn't kept is lost after the call.
+    shadow variables in the place of those that it captured. What it writes when it is called (with
+    `training=True` the statistics) is written to the past's own copies, until the next sync; of
+    variables whose past isn't kept it is lost after the call.
 
     A trace is for one shape of inputs at first, and for batches of any size where a second size
     comes. A functional model is traced for all that it takes, and so is what `example` says as a
     tf.TensorSpec: `tf.TensorSpec([None, None, 8])` serves sequences of any length. Eagerly, outputs
     are those of the network to the last bit; in a tf.function TensorFlow may round otherwise.
-
-    A `tf.train.Checkpoint(past=past)` saves and restores the past values. Under a MirroredStrategy
-    make it outside of `strategy.scope()`; replicas call it, sync it outside of `strategy.run`.
 
     Args:
         network: a built keras.Model or layer, a tf.Module, a tf.function, a ConcreteFunction, or a
@@ -117,14 +113,9 @@ class PastNetwork(tf.Module):
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the network would return with its past values.
+        """What the network would return for its arguments with its past values, without gradients.
 
-        Args:
-            *args: as of the network.
-            **kwargs: as of the network; of a Keras model `training` is False unless it is given.
-
-        Returns:
-            As of the network; tensors without gradients.
+        Of a Keras model `training` is False unless it is given.
 
         Raises:
             InvalidArgument: the network doesn't take these inputs, or it is now seen to hold state
@@ -143,10 +134,7 @@ class PastNetwork(tf.Module):
 
     @tf.autograph.experimental.do_not_convert
     def sync(self, tau: float | Any = 1.0) -> None:
-        """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
-
-        Args:
-            tau: as of `PastVariables.sync`.
+        """Moves the past values towards the current ones, as `PastVariables.sync` does.
 
         Raises:
             InvalidArgument: a number outside of 0 to 1, or called in one of several replicas.

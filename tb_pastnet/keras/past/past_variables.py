@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tensorflow as tf
 
@@ -16,8 +16,6 @@ from tb_pastnet.keras.strategies import primary
 
 if TYPE_CHECKING:
     import keras
-
-Item = TypeVar("Item")
 
 Variables: TypeAlias = "Sequence[keras.Variable | tf.Variable] | Mapping[str, Any]"
 """In an order that is kept, or by name."""
@@ -80,14 +78,14 @@ class Shadow:
         """Frees what `fill` took: nothing."""
 
 
-class Untracked(Generic[Item]):
-    """Things in which TensorFlow doesn't look for variables to save, such as the current ones."""
+class _Untracked:
+    """Shadows in which TensorFlow doesn't look for variables to save, such as the current ones."""
 
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._items = tuple(items)
+    def __init__(self, shadows: Iterable[Shadow]) -> None:
+        self._shadows = tuple(shadows)
 
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
+    def __iter__(self) -> Iterator[Shadow]:
+        return iter(self._shadows)
 
 
 class Shadows(tf.Module):
@@ -103,7 +101,7 @@ class Shadows(tf.Module):
         super().__init__()
         currents = [_current(name, variable) for name, variable in named.items()]
         with tf.init_scope():
-            self._parts = Untracked(
+            self._parts = _Untracked(
                 part(
                     current,
                     name if isinstance(name, str) else _own_name(variable),
@@ -211,7 +209,7 @@ class PastVariables(Shadows):
         """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
 
         Args:
-            tau: 1 parts; smaller values follow softly (Keras's `ema_momentum` is 1 - tau).
+            tau: 1 copies; smaller values follow softly (Keras's `ema_momentum` is 1 - tau).
                 A tensor does as well. Variables that aren't trainable, such as a
                 BatchNormalization's statistics, and those that aren't floating are always copied.
 

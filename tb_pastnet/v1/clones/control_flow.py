@@ -1,7 +1,4 @@
-"""Branches and loops of control flow v1: what their gradients need beside their operations.
-
-The graph lists them as contexts in two collections, the outermost with those inside.
-"""
+"""Branches and loops of control flow v1, listed as contexts: what gradients need of them."""
 
 from __future__ import annotations
 

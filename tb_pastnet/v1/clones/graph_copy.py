@@ -1,17 +1,46 @@
-"""Copies a part of a graph inside of that graph."""
+"""Copies a part of a graph inside of that graph, with functions and gradients of its own.
+
+In the functions of v2's loops and branches a gradient adds outputs, so that two operations with the
+same one can't both have gradients. Custom gradients close over tensors of the original.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
+# There is no public way to call the gradient of one operation for another.
+from tensorflow.python.framework.ops import get_gradient_function, gradient_registry
+
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import called, first_argument
 from tb_pastnet.v1.clones.control_flow import contexts, copy_contexts
-from tb_pastnet.v1.clones.copied_functions import closes_over, own_functions, own_gradient
 from tb_pastnet.v1.clones.graph_part import GraphPart
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework.function_pb2 import FunctionDef, FunctionDefLibrary
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+"""Types of the operations that call a tf.function."""
+
+_PASS_ON = ("Enter", "Identity", "Switch")
+
+_TYPE = "_gradient_op_type"
+_CUSTOM = "CustomGradient-"
+_OURS = "PastNetCopy-"
+
+_NUMBERS = itertools.count(1)
+_COPIES = itertools.count(1)
+
+Rewire = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+"""From gradients, and what they were made of, to the same with tensors of a copy."""
+
+Attributes = Mapping[str, Any]
+"""Those of the node that holds a variable."""
 
 Pair = tuple[Any, Any]
 """What is in an original, and that in its place in a copy."""
@@ -44,18 +73,11 @@ def copy_part(
     scope: str,
     change: Callable[[tf.NodeDef], None] | None = None,
 ) -> Copied:
-    """Copies the operations of a part of a graph, once it has been checked.
+    """Copies the operations of a checked part of a graph, with their gradients, into a scope.
 
-    The copy takes from outside what the part takes, but for what is replaced. It has gradients
-    where the part has, also through branches and loops. It waits for no control dependencies of the
-    caller, and is in none of its branches and loops.
-
-    Args:
-        part: what `take` and `check` have looked at.
-        replaced: pairs of a tensor that the part takes from outside and of one for the copy,
-            of the same dtype; for a variable its `storage`, for that of one of the same kind.
-        scope: the full name scope of the copy. Names that are taken get a number.
-        change: may change the definition of each operation before it is made.
+    The copy takes from outside what the part takes, but for what is `replaced` by a tensor of the
+    same dtype: of a variable its `storage`, by that of one of the same kind. `change` may change
+    the definition of each operation before it is made.
     """
     pairs = list(replaced)
     copied = Copied({old.name: new for old, new in pairs}, {})
@@ -93,7 +115,7 @@ def _definition(part: GraphPart, scope: str, copied: Copied) -> tf.GraphDef:
     for node, operation in zip(nodes, part.operations.values(), strict=True):
         in_flow = node.name in within_flow
         rewire = partial(_rewired, operation, part, copied, in_flow)
-        own_gradient(operation, node, in_flow, rewire)
+        _own_gradient(operation, node, in_flow, rewire)
         if "frame_name" in node.attr:  # of a loop of control flow v1
             node.attr["frame_name"].s = f"{scope}/{node.attr['frame_name'].s.decode()}".encode()
         if "_class" in node.attr:
@@ -108,7 +130,7 @@ def _definition(part: GraphPart, scope: str, copied: Copied) -> tf.GraphDef:
                 del node.attr["_class"]
     return tf.GraphDef(
         node=nodes,
-        library=own_functions(part.functions, part.operations.values(), nodes),
+        library=_own_functions(part.functions, part.operations.values(), nodes),
         versions=part.graph.graph_def_versions,
     )
 
@@ -161,7 +183,7 @@ def _rewired(
     if not uses and not foreign:
         return results
     if in_flow:
-        raise closes_over(copied(operation).name)
+        raise _closes_over(copied(operation).name)
     if foreign:
         raise InvalidArgument(
             f"Could not take a gradient through the copy of {operation.name!r}: expected a custom "
@@ -174,3 +196,132 @@ def _rewired(
     own = copy_part(gradient, pairs, copied(operation).name + "_gradient")
     rewired = [own(leaf) if isinstance(leaf, tf.Tensor) else leaf for leaf in leaves]
     return tuple(tf.nest.pack_sequence_as(results, rewired, expand_composites=True))
+
+
+def _own_functions(
+    functions: Mapping[str, FunctionDef],
+    operations: Iterable[tf.Operation],
+    nodes: Iterable[tf.NodeDef],
+) -> FunctionDefLibrary:
+    """Gives copied operations functions of their own; `nodes`, their definitions, are changed."""
+    library = tf.GraphDef().library
+    if not functions:
+        return library
+    number = next(_COPIES)
+    copies = {name: library.function.add() for name in functions}
+    for name, copy in copies.items():
+        copy.CopyFrom(functions[name])
+    for operation in operations:
+        _mark_variables(operation.node_def, list(map(_variable, operation.inputs)), copies)
+    names = {name: f"{name}_copy_{number}" for name in functions}
+    for name, copy in copies.items():
+        copy.signature.name = names[name]
+        _rename(copy.node_def, names)
+        for node in copy.node_def:
+            _closed_gradient(node)
+    _rename(nodes, names)
+    return library
+
+
+def _mark_variables(
+    node: tf.NodeDef, inputs: Sequence[Attributes | None], functions: Mapping[str, FunctionDef]
+) -> None:
+    """Writes variables' shapes, which gradients need, into the definitions of called functions."""
+    arguments = inputs[first_argument(node) :]
+    for reference in called(node):
+        function = functions.get(reference.name)
+        if function is None or not any(arguments):
+            continue
+        variables = {}
+        for argument, variable in zip(function.signature.input_arg, arguments, strict=False):
+            if variable is not None:
+                variables[argument.name] = variable
+                del argument.handle_data[:]
+                argument.handle_data.add(
+                    dtype=variable["dtype"].type, shape=variable["shape"].shape
+                )
+        for inner in function.node_def:
+            _mark_variables(inner, [variables.get(name) for name in inner.input], functions)
+
+
+def _variable(tensor: tf.Tensor) -> Attributes | None:
+    operation = tensor.op
+    while operation.type in _PASS_ON:
+        operation = operation.inputs[0].op
+    return operation.node_def.attr if operation.type == "VarHandleOp" else None
+
+
+def _rename(nodes: Iterable[tf.NodeDef], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        # TensorFlow finds the gradient of a tf.function by its name.
+        if node.op not in _CALLS:
+            for reference in called(node):
+                reference.name = names.get(reference.name, reference.name)
+
+
+def _own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewire: Rewire) -> None:
+    """Gives the definition of a copy the gradient of its original, with the copy's tensors.
+
+    `in_flow` says that it is in a branch or loop of control flow v1.
+    """
+    if not _custom(node) and operation.type not in _CALLS:
+        return
+    try:
+        original = get_gradient_function(operation)
+    except LookupError:  # the graph comes from a file
+        return
+
+    def gradient(copy: tf.Operation, *upstream: Any) -> Any:
+        try:
+            results = original(copy, *upstream)
+        except ValueError as error:
+            # A tensor of one loop can't be used in another.
+            raise (_closes_over(copy.name) if in_flow else error) from error
+        return rewire(results, upstream)
+
+    _register(node, gradient)
+
+
+def _closed_gradient(node: tf.NodeDef) -> None:
+    """Lets a node of a copied function have its original's gradient, if that closes over none."""
+    kind = _custom(node)
+    if not kind:
+        return
+    try:
+        original = gradient_registry.lookup(kind)
+    except LookupError:
+        return
+
+    def gradient(copy: tf.Operation, *upstream: Any) -> Any:
+        graph = tf.get_default_graph()
+        captured = len(graph.external_captures)
+        try:
+            results = original(copy, *upstream)
+        except ValueError as error:  # a tensor of the original function
+            raise _closes_over(copy.name) from error
+        if len(graph.external_captures) != captured:
+            raise _closes_over(copy.name)
+        return results
+
+    _register(node, gradient)
+
+
+def _closes_over(name: str) -> InvalidArgument:
+    """The error for a gradient in a loop or branch that uses more than what it is given."""
+    return InvalidArgument(
+        f"Could not take a gradient through {name!r} of a copied network: expected a custom "
+        f"gradient in a loop or branch to use only the gradient that it is given, got one that "
+        f"closes over tensors of the original. Move the tf.custom_gradient out of the loop or "
+        f"branch, or stop the gradient before it."
+    )
+
+
+def _custom(node: tf.NodeDef) -> str:
+    kind = node.attr[_TYPE].s.decode() if _TYPE in node.attr else ""
+    return kind if kind.startswith((_CUSTOM, _OURS)) else ""
+
+
+def _register(node: tf.NodeDef, gradient: Callable[..., Any]) -> None:
+    name = f"{_OURS}{next(_NUMBERS)}"
+    tf.RegisterGradient(name)(gradient)
+    node.attr[_TYPE].s = name.encode()

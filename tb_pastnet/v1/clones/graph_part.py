@@ -32,10 +32,8 @@ class GraphPart:
     Attributes:
         starts: tensors and operations before which it begins: they aren't part of it.
         operations: those of the part, without those that hold variables.
-        variables: the operations that hold the variables that it uses.
         reached: those of the starts that it needs.
         lacking: operations that it needs and that can't be copied.
-        functions: definitions of the functions that its operations call.
         contexts: the branches and loops of the graph; None: as they are now.
     """
 

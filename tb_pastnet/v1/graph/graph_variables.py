@@ -21,12 +21,9 @@ PAST_VARIABLES = "pastnet_past_variables"
 
 @dataclass(frozen=True, eq=False)
 class GraphVariable:
-    """A variable of a graph, whichever way TensorFlow keeps it.
+    """A variable of a graph: one tf.Variable, or the parts of a partitioned one in their order.
 
-    Attributes:
-        name: its full name without ":0", and its key in a Saver's checkpoint.
-        parts: the tf.Variables that hold it, one, or those of a partitioned one in their order.
-        trainable: whether an optimizer's `minimize` trains it.
+    Its `name` is without ":0", and its key in a Saver's checkpoint.
     """
 
     name: str
@@ -108,11 +105,7 @@ def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> 
 
 
 def graph_variable(variable: object) -> GraphVariable:
-    """The variable behind a tf.Variable, a partitioned one, or a part of one, listed or not.
-
-    Raises:
-        InvalidArgument: it is something else, or an eager variable.
-    """
+    """The variable behind a tf.Variable of a graph, a partitioned one, or a part of one."""
     if isinstance(variable, GraphVariable):
         return variable
     parts = _parts(variable)
@@ -127,12 +120,7 @@ def graph_variable(variable: object) -> GraphVariable:
 
 
 def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[GraphVariable]:
-    """Chooses variables by names, their ends, scopes, patterns such as `"*/kernel"`, or themselves.
-
-    Raises:
-        InvalidArgument: a variable is none of these.
-        UnknownName: a name fits none, or several.
-    """
+    """Chooses variables by names, their ends, scopes, patterns (`"*/kernel"`), or themselves."""
     named = {variable.name: variable for variable in among}
 
     def name_of(variable: object) -> str:

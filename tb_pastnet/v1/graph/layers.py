@@ -16,7 +16,6 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import reach
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
-from tb_pastnet.keras.types import Graph
 from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.graph_variables import (
     MASK_VARIABLES,
@@ -39,15 +38,7 @@ def network_in(
 ) -> Network[TFWeight]:
     """Lists variables of a graph, with their layers (their scopes) and channels, as they were made.
 
-    Args:
-        site: the graph.
-        variables: as of `v1.Recorder`. Slots of optimizers have to be named.
-        channel_axes: corrections by name.
-        writable: whether arrays are going to be assigned to them.
-
-    Raises:
-        InvalidArgument: there are none, a scope has none, or one is of another graph.
-        UnknownName: a name fits no variable, or several.
+    `variables` are as of `v1.Recorder`. To `writable` ones arrays are going to be assigned.
     """
     named = _named(site.graph, variables)
     order = {op.name: number for number, op in enumerate(site.graph.get_operations())}
@@ -63,7 +54,7 @@ def network_in(
     return network_of(entries, "a graph", None if listed else _names(variables), channel_axes)
 
 
-def _named(graph: Graph, variables: Chosen) -> dict[str, GraphVariable]:
+def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
     if isinstance(variables, Mapping):
         named = {str(name): graph_variable(each) for name, each in variables.items()}
     elif isinstance(variables, str):
@@ -74,10 +65,8 @@ def _named(graph: Graph, variables: Chosen) -> dict[str, GraphVariable]:
                 f"none. A scope is taken exactly, by whole parts of the path."
             )
     elif variables is None:
-        models, every = (
-            _listed(graph, key)
-            for key in (tf.GraphKeys.MODEL_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)
-        )
+        models = _listed(graph, tf.GraphKeys.MODEL_VARIABLES)
+        every = _listed(graph, tf.GraphKeys.GLOBAL_VARIABLES)
         named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
     else:
         named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
@@ -109,7 +98,7 @@ def _own(variable: GraphVariable, models: Collection[str], every: Collection[str
     return variable.holders[0] in models or (named and variable.holders[0] in every)
 
 
-def _listed(graph: Graph, key: str) -> set[str]:
+def _listed(graph: tf.Graph, key: str) -> set[str]:
     """The names of what is in a collection."""
     return {each.op.name for each in graph.get_collection(key)}
 

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.measure.runner import Runner
-from tb_pastnet.keras.types import Graph, Session, Tensor, TensorLike
+from tb_pastnet.keras.types import TensorLike
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, open_graph
 
 SCOPE = "pastnet/"
@@ -23,15 +23,15 @@ So the names of masks, which a Saver goes by, depend on nothing but those of the
 class GraphSession(Runner):
     """The `Runner` of a graph: code builds ops at once, a session runs them."""
 
-    def __init__(self, graph: Graph = None) -> None:
+    def __init__(self, graph: tf.Graph | None = None) -> None:
         self.graph = open_graph(graph, "add ops")
-        self.session: Session = None
+        self.session: tf.Session | None = None
         self._weights: dict[str, GraphWeight] = {}
         self._groups: dict[str, list[GraphWeight]] = {}
         self._read: dict[GraphWeight, Any] | None = None
         self._written: dict[GraphWeight, Any] = {}
 
-    def of(self, graph: Graph) -> GraphSession:
+    def of(self, graph: tf.Graph | None) -> GraphSession:
         """Itself, for a command whose `graph=` has to be this one or None: else it raises."""
         open_graph(self.graph, "add ops")
         if graph is not None and graph is not self.graph:
@@ -48,7 +48,7 @@ class GraphSession(Runner):
             yield
 
     @contextmanager
-    def using(self, session: Session) -> Iterator[None]:
+    def using(self, session: tf.Session | None) -> Iterator[None]:
         """Where another session runs the ops; None: the one of before."""
         previous = self.session
         self.session = previous if session is None else session
@@ -129,7 +129,7 @@ class GraphSession(Runner):
 
     def own(
         self,
-        initial: Tensor,
+        initial: tf.Tensor,
         name: str,
         collection: str | None = None,
         group: str | None = None,
@@ -184,13 +184,7 @@ class GraphSession(Runner):
 
 
 class GraphWeight:
-    """A variable of a graph with the face of one that runs eagerly.
-
-    Attributes:
-        group: what is read together.
-        read: a tensor of its value.
-        fed: takes an array, which the operation `written` writes.
-    """
+    """A variable of a graph with the face of one that runs eagerly; a `group` is read together."""
 
     def __init__(
         self,
@@ -209,7 +203,7 @@ class GraphWeight:
         self._site = site
         with site.building():
             self.read = variable.tensor()
-            if writable:
+            if writable:  # the operation `written` writes the array that is `fed`
                 self.fed = tf.placeholder(self.dtype, self.shape)
                 self.written = variable.assign(self.fed)
         site.member(self)

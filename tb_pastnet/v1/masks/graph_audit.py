@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -33,21 +34,15 @@ class GraphAudit(AuditSource):
         causes: GraphCauses,
     ) -> None:
         self.causes = causes
-        self.weights = []
         # Of all that have masks, also where these hold nothing.
         made = {masks.variable: masks for masks in table.made.values()}
-        reductions: dict[Any, _Reduction] = {}
-        self._held = {}
-        for weight in weights:
-            masks = made.get(weight.variable)
-            if masks is None:
-                continue
-            kind = (weight.variable.dtype, weight.axis)
-            if kind not in reductions:
-                reductions[kind] = _Reduction(site, *kind)
-            self.weights.append(weight)
-            self._held[weight.name] = _GraphHeldWeight(weight, masks, site, reductions[kind])
-        held = list(self._held.values())
+        self.weights = [weight for weight in weights if weight.variable in made]
+        reduction = cache(partial(_Reduction, site))
+        held = [
+            _GraphHeldWeight(each, made[each.variable], site, reduction(each.dtype, each.axis))
+            for each in self.weights
+        ]
+        self._held = {weight.name: weight for weight in held}
         self._moved = site.fetch(lambda: which_moved(held)) if held else list
 
     def held(self, weight: TFWeight) -> HeldWeight:
@@ -74,19 +69,15 @@ class _GraphHeldWeight(HeldWeight):
         self.masks = None
 
     def value(self) -> Any:
-        """See `HeldWeight`."""
         return self._tensors[0]
 
     def expected(self) -> Any:
-        """See `HeldWeight`."""
         return self._tensors[1]
 
     def held(self) -> Any:
-        """See `HeldWeight`."""
         return self._tensors[2]
 
     def channels(self) -> Channels:
-        """See `HeldWeight`."""
         return self._reduction.channels(self._tensors)
 
 

@@ -17,7 +17,7 @@ from tb_pastnet.v1.graph.graph_variables import open_graph
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses
-from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding, OptimizerSlots
+from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.masks.session_masks import SessionMasks
 
 
@@ -76,18 +76,17 @@ class Masks(MaskCommands):
         self,
         variables: Chosen = None,
         channel_axis: AxisOverrides | None = None,
-        graph: Any = None,
+        graph: tf.Graph | None = None,
     ) -> None:
         self.site = GraphSession(graph)
         weights = network_in(self.site, variables, channel_axis, writable=True).weights
-        slots = OptimizerSlots(self.site)
         state = SessionMasks(weights, self.site)
-        super().__init__(state, slots, at_once=self.site.at_once)
-        self._holding = Holding(self.state.made.values(), slots)
+        self._holding = Holding(state.made.values(), self.site)
+        super().__init__(state, self._holding, at_once=self.site.at_once)
         self.witness = GraphCauses(self.site.graph, self._holding)
-        self.variables = [own for masks in self.state.made.values() for own in masks.variables]
+        self.variables = [own for masks in state.made.values() for own in masks.variables]
         self.initializer = self.site.initialized(self.variables)
-        self._audited = GraphAudit(weights, self.state, self.site, self.witness)
+        self._audited = GraphAudit(weights, state, self.site, self.witness)
 
     @property
     def session(self) -> Any:
@@ -149,16 +148,7 @@ class Masks(MaskCommands):
         self.state.refresh()
 
     def audit(self, step: int = 0) -> list[Violation]:
-        """Compares what is held bitwise with what it was when it was held, and tells what moved.
-
-        A Recorder does so at each record; this is for training without one.
-
-        Args:
-            step: of the training, for the report.
-
-        Returns:
-            All violations so far, by their first step: variable, channel, how many elements, how
-            far, and the likely cause.
+        """Compares what is held with what it was, as `pastnet.Masks.audit`; `step` is reported.
 
         Raises:
             InvalidArgument: the masks have no values, or there is no session.

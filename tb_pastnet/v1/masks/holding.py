@@ -19,25 +19,17 @@ _STORAGE = ("VarHandleOp", "Variable", "VariableV2")
 Pairs = Sequence[tuple[Any, Any]]
 
 
-class OptimizerSlots:
-    """The slots of variables, found when an update was built; puts changes of masks in force."""
+class Holding:
+    """Builds updates, and around them what holds weights; puts changes of masks in force.
 
-    def __init__(self, site: GraphSession) -> None:
+    `built` names the operations of both. Slots are found when an update is built.
+    """
+
+    def __init__(self, masks: Iterable[GraphVariableMasks], site: GraphSession) -> None:
+        self._masks = tuple(masks)
         self._site = site
         self._slots: dict[str, list[tuple[GraphWeight, Any]]] = {}
-
-    def add(self, optimizer: tf.train.Optimizer, variable: GraphVariable) -> None:
-        """Takes up those that an optimizer has of a variable, after its `apply_gradients`."""
-        for name in optimizer.get_slot_names():
-            slots = tuple(optimizer.get_slot(part, name) for part in variable.parts)
-            if any(slot is None for slot in slots):
-                continue
-            joined = GraphVariable(slots[0].op.name, slots, trainable=False)
-            if joined.shape == variable.shape:
-                face = GraphWeight(self._site, joined, writable=True)
-                with self._site.building():
-                    fresh = joined.join([slot.initial_value for slot in slots])
-                self._slots.setdefault(variable.name, []).append((face, fresh))
+        self.built: set[str] = set()
 
     def clear_slots(self, variable: GraphWeight, where: Mask) -> None:
         """Gives some elements the values that new weights begin with."""
@@ -47,15 +39,6 @@ class OptimizerSlots:
     def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
         """Sets what is pruned to zero, before another update."""
         masks.zero()
-
-
-class Holding:
-    """Builds updates, and around them what holds weights; `built` names the operations of both."""
-
-    def __init__(self, masks: Iterable[GraphVariableMasks], slots: OptimizerSlots) -> None:
-        self._masks = tuple(masks)
-        self._slots = slots
-        self.built: set[str] = set()
 
     def around(
         self, update: Callable[[], Any], masks: Sequence[GraphVariableMasks] | None = None
@@ -98,8 +81,20 @@ class Holding:
         masks = self._of({variable.op.name for gradient, variable in pairs if gradient is not None})
         done = self.around(build, masks)
         for each in masks:
-            self._slots.add(optimizer, each.variable.variable)
+            self._add_slots(optimizer, each.variable.variable)
         return done
+
+    def _add_slots(self, optimizer: tf.train.Optimizer, variable: GraphVariable) -> None:
+        for name in optimizer.get_slot_names():
+            slots = tuple(optimizer.get_slot(part, name) for part in variable.parts)
+            if any(slot is None for slot in slots):
+                continue
+            joined = GraphVariable(slots[0].op.name, slots, trainable=False)
+            if joined.shape == variable.shape:
+                face = GraphWeight(self._site, joined, writable=True)
+                with self._site.building():
+                    fresh = joined.join([slot.initial_value for slot in slots])
+                self._slots.setdefault(variable.name, []).append((face, fresh))
 
     def _of(self, names: Iterable[str]) -> list[GraphVariableMasks]:
         written = set(names)
@@ -139,10 +134,8 @@ class HeldOptimizer(tf.train.Optimizer):
 
     def get_slot_names(self) -> list[str]:
         """Those of the optimizer."""
-        names: list[str] = self._inner.get_slot_names()
-        return names
+        return list(self._inner.get_slot_names())
 
     def variables(self) -> list[Any]:
         """Those of the optimizer."""
-        variables: list[Any] = self._inner.variables()
-        return variables
+        return list(self._inner.variables())

@@ -59,19 +59,7 @@ class PastGraph:
         self.sync_op = self.sync()
 
     def sync(self, tau: float | Any = 1.0, after: Nest = (), before: Nest = ()) -> Any:
-        """Builds an operation that moves the past values towards the current ones.
-
-        Args:
-            tau: as of `sync_op`.
-            after: as of `sync_op`.
-            before: as of `sync_op`.
-
-        Returns:
-            A tf.Operation, which is done when all are written.
-
-        Raises:
-            InvalidArgument: as of `sync_op`.
-        """
+        """Builds the operation that moves past values towards current ones, as `sync_op` does."""
         graph = open_graph(innermost(self.graph), "sync a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"):
             return build_sync(self._pairs, tau, after, before, graph=graph, name="sync")
@@ -83,16 +71,7 @@ class PastGraph:
         In the run of the update the past's outputs are those of before the sync. The sync waits for
         them, and what is built in the block waits for the sync. So do the operations of UPDATE_OPS
         that are there already and write to the same variables, such as moving statistics. Whoever
-        runs the update feeds what the past's outputs need.
-
-        Args:
-            tau: as of `sync`.
-
-        Yields:
-            The operation that syncs.
-
-        Raises:
-            InvalidArgument: as of `sync`.
+        runs the update feeds what the past's outputs need. It yields the operation of `sync(tau)`.
 
         Example:
             >>> with tf.Graph().as_default(), tf.Session() as session:

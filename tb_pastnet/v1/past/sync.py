@@ -40,12 +40,8 @@ def sync_op(
     """Builds the operation that syncs one scope's variables with another's.
 
     A past variable gets the value of the current one that is called the same below its scope. The
-    past may be a part of the network. Partitioned variables are wholes.
-
-    In one `session.run` TensorFlow takes operations in any order that their dependencies allow. For
-    the past's outputs of before the sync pass them as `after`. Build the update under
-    `tf.control_dependencies([sync])`, and pass what was built earlier and moves statistics as
-    `before`: `tf.get_collection(tf.GraphKeys.UPDATE_OPS)`.
+    past may be a part of the network. Partitioned variables are wholes. To use the past, sync and
+    train in one `session.run` see `docs/tf1_graphs.md`.
 
     Args:
         current_scope: the name of a scope, from the root of the graph. It is taken exactly: "net"
@@ -55,9 +51,10 @@ def sync_op(
         tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
             Variables that aren't trainable, such as moving statistics, and those that aren't
             floating are always copied.
-        after: tensors and operations, one or a nest of them, that the sync waits for.
-        before: likewise, those that wait for the sync: of all that they need what writes to the
-            current variables.
+        after: tensors and operations, one or a nest of them, that the sync waits for, such as the
+            past's outputs.
+        before: likewise, those that wait for the sync, such as those of UPDATE_OPS: of all that
+            they need what writes to the current variables.
         graph: a tf.Graph; None: the default graph.
         name: of the operation.
 

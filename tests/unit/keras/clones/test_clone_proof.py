@@ -12,9 +12,8 @@ from keras import layers
 
 from tb_pastnet import clone_network
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.clones.proof import captured_pairs, check_pairs
+from tb_pastnet.keras.clones.proof import Differs, captured_pairs, check_pairs, pair_captures
 from tb_pastnet.keras.graphs.nodes import operation_types
-from tb_pastnet.keras.graphs.pairing import Differs, pair_captures
 
 X = tf.TensorSpec([2])
 A, B, C, D = (tf.Variable([value, value]) for value in (1.0, 2.0, 3.0, 4.0))
