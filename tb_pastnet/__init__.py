@@ -59,27 +59,7 @@ _HOMES = {
 }
 _NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "v1"}
 
-__all__ = [
-    "Masked",
-    "MaskedDense",
-    "Masks",
-    "OneShot",
-    "PastDeltas",
-    "PastNetCallback",
-    "PastNetwork",
-    "PastVariables",
-    "PolynomialDecay",
-    "PruningCallback",
-    "Recorder",
-    "Snapshot",
-    "clone_network",
-    "errors",
-    "load_model",
-    "read",
-    "summary",
-    "v1",
-]
-
+__all__ = list(_HOMES)
 
 __getattr__ = lazy.names(__name__, _HOMES, _NEEDS_NOTHING)
 

@@ -10,12 +10,7 @@ from tb_pastnet.errors import InvalidArgument
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is one real number, NaN and infinity too.
-
-    Example:
-        >>> is_number(0.5), is_number(np.float32(1)), is_number(True), is_number("1")
-        (True, True, False, False)
-    """
+    """Whether it is one real number, NaN and infinity too."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 

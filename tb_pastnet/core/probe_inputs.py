@@ -11,12 +11,7 @@ Shape = tuple[int, ...]
 
 
 def named_leaves(nest: object, name: str = "") -> list[tuple[str, Any]]:
-    """What is in a nest of mappings, lists and tuples, by its path.
-
-    Example:
-        >>> named_leaves({"y": 3, "x": [1, 2]})
-        [('x/0', 1), ('x/1', 2), ('y', 3)]
-    """
+    """What is in a nest of mappings, lists and tuples, by its path."""
     if isinstance(nest, Mapping):
         parts = [(str(key), nest[key]) for key in sorted(nest)]
     elif isinstance(nest, list | tuple):

@@ -28,9 +28,6 @@ def between(first: int, last: int) -> str:
 class Violation:
     """Held weights of one channel that aren't what they were when they were held.
 
-    Variable, channel and first step tell which violation this is: a later entry of the same
-    replaces the earlier.
-
     Attributes:
         first_step: the step of the first record that shows it.
         last_step: the step of the last record so far in which it moved.
@@ -49,6 +46,11 @@ class Violation:
     held: int
     largest: float
     cause: str
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Tells which violation this is: a later entry of the same replaces the earlier."""
+        return self.variable, self.channel, self.first_step
 
     @property
     def text(self) -> str:

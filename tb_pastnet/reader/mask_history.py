@@ -230,13 +230,12 @@ def read_violations(
             lost[notes.VIOLATIONS_TOO_MANY] += 1
             break
         for entry in entries:
-            key = (entry.variable, entry.channel, entry.first_step)
             if entry.variable not in variables:
                 lost[notes.VIOLATIONS_ELSEWHERE] += 1
-            elif key not in latest and len(latest) >= MOST_VIOLATIONS:
+            elif entry.key not in latest and len(latest) >= MOST_VIOLATIONS:
                 lost[notes.VIOLATIONS_TOO_MANY] += 1
-            elif key not in latest or latest[key].last_step < entry.last_step:
-                latest[key] = entry
+            elif entry.key not in latest or latest[entry.key].last_step < entry.last_step:
+                latest[entry.key] = entry
         read += len(entries)
     return tuple(latest.values())
 

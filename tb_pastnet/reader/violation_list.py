@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core import violation as core
-from tb_pastnet.core.violation import CAUSES
+from tb_pastnet.core.violation import CAUSES, between
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.runs import CatalogRun
@@ -102,7 +102,6 @@ def _from_mark(
 ) -> Violation:
     start, end = int(marks.first_steps[row]), int(marks.last_steps[row])
     weights, largest = variable.elements, float(f"{marks.largest[row]:.4g}")
-    when = f"at step {start:,}" if start == end else f"from step {start:,} to {end:,}"
     # All of its weights were held: that is what the mark means.
     return Violation(
         layer,
@@ -114,7 +113,7 @@ def _from_mark(
         weights,
         largest,
         _UNKNOWN,
-        f"{variable.id}, channel {channel:,}: held weights moved {when}, by at most "
+        f"{variable.id}, channel {channel:,}: held weights moved {between(start, end)}, by at most "
         f"{largest:.3g} in one record. Cause: {CAUSES[_UNKNOWN]}.",
     )
 

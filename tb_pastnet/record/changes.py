@@ -94,8 +94,7 @@ class Changes:
             self._masks.pop(key, None)
             self._masks[key] = (lost, update)
         for violation in change.violations:
-            place = (violation.variable, violation.channel, violation.first_step)
-            self._violations[place] = violation
+            self._violations[violation.key] = violation
             self._violation_step = step
         self._bytes += change.nbytes
         self._lost = lost

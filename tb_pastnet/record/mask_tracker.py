@@ -70,7 +70,7 @@ class MaskTracker:
         self._missed = False
         if self._audit is not None:
             self._audit.restart()
-            self._earlier = {_key(violation) for violation in self._audit.violations}
+            self._earlier = {violation.key for violation in self._audit.violations}
 
     def observe(self, *, quick: bool = False) -> None:
         """Sees what is held before the next update moves it, where `violations` hasn't just."""
@@ -103,7 +103,7 @@ class MaskTracker:
     def hand_late_violations(self, sink: Sink, step: int) -> None:
         """Gives those that have grown since they were handed on, or couldn't be."""
         handed = self._handed_violations
-        late = [each for each in self._of_this_lineage() if handed.get(_key(each)) != each]
+        late = [each for each in self._of_this_lineage() if handed.get(each.key) != each]
         self._hand(sink, step, late)
 
     def hand_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
@@ -134,16 +134,16 @@ class MaskTracker:
     def _hand(self, sink: Sink, step: int, violations: Sequence[Violation]) -> None:
         if violations:
             sink.violations(step, violations)
-            self._handed_violations.update({_key(each): each for each in violations})
+            self._handed_violations.update({each.key: each for each in violations})
 
     def _of_this_lineage(self) -> list[Violation]:
         violations = [] if self._audit is None else self._audit.violations
         earlier = self._earlier - self._handed_violations.keys()
-        return [violation for violation in violations if _key(violation) not in earlier]
+        return [violation for violation in violations if violation.key not in earlier]
 
     def _is_news(self, violation: Violation) -> bool:
         """Whether it is new, or goes on and is twice as long, or twice as far."""
-        handed = self._handed_violations.get(_key(violation))
+        handed = self._handed_violations.get(violation.key)
         if handed is not None:
             longer = _duration(violation) >= 2 * _duration(handed)
             farther = violation.largest >= 2 * handed.largest
@@ -178,10 +178,6 @@ def _share(mask: Mask) -> Floats:
     share = mask.mean(axis=1)
     result: Floats = np.where(share < 1, np.minimum(share, _BELOW_ONE), share).astype(np.float32)
     return result
-
-
-def _key(violation: Violation) -> tuple[str, int, int]:
-    return violation.variable, violation.channel, violation.first_step
 
 
 def _duration(violation: Violation) -> int:
