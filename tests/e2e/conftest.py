@@ -96,6 +96,7 @@ def tensorboard(
         BEGIN.format(log=str(log), command=command, first=first),
         "" if whole or first or loader == "slow" else IMPORTS,
     )
+    log.unlink(missing_ok=True)  # of a server that was here before
     process.start()
     try:
         found: list[str] = []

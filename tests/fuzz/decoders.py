@@ -231,7 +231,7 @@ def read_file(data: bytes) -> None:
         assert found.offset == end
         if isinstance(found, Rest):
             return
-        end += found.size
+        end += len(found.frame.payload) + 16  # its length and two checksums, as TFRecord has them
         for value in found.values:
             assert isinstance(value.tag, str)
             assert isinstance(value.metadata.plugin, str)
