@@ -78,8 +78,10 @@ def from_debian() -> str | None:
         return None
     say("No Chromium found: installing Debian's")
     quiet([apt, "update"])
+    install = [apt, "install", "-y", "--no-install-recommends"]
     # Without any font a page has no text to measure.
-    quiet([apt, "install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"])
+    quiet([*install, "chromium", "fonts-liberation"])
+    quiet([*install, "chromium-headless-shell"])  # Debian 11 has none
     return installed()
 
 

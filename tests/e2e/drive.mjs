@@ -1,6 +1,6 @@
-// One browser for many checks. Reads lines of JSON {base, check, arguments} and answers each with a line: what the check
-// saw, or why it failed. A check is an exported function in checks/; the Python tests judge what it gives. Nothing
-// sleeps: the page says when it is idle.
+// One browser for many checks, and another for pictures that are compared. Reads lines of JSON {base, check, arguments}
+// and answers each with a line: what the check saw, or why it failed. A check is an exported function in checks/; the
+// Python tests judge what it gives. Nothing sleeps: the page says when it is idle.
 import { readdir } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { launch } from "../../frontend/scripts/browser.mjs";
@@ -27,11 +27,18 @@ async function inTime(work) {
 }
 
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
-const browser = await launch();
+/** Checks whose pictures hold text. */
+const PAINTED = ["glyphs", "views"];
+const browsers = {};
+const browserOf = (check) => {
+  const light = !PAINTED.includes(check);
+  browsers[light] ??= launch({ light });
+  return browsers[light];
+};
 try {
   for await (const line of createInterface({ input: process.stdin })) {
     const { base, check, arguments: given } = JSON.parse(line);
-    const stay = visit(browser, base, (told) => say({ told }));
+    const stay = visit(await browserOf(check), base, (told) => say({ told }));
     try {
       if (!Object.hasOwn(checks, check)) throw new Error(`there is no check ${check}`);
       const result = await inTime(checks[check](stay, given));
@@ -43,5 +50,5 @@ try {
     }
   }
 } finally {
-  await browser.close();
+  for (const browser of Object.values(browsers)) await (await browser).close();
 }
