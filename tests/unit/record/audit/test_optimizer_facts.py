@@ -346,22 +346,24 @@ NAMES = ("first", "dense/kernel")
 @pytest.mark.parametrize(
     ("applied", "names"),
     [
-        (Applied(updates=5, hooked=5, generation=2), set()),
+        (Applied(updates=6, hooked=5, generation=2), set()),
+        (Applied(updates=8, hooked=7, generation=2), set()),
         # Through the hook, by a step that knew only the masks of the first generation.
-        (Applied(updates=6, hooked=6, generation=1), {"dense/kernel"}),
-        (Applied(updates=6, hooked=6, generation=0), set(NAMES)),
+        (Applied(updates=7, hooked=6, generation=1), {"dense/kernel"}),
+        (Applied(updates=7, hooked=6, generation=0), set(NAMES)),
         # Such a step that was last run before these masks came.
-        (Applied(updates=5, hooked=5, generation=1), set()),
+        (Applied(updates=6, hooked=5, generation=1), set()),
         # Beside the hook.
-        (Applied(updates=7, hooked=6, generation=2), set(NAMES)),
+        (Applied(updates=8, hooked=6, generation=2), set(NAMES)),
         # A counter that was loaded says nothing.
         (Applied(updates=70, hooked=6, generation=2, loaded=1), set()),
     ],
-    ids=["none", "one-generation-late", "two", "not-since", "beside", "loaded"],
+    ids=["none", "all-hooked", "one-generation-late", "two", "not-since", "beside", "loaded"],
 )
 def test_masks_that_updates_were_made_without(causes, training, applied, names):
     state = masks(*NAMES, enforces=True)
-    training.now.applied = Applied(updates=5, hooked=5, generation=2)
+    # One update had gone beside the hook before these masks came.
+    training.now.applied = Applied(updates=6, hooked=5, generation=2)
     for name in NAMES:
         begun(causes, Weight(name), state)
     training.now.applied = applied
