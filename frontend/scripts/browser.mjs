@@ -1,6 +1,6 @@
 // Finds a Chromium: $CHROMIUM, then the names of Linux distributions on PATH, then the npm package @sparticuz/chromium
 // where somebody has installed it (it is no dependency: 60 MB that most machines have already). Chromium's headless shell
-// does the same with a third of the work, but hints text otherwise: whoever compares no pictures of text may take it.
+// has less to do, but hints text otherwise: whoever compares no pictures of text may take it.
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
