@@ -49,10 +49,13 @@ export function Marker({ color, shape, size = 11 }: { color: string; shape: numb
 // Hebrew, Arabic and their presentation forms; as scripts by name the pattern takes 20 ms to compile.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufeff]/;
 
+/** The last words of a name. */
+const ENDING = /(?<=[/_.-]).{1,10}$/;
+
 /** A name that gives up its middle where room is short: runs often differ in their last letters alone. */
 export function RunName({ text }: { text: string }) {
-  const slash = text.lastIndexOf("/") + 1;
-  const cut = slash > 0 && text.length - slash <= 14 ? slash : text.length - 6;
+  const found = text.search(ENDING);
+  const cut = found < 0 ? text.length - 6 : found;
   const parts = cut <= 0 || RIGHT_TO_LEFT.test(text) ? [text] : [text.slice(0, cut), text.slice(cut)];
   return (
     <bdi class="path">

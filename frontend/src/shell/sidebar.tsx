@@ -59,12 +59,14 @@ function RunItem({ run, compact }: { run: Run; compact: boolean }) {
           {compact ? null : <RunDetail run={run} />}
         </span>
       </label>
-      {alone || runs.value.length < 2 ? null : (
-        <button type="button" class="tag" aria-label={`Only ${run.name}`} onClick={() => showOnly([run.name])}>
-          only
-        </button>
-      )}
-      <BaselineTag run={run} />
+      <span class="tags">
+        {alone || runs.value.length < 2 ? null : (
+          <button type="button" class="tag" aria-label={`Only ${run.name}`} onClick={() => showOnly([run.name])}>
+            only
+          </button>
+        )}
+        <BaselineTag run={run} />
+      </span>
       <Marker color={run.color} shape={run.shape} size={13} />
     </li>
   );

@@ -8,7 +8,7 @@ export async function interact({ base, newPage }) {
   const frame = await openFrame(page, base, { hash: NETWORK });
   const found = {};
   const names = () => text(frame, ".net-name .plain bdi");
-  const heads = () => text(frame, ".run-head-text");
+  const heads = () => text(frame, ".run-head-name .path");
   await frame.fill("#layer-filter", "conv");
   await idle(frame);
   found.filtered = await names();

@@ -75,7 +75,7 @@ export async function coming({ base, newPage, tell }, { hash, runs }) {
   found.push(await look());
   await frame.click(".layer-title h1");
   await press(frame, "Escape", "Escape");
-  found.push({ heads: await text(frame, ".run-head-text"), alerts: await text(frame, "[role=alert]") });
+  found.push({ heads: await text(frame, ".run-head-name .path"), alerts: await text(frame, "[role=alert]") });
   return found;
 }
 

@@ -8,7 +8,7 @@ export async function names({ base, newPage }) {
   const frame = await openFrame(page, base, { hash: NETWORK });
   const found = {
     runs: await text(frame, ".runs .path"),
-    heads: await text(frame, ".run-head-text"),
+    heads: await text(frame, ".run-head-name .path"),
     layers: await text(frame, ".net-name .plain bdi"),
     titles: await frame.$$eval(".layer-name", (all) => all.map((one) => one.title)),
     elements: await frame.$$eval("body *", (all) => [...new Set(all.map((one) => one.localName))]),

@@ -8,7 +8,7 @@ import { LEGEND, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
 import { startDrag, stepPointer } from "../../parts/plot";
-import { Failure, Marker, movedTo } from "../../parts/widgets";
+import { Failure, Marker, movedTo, RunName } from "../../parts/widgets";
 import { asideText, largest, sharesText, stepsText, stepText } from "../../parts/words";
 import { overviewOf, sparse, violatedIn } from "../../state/answers";
 import { awaited, figuresAt, recordStep } from "../../state/at";
@@ -97,7 +97,7 @@ export function RunHead({ run, width, place }: { run: Run; width: number; place:
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
         <Marker color={run.color} shape={run.shape} />
-        <bdi class="run-head-text">{run.short}</bdi>
+        <RunName text={run.short} />
         {audit ? (
           <Badge
             run={run}

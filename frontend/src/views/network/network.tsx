@@ -44,7 +44,7 @@ const LETTER = 7;
 /** What the line of pruned weights adds. */
 const WEIGHTS_HEIGHT = 16;
 /** Narrower columns give the second number a line of its own. */
-const NARROW = 132;
+const NARROW = 190;
 
 const template = (): string =>
   `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${columnWidth.value}px) ${DOTS_WIDTH}px`;

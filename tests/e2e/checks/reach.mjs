@@ -1,0 +1,38 @@
+// Which buttons and fields of a view can't be clicked, window by window.
+import { hashOf, openFrame, painted } from "../visit.mjs";
+
+/** In the page: names of what another element lies over, or the window's edge cuts off; and how much was looked at. */
+function unreachable() {
+  const parents = (element) => (element ? [element, ...parents(element.parentElement)] : []);
+  const inside = ({ left, right, top, bottom }, { x, y }) => x > left && x < right && y > top && y < bottom;
+  const style = (element, property) => getComputedStyle(element)[property];
+  /** Scrolled out of a box, or below the part of it that stays. */
+  const scrolled = (element, over, place) =>
+    parents(element).some((one) => style(one, "overflow") !== "visible" && !inside(one.getBoundingClientRect(), place)) ||
+    parents(over).some((one) => style(one, "position") === "sticky" && !one.contains(element));
+  const shown = [...document.querySelectorAll("button, input, select")].filter((element) =>
+    element.checkVisibility({ opacityProperty: true }),
+  );
+  const lost = shown.filter((element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const place = { x: (left + right) / 2, y: (top + bottom) / 2 };
+    const over = document.elementFromPoint(place.x, place.y);
+    return !element.contains(over) && !over?.contains(element) && !scrolled(element, over, place);
+  });
+  const bar = document.querySelector(".toolbar");
+  const cut = [...bar.children].filter((part) => part.getBoundingClientRect().right > innerWidth);
+  const name = (element) => element.ariaLabel || element.textContent.trim() || element.id;
+  return { lost: [...lost, ...cut].map(name), looked: shown.length };
+}
+
+export async function reach(visit, { hash, widths }) {
+  const page = await visit.newPage();
+  const frame = await openFrame(page, visit.base, { hash: hashOf(hash) });
+  const found = {};
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 });
+    await painted(frame);
+    found[width] = await frame.evaluate(unreachable);
+  }
+  return found;
+}
