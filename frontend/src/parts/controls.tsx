@@ -5,27 +5,21 @@ import { MODES, type Mode } from "../data/urlstate";
 import { orderRun } from "../state/rows";
 import { activeLayer, activeRun, layerIn, type Run, shownRuns } from "../state/runs";
 import { mode, order, update, view } from "../state/store";
-import { Button, Marker, RunName, Select, Switch } from "./widgets";
+import { RunLabel, Select, Switch } from "./widgets";
 
 const MODE_TITLES: Record<Mode, string> = { state: "State", both: "State + Δ", delta: "Δ" };
 
 /** Tabs that choose the run. */
 export function RunTabs({ label, runs, chosen }: { label: string; runs: readonly Run[]; chosen?: Run | null }) {
   return (
-    <div class="joined run-tabs" role="group" aria-label={label}>
-      {runs.map((run) => (
-        <Button
-          key={run.name}
-          class="under"
-          pressed={run === chosen}
-          title={run.name}
-          onClick={() => update({ run: run.name })}
-        >
-          <Marker color={run.color} shape={run.shape} />
-          <RunName text={run.short} />
-        </Button>
-      ))}
-    </div>
+    <Switch
+      class="run-tabs"
+      label={label}
+      options={runs.map(({ name }) => name)}
+      titles={Object.fromEntries(runs.map((run) => [run.name, <RunLabel key={run.name} run={run} />]))}
+      value={chosen?.name}
+      onPick={(name) => update({ run: name })}
+    />
   );
 }
 

@@ -96,18 +96,28 @@ export function Button({ pressed, label, title = label, class: own = "", ...rest
 interface SwitchProps<T extends string> {
   label: string;
   options: readonly T[];
-  titles: Record<T, string>;
-  value: T;
+  titles: Record<T, ComponentChildren>;
+  value: T | undefined;
+  /** Is given what isn't on yet. */
   onPick: (value: T) => void;
+  hint?: (value: T) => string | undefined;
+  disabled?: (value: T) => boolean;
   class?: string;
 }
 
 /** Buttons of which one is on. */
 export function Switch<T extends string>({ label, options, titles, value, onPick, ...rest }: SwitchProps<T>) {
+  const button = (option: T) => ({
+    class: "under",
+    pressed: value === option,
+    title: rest.hint?.(option),
+    disabled: rest.disabled?.(option),
+    onClick: () => value !== option && onPick(option),
+  });
   return (
     <div class={`joined ${rest.class ?? ""}`} role="group" aria-label={label}>
       {options.map((option) => (
-        <Button key={option} class="under" pressed={value === option} onClick={() => onPick(option)}>
+        <Button key={option} {...button(option)}>
           {titles[option]}
         </Button>
       ))}

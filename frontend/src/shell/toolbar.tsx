@@ -3,9 +3,9 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount } from "../data/format";
-import { toPairs, VIEW_NAMES } from "../data/urlstate";
+import { toPairs, VIEW_NAMES, type ViewName } from "../data/urlstate";
 import { copyImage, copyText, hashUrl, saveAs } from "../host";
-import { Button, Icon } from "../parts/widgets";
+import { Button, Icon, Switch } from "../parts/widgets";
 import { baselineRun, canDiffer, differs, toggleVersus } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { showView } from "../state/navigate";
@@ -15,6 +15,8 @@ import { VIEWS } from "../views";
 import type { CsvFile } from "../views/view";
 import { FilterBox } from "./filterbox";
 import { shownView } from "./parts";
+
+const VIEW_TITLES = Object.fromEntries(VIEW_NAMES.map((name) => [name, VIEWS[name].title])) as Record<ViewName, string>;
 
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
@@ -127,27 +129,21 @@ function ZoomChip() {
 /** Values or differences to the baseline. */
 function VersusToggle() {
   if (view.value !== "network" && view.value !== "layer") return null;
-  const button = (on: boolean, text: string) => (
-    <Button
-      class={differs.value === on ? "under" : ""}
-      pressed={differs.value === on}
-      disabled={on && !canDiffer.value}
-      title={on ? `Differences to ${baselineRun.value?.name ?? "the baseline"} (D)` : undefined}
-      onClick={() => differs.value !== on && toggleVersus()}
-    >
-      {text}
-    </Button>
-  );
+  const hint = `Differences to ${baselineRun.value?.name ?? "the baseline"} (D)`;
   return (
-    <div class="joined" role="group" aria-label="Values or differences">
-      {button(false, "Values")}
-      {button(true, "vs baseline")}
-    </div>
+    <Switch
+      label="Values or differences"
+      options={["values", "versus"]}
+      titles={{ values: "Values", versus: "vs baseline" }}
+      value={differs.value ? "versus" : "values"}
+      onPick={toggleVersus}
+      hint={(option) => (option === "versus" ? hint : undefined)}
+      disabled={(option) => option === "versus" && !canDiffer.value}
+    />
   );
 }
 
 export function Toolbar() {
-  const layered = activeLayer.value !== null;
   return (
     <div class="toolbar">
       <Button
@@ -159,19 +155,14 @@ export function Toolbar() {
         <Icon name="menu" />
       </Button>
       <FilterBox id="layer-filter" label="Filter layers (regex)" field="layerFilter" />
-      <div class="joined" role="group" aria-label="View">
-        {VIEW_NAMES.map((name) => (
-          <Button
-            key={name}
-            class={view.value === name ? "under" : ""}
-            pressed={view.value === name}
-            disabled={name === "layer" && !layered}
-            onClick={() => view.value !== name && showView(name, shownView()?.layer() ?? null)}
-          >
-            {VIEWS[name].title}
-          </Button>
-        ))}
-      </div>
+      <Switch
+        label="View"
+        options={VIEW_NAMES}
+        titles={VIEW_TITLES}
+        value={view.value}
+        onPick={(name) => showView(name, shownView()?.layer() ?? null)}
+        disabled={(name) => name === "layer" && activeLayer.value === null}
+      />
       <VersusToggle />
       <ZoomChip />
       <Button onClick={() => void copyLink()}>
