@@ -54,8 +54,8 @@ const ENDING = /(?<=[/_.-]).{1,10}$/;
 
 /** A name that gives up its middle where room is short: runs often differ in their last letters alone. */
 export function RunName({ text }: { text: string }) {
-  const found = text.search(ENDING);
-  const cut = found < 0 ? text.length - 6 : found;
+  const ending = text.search(ENDING);
+  const cut = ending < 0 ? text.length - 6 : ending;
   const parts = cut <= 0 || RIGHT_TO_LEFT.test(text) ? [text] : [text.slice(0, cut), text.slice(cut)];
   return (
     <bdi class="path">
