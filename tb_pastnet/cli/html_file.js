@@ -12,18 +12,25 @@ const KEYS = new Map(
   }),
 );
 
+/** Of requests that differ by a step alone the steps and the keys, by what they share. */
+const STEPS = new Map();
+for (const key of KEYS.keys()) {
+  const [route, text] = key.split("?");
+  const query = new URLSearchParams(text);
+  const name = query.has("at") ? "at" : "step";
+  const step = Number(query.get(name));
+  query.delete(name);
+  const shared = canonical(route, query);
+  if (!STEPS.has(shared)) STEPS.set(shared, []);
+  STEPS.get(shared).push({ step, key });
+}
+
 /** The key of the newest answer at or before a step, of those that are equal but for it. */
 function newest(route, query, name) {
   const step = Number(query.get(name));
-  let [best, key] = [-Infinity, null];
-  for (const known of KEYS.keys()) {
-    if (!known.startsWith(`${route}?`)) continue;
-    const other = new URLSearchParams(known.slice(route.length + 1));
-    const at = Number(other.get(name));
-    other.set(name, String(step));
-    if (at <= step && at > best && canonical(route, other) === canonical(route, query)) [best, key] = [at, known];
-  }
-  return key;
+  query.delete(name);
+  const before = (STEPS.get(canonical(route, query)) ?? []).filter((other) => other.step <= step);
+  return before.sort((a, b) => a.step - b.step).at(-1)?.key ?? null;
 }
 
 /** Where an answer with other columns, of more steps or of more runs serves as well. */
@@ -34,6 +41,10 @@ function keyOf(route, query) {
   }
   if (route === "overlap_layers" && query.has("cols")) query.set("cols", "256");
   if (route === "layer") query.delete("since");
+  if (route === "records") {
+    query.set("count", "64");
+    return newest(route, query, "at");
+  }
   if (route === "findings") return [...KEYS.keys()].find((key) => key.startsWith("findings?"));
   if (route === "overlap") return newest(route, query, "step");
   if ((route === "layer" || route === "channel") && !query.has("variable")) return mainKey(route, query);

@@ -104,22 +104,23 @@ def overview(query: Query) -> Answer | NotModified:
     span = query.span()
 
     def make() -> Answer:
-        return binary_answer(*overview_columns(figures_of(reader, threshold), most, span))
+        return binary_answer(overview_columns(figures_of(reader, threshold), most, span))
 
     return _kept_of("overview", [reader], make, threshold, most, span)
 
 
 def records(query: Query) -> Answer | NotModified:
     """Exact figures of every layer at the record in force at a step, and at those around it."""
-    reader = query.run()
+    readers = query.runs(least=1, most=MOST_LISTED)
     threshold = query.threshold()
     step = query.step("at")
     count = query.integer("count", least=1, most=BLOCK) or BLOCK
 
     def make() -> Answer:
-        return binary_answer(*figures_of(reader, threshold).block(step, count))
+        blocks = (figures_of(reader, threshold).block(step, count) for reader in readers)
+        return binary_answer(*blocks)
 
-    return _kept_of("records", [reader], make, threshold, step, count)
+    return _kept_of("records", readers, make, threshold, step, count)
 
 
 def layer(query: Query) -> Answer | NotModified:
@@ -129,7 +130,7 @@ def layer(query: Query) -> Answer | NotModified:
     since = query.step("since")
 
     def make() -> Answer:
-        return binary_answer(*layer_view(reader, layer_id, variable, threshold, since))
+        return binary_answer(layer_view(reader, layer_id, variable, threshold, since))
 
     return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
 
@@ -181,7 +182,7 @@ def function(query: Query) -> Answer | NotModified:
     reader = query.run()
 
     def make() -> Answer:
-        return binary_answer(*function_view(reader.run, reader.function()))
+        return binary_answer(function_view(reader.run, reader.function()))
 
     return _kept_of("function", [reader], make, large=True)
 
@@ -215,7 +216,7 @@ def overlap_layers(query: Query) -> Answer | NotModified:
     comparison = _comparison(query, pair)
 
     def make() -> Answer:
-        return binary_answer(*overlap_layers_view(comparison, most, step))
+        return binary_answer(overlap_layers_view(comparison, most, step))
 
     asked = (comparison.unit, comparison.mask, most, step)
     return _kept_of("overlap layers", comparison.readers, make, *asked, large=True)

@@ -229,6 +229,14 @@ def test_since_gives_only_what_is_new(here: Board) -> None:
         assert none["state"].shape == (4, 0)
 
 
+def test_records_of_several_runs_come_one_after_the_other(here: Board) -> None:
+    alone = [here.get("/records", run=run, at=8, count=4).get_data() for run in "ab"]
+    together = here.get("/records", run=["b", "a"], at=8, count=4)
+    assert together.get_data() == alone[1] + alone[0]
+    missing = here.get("/records", run=["a", "c"])
+    assert "got 'c'" in failed(missing, 404, "not_found")
+
+
 def test_a_large_answer_is_packed_for_those_who_can(here: Board) -> None:
     query = {"run": "a", "layer": "block/conv2"}
     plain = here.get("/layer", **query)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbers, parseContainer, section } from "./container";
+import { numbers, parseContainers, section } from "./container";
 
 /** A container as the contract has it. */
 function encode(
@@ -18,11 +18,23 @@ function encode(
 const body = new Uint8Array(Float64Array.of(1, 2.5).buffer);
 const good = [{ name: "steps", dtype: "f8", shape: [2], offset: 0 }];
 
-describe("parseContainer", () => {
+const parseContainer = <H>(buffer: ArrayBuffer) => parseContainers<H>(buffer)[0];
+
+describe("a container", () => {
   it("reads sections without a copy", () => {
     const container = parseContainer<{ schema: number }>(encode(good, body));
     expect(container.header.schema).toBe(1);
     expect(Array.from(section(container, "steps", Float64Array))).toEqual([1, 2.5]);
+  });
+
+  it("is read after another one", () => {
+    const [first, second] = [encode(good, body), encode([{ ...good[0], name: "ends" }], body)];
+    const both = new Uint8Array(first.byteLength + second.byteLength);
+    both.set(new Uint8Array(first));
+    both.set(new Uint8Array(second), first.byteLength);
+    const names = parseContainers(both.buffer).map(({ sections }) => [...sections.keys()]);
+    expect(names).toEqual([["steps"], ["ends"]]);
+    expect(() => parseContainers(both.buffer.slice(0, -8))).toThrow("expected 2 numbers in section 'ends'");
   });
 
   it("reads an empty section", () => {

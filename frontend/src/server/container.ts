@@ -29,20 +29,18 @@ function fail(expected: string, got: string): never {
   throw new Error(`Could not read the server's answer: expected ${expected}, got ${got}. Reload TensorBoard's page.`);
 }
 
-/**
- * Parses a container. Sections are views into `buffer`, without a copy.
- *
- * @throws Error where a length, a type or an offset doesn't fit the buffer.
- */
-export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
-  if (buffer.byteLength < 4) fail("a header length", `${buffer.byteLength} bytes`);
-  const length = new DataView(buffer).getUint32(0, true);
-  if (4 + length > buffer.byteLength) fail(`a header of ${length} bytes`, `${buffer.byteLength - 4}`);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as H & {
+/** The container that begins at a place of a buffer, and where it ends. */
+function parse<H>(buffer: ArrayBuffer, from: number): [Container<H>, number] {
+  const size = buffer.byteLength - from;
+  if (size < 4) fail("a header length", `${size} bytes`);
+  const length = new DataView(buffer).getUint32(from, true);
+  if (4 + length > size) fail(`a header of ${length} bytes`, `${size - 4}`);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, from + 4, length))) as H & {
     sections?: SectionInfo[];
   };
-  const start = align(4 + length);
+  const start = from + align(4 + length);
   const sections = new Map<string, Section>();
+  let end = start;
   for (const info of header.sections ?? []) {
     const Kind = KINDS[info.dtype as keyof typeof KINDS];
     if (!Kind) fail("a known section type", info.dtype);
@@ -52,8 +50,24 @@ export function parseContainer<H>(buffer: ArrayBuffer): Container<H> {
       fail(`${count} numbers in section '${info.name}'`, `${buffer.byteLength - begin} bytes`);
     }
     sections.set(info.name, count > 0 ? new Kind(buffer, begin, count) : new Kind(0));
+    end = Math.max(end, align(begin + count * Kind.BYTES_PER_ELEMENT));
   }
-  return { header, sections };
+  return [{ header, sections }, end];
+}
+
+/**
+ * Parses containers that follow one another. Sections are views into `buffer`, without a copy.
+ *
+ * @throws Error where a length, a type or an offset doesn't fit the buffer.
+ */
+export function parseContainers<H>(buffer: ArrayBuffer): Container<H>[] {
+  const containers: Container<H>[] = [];
+  for (let from = 0; from === 0 || from < buffer.byteLength; ) {
+    const [container, end] = parse<H>(buffer, from);
+    containers.push(container);
+    from = end;
+  }
+  return containers;
 }
 
 /** Places in a list, as small as the list allows. */

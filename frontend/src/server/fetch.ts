@@ -1,6 +1,6 @@
 /** Fetches the routes. Every URL is relative to this module, so any path prefix works. */
 
-import { type Container, parseContainer } from "./container";
+import { type Container, parseContainers } from "./container";
 import {
   type Answer,
   type ChannelAnswer,
@@ -88,17 +88,41 @@ const json =
   async (query, ask) =>
     checked((await (await get(route, query, ask)).json()) as T);
 
+async function containers<H extends Answer>(route: string, query: Query, ask?: Ask): Promise<Container<H>[]> {
+  const all = parseContainers<H>(await (await get(route, query, ask)).arrayBuffer());
+  for (const { header } of all) checked(header);
+  return all;
+}
+
 const binary =
   <H extends Answer>(route: string): Route<Container<H>> =>
-  async (query, ask) => {
-    const container = parseContainer<H>(await (await get(route, query, ask)).arrayBuffer());
-    checked(container.header);
-    return container;
+  async (query, ask) =>
+    (await containers<H>(route, query, ask))[0];
+
+type Records = Container<RecordsHeader>;
+
+/** By what is asked, the runs of the next request and its answers. */
+const together = new Map<string, { runs: string[]; answers: Promise<Records[]> }>();
+
+/** Records of a run. Runs that are asked the same at once share a request: each costs the page a millisecond. */
+export async function fetchRecords(run: string, query: Query): Promise<Records> {
+  const key = JSON.stringify(query);
+  const send = async (runs: readonly string[]) => {
+    await null; // Until all have asked.
+    together.delete(key);
+    return containers<RecordsHeader>("records", { ...query, run: runs });
   };
+  const runs: string[] = [];
+  const next = together.get(key) ?? { runs, answers: send(runs) };
+  together.set(key, next);
+  const place = next.runs.push(run) - 1;
+  // What is wrong with one run is not to hide the others.
+  const answers = await next.answers.catch((cause) => (next.runs.length > 1 ? null : Promise.reject(cause)));
+  return answers ? answers[place] : (await containers<RecordsHeader>("records", { ...query, run }))[0];
+}
 
 export const fetchIndex = json<IndexAnswer>("index");
 export const fetchOverview = binary<OverviewHeader>("overview");
-export const fetchRecords = binary<RecordsHeader>("records");
 export const fetchFindings = json<FindingsAnswer>("findings");
 export const fetchLayer = binary<LayerHeader>("layer");
 export const fetchChannel = json<ChannelAnswer>("channel");

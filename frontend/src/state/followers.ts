@@ -2,10 +2,11 @@
 
 import { computed, type Signal } from "@preact/signals";
 import { askedZoom } from "./answers";
+import { awaited } from "./at";
 import { cursor, readStep } from "./cursor";
 import { follow, follower, SOON } from "./frames";
-import { runNamed } from "./runs";
-import { type Hover, hover, zoom } from "./store";
+import { runNamed, shownRuns } from "./runs";
+import { type Hover, hover, view, zoom } from "./store";
 import { nameBlock, scrolled } from "./viewport";
 
 /** What the tooltip tells of; it moves at once. */
@@ -26,14 +27,19 @@ export const dotStep = follower(0);
 /** The cursor's, in what screen readers are told. */
 export const spokenStep = follower(0);
 
+/** Asks for the figures of all runs at once, and tells whether they are there: rows without them would be drawn twice. */
+const figuresThere = computed(
+  () => view.value !== "network" || shownRuns.value.filter((run) => awaited(run, readStep.value)).length === 0,
+);
+
 export function followAll(): void {
-  follow(tipped, hover, SOON);
-  for (const step of numberSteps) follow(step, readStep);
+  follow(tipped, hover, { patience: SOON });
+  for (const step of numberSteps) follow(step, readStep, { ready: figuresThere });
   for (const axis of axisZooms) follow(axis, zoom);
   follow(askedZoom, zoom);
-  follow(dotStep, readStep);
+  follow(dotStep, readStep, { ready: figuresThere });
   follow(spokenStep, cursor);
-  follow(nameBlock, scrolled, SOON);
+  follow(nameBlock, scrolled, { patience: SOON });
 }
 
 /** The run under the pointer, for what isn't read at once. */

@@ -70,3 +70,23 @@ it("counts what waits for a frame as under way, but not as loading", () => {
   for (let i = 0; i < 2; i++) frame();
   expect(dataset.pastnetIdle).toBe("true");
 });
+
+it("waits for what the value is shown with, but not for long", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const [source, one, ready] = [signal(1), follower(0), signal(true)];
+  follow(one, source, { ready });
+  one.subscribe(() => {});
+  ready.value = false;
+  source.value = 2;
+  for (let i = 0; i < 3; i++) frame();
+  expect(one.value).toBe(1);
+  ready.value = true;
+  for (let i = 0; i < 3; i++) frame();
+  expect(one.value).toBe(2);
+  ready.value = false;
+  source.value = 3;
+  vi.advanceTimersByTime(200);
+  for (let i = 0; i < 3; i++) frame();
+  expect(one.value).toBe(3);
+  vi.useRealTimers();
+});

@@ -145,16 +145,29 @@ export function follower<T>(value: T): Signal<T> {
   return following;
 }
 
-/** Follows a signal, in a frame of its own after the one that shows the change; at once where nothing shows it. */
-export function follow<T>(following: Signal<T>, source: ReadonlySignal<T>, patience = PATIENCE): void {
+const ALWAYS = signal(true);
+
+/**
+ * Follows a signal, in a frame of its own after the one that shows the change; at once where nothing shows it.
+ *
+ * @param ready whether there is all that the value is shown with; that is awaited, but not for long.
+ */
+export function follow<T>(
+  following: Signal<T>,
+  source: ReadonlySignal<T>,
+  { patience = PATIENCE, ready = ALWAYS }: { patience?: number; ready?: ReadonlySignal<boolean> } = {},
+): void {
   const catchUp = () => {
     following.value = source.peek();
   };
   catchUp();
   effect(() => {
     if (source.value === following.peek()) return;
-    if (shown.has(following)) later(catchUp, catchUp, { alone: true, patience });
-    else catchUp();
+    if (!shown.has(following)) return catchUp();
+    const begin = () => later(catchUp, catchUp, { alone: true, patience });
+    if (ready.value) return begin();
+    const timer = setTimeout(begin, PATIENCE);
+    return () => clearTimeout(timer);
   });
 }
 

@@ -8,7 +8,8 @@ header, then numbers, little-endian::
     zeros            up to a multiple of 8
     sections         one after the other, each padded to 8; offsets count from the first section
 
-A page reads a section as a typed array without copying: every offset is a multiple of 8.
+Of several runs there is a container each, one after the other. A page reads a section as a typed
+array without copying: every offset is a multiple of 8.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.sections import row_by_row
+from tb_pastnet.reader.sections import Sections, row_by_row
 from tb_pastnet.reader.threads import in_threads
 
 SCHEMA = 2
@@ -98,11 +99,10 @@ def json_answer(body: Mapping[str, Any], lost: Notes) -> Answer:
     return replace(answer(dumps({"schema": SCHEMA, **body}), JSON), notes=lost)
 
 
-def binary_answer(
-    header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]], lost: Notes
-) -> Answer:
-    """An answer of JSON values and arrays, and what could not be read for it."""
-    return replace(answer(pack({"schema": SCHEMA, **header}, sections), BINARY), notes=lost)
+def binary_answer(*parts: Sections) -> Answer:
+    """An answer of JSON values and arrays, of each part in turn, and what could not be read."""
+    body = b"".join(pack({"schema": SCHEMA, **header}, arrays) for header, arrays, _ in parts)
+    return replace(answer(body, BINARY), notes=sum((lost for *_, lost in parts), Notes()))
 
 
 def csv_answer(pieces: Iterable[str]) -> Answer:
