@@ -127,8 +127,7 @@ def test_addresses_restore_and_back_works(tab: Tab) -> None:
     back, forward = found["backs"]
     assert back == {"hash": stations["step"]["hash"], "state": stations["step"]["state"]}
     assert forward == {"hash": stations["channel"]["hash"], "state": stations["channel"]["state"]}
-    for fresh in found["afresh"]:
-        assert fresh["state"] == stations[fresh["name"]]["state"]
+    assert found["afresh"] == [station["state"] for station in found["stations"]]
     assert found["after"] == found["history"]  # TensorBoard's own
 
 

@@ -138,6 +138,23 @@ export const afresh = async (page, base, at) => {
   return openFrame(page, base, { hash: at.replace(/^#pastnet/, "") });
 };
 
+/**
+ * What `read` sees at each station of a walk in a page of its own. It is opened at the last one and goes back from there
+ * by addresses: whatever a station's address lacks, none before it has brought. That an address shows the same when it is
+ * opened afresh is shown of all fields in test_addresses.py.
+ */
+export async function elsewhere({ base, newPage }, stations, read) {
+  const page = await newPage();
+  const frame = await afresh(page, base, stations.at(-1).hash);
+  const found = [];
+  for (const { hash } of stations.toReversed()) {
+    await goTo(page, frame, hash.replace(/^#pastnet/, ""));
+    found.unshift(await read(frame));
+  }
+  await page.close();
+  return found;
+}
+
 /** Our part of an address. */
 export const hashOf = (fields) =>
   Object.entries(fields)

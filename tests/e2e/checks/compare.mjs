@@ -1,6 +1,6 @@
 // The Compare view: its numbers at steps, its address, runs of other origin, errors, downloads.
 import { axe, idle } from "../../../frontend/scripts/browser.mjs";
-import { afresh, click, goTo, hash, hashOf, openFrame, press, rows, text } from "../visit.mjs";
+import { afresh, click, elsewhere, goTo, hash, hashOf, openFrame, press, rows, text } from "../visit.mjs";
 
 const open = async ({ base, newPage }, fields, more = {}) => {
   const page = await newPage(more);
@@ -34,30 +34,30 @@ async function pictures(frame) {
 
 const PANELS = { pairs: ".matrix-part", layers: ".laps-part", channels: ".compare-right" };
 
-/** The same as tables; the pictures come back. */
-async function tablesOf(frame) {
+/** The same as tables, and what axe finds in them; the pictures come back. */
+async function tablesOf(frame, looked) {
   const found = {};
   for (const [name, panel] of Object.entries(PANELS)) {
     await click(frame, `${panel} .panel-line .small`);
     found[name] = await rows(frame, `${panel} .table-scroll`);
   }
-  found.axe = await axe(frame);
+  if (looked) found.axe = await axe(frame);
   for (const panel of Object.values(PANELS)) await click(frame, `${panel} .panel-line .small`);
   return found;
 }
 
-/** Pictures and tables of each station. */
-export async function compareNumbers(stay, { stations }) {
+/** Pictures and tables of each station; axe looks at the tables of the first ones. */
+export async function compareNumbers(stay, { stations, looked }) {
   const { page, frame } = await open(stay, {});
   const found = [];
   for (const station of stations) {
     await goTo(page, frame, hashOf({ v: "compare", ...station }));
-    found.push({ ...(await pictures(frame)), tables: await tablesOf(frame) });
+    found.push({ ...(await pictures(frame)), tables: await tablesOf(frame, found.length < looked) });
   }
   return found;
 }
 
-/** Clicks, keys and lists choose runs, layer and step; each address opened afresh, and Back. */
+/** Clicks, keys and lists choose runs, layer and step; each address in another page, and Back. */
 export async function compareWalk(stay) {
   const { page, frame } = await open(stay, {});
   const stations = [];
@@ -90,10 +90,7 @@ export async function compareWalk(stay) {
   await click(frame, ".compare .button:has-text('Channels')");
   await click(frame, ".compare .modes .button:last-child");
   await stop("channels, trainable, deltas");
-  const other = await stay.newPage();
-  const anew = [];
-  for (const station of stations) anew.push(await pictures(await afresh(other, stay.base, station.hash)));
-  await other.close();
+  const anew = await elsewhere(stay, stations, pictures);
   await frame.waitForFunction(() => document.querySelector("[role=status]").textContent !== "");
   const spoken = await text(frame, "[role=status]");
   await click(frame, ".compare h1"); // a focused button would keep its Enter

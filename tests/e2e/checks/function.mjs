@@ -1,6 +1,6 @@
 // The Function view: its numbers at steps, its address, what it teaches without a probe, errors, downloads, new records.
 import { axe, idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { afresh, click, goTo, hash, hashOf, openFrame, press, rows, state, text } from "../visit.mjs";
+import { click, elsewhere, goTo, hash, hashOf, openFrame, press, rows, state, text } from "../visit.mjs";
 
 const PANELS = ["lines", "cells", "scatter"];
 
@@ -19,31 +19,31 @@ async function pictures(frame) {
   };
 }
 
-/** The same as tables; the pictures come back. */
-async function tablesOf(frame) {
+/** The same as tables, and what axe finds in them; the pictures come back. */
+async function tablesOf(frame, looked) {
   const found = {};
   for (const panel of PANELS) {
     await click(frame, `.fn-${panel} header .small`);
     found[panel] = { head: await text(frame, `.fn-${panel} thead th`), rows: await rows(frame, `.fn-${panel}`) };
   }
-  found.axe = await axe(frame);
+  if (looked) found.axe = await axe(frame);
   for (const panel of PANELS) await click(frame, `.fn-${panel} header .small`);
   return found;
 }
 
-/** Pictures and tables of each station. */
-export async function functionNumbers({ base, newPage }, { stations }) {
+/** Pictures and tables of each station; axe looks at the tables of the first ones. */
+export async function functionNumbers({ base, newPage }, { stations, looked }) {
   const page = await newPage();
   const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
   const found = [];
   for (const station of stations) {
     await goTo(page, frame, hashOf({ v: "function", ...station }));
-    found.push({ ...(await pictures(frame)), tables: await tablesOf(frame) });
+    found.push({ ...(await pictures(frame)), tables: await tablesOf(frame, found.length < looked) });
   }
   return found;
 }
 
-/** Keys and clicks, each address opened afresh, and Back. */
+/** Keys and clicks, each address in another page, and Back. */
 export async function functionWalk({ base, newPage }) {
   const page = await newPage();
   const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
@@ -71,10 +71,7 @@ export async function functionWalk({ base, newPage }) {
   await idle(frame);
   const hovered = { tip: await text(frame, ".tooltip"), pills: await text(frame, ".pill") };
   await page.mouse.move(2, 2);
-  const other = await newPage();
-  const anew = [];
-  for (const station of stations) anew.push(await seen(await afresh(other, base, station.hash)));
-  await other.close();
+  const anew = await elsewhere({ base, newPage }, stations, seen);
   const spoken = await text(frame, "[role=status]");
   await press(frame, "Enter");
   const opened = { titles: await text(frame, ".layer-title h1"), hash: await hash(page) };

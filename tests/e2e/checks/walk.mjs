@@ -1,8 +1,8 @@
 // Addresses, Back and Forward.
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
-import { afresh, click, hash, press, state } from "../visit.mjs";
+import { click, elsewhere, hash, press, state } from "../visit.mjs";
 
-/** A walk by pointer and keys from the view that comes first, Back all the way, and each address opened afresh. */
+/** A walk by pointer and keys from the view that comes first, Back all the way, and each address in another page. */
 export async function walk({ base, newPage }, { layer }) {
   const page = await newPage();
   const frame = await openTab(page, base);
@@ -44,11 +44,7 @@ export async function walk({ base, newPage }, { layer }) {
   await frame.waitForSelector(".layer-view");
   await idle(frame);
   backs.push({ hash: await hash(page), state: await state(frame) });
-  const other = await newPage();
-  const anew = [];
-  for (const station of stations) {
-    anew.push({ name: station.name, state: await state(await afresh(other, base, station.hash)) });
-  }
+  const anew = await elsewhere({ base, newPage }, stations, state);
   const after = await page.evaluate(() => JSON.stringify(history.state));
   return { stations, backs, afresh: anew, history, after };
 }
