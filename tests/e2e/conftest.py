@@ -94,7 +94,7 @@ def tensorboard(
     command = ["tensorboard", "--logdir", str(logdir), "--port", "0", "--host", "127.0.0.1", *flags]
     process = Interpreter(
         BEGIN.format(log=str(log), command=command, first=first),
-        "" if whole or first or loader == "slow" else IMPORTS,
+        "" if whole or loader == "slow" else IMPORTS,
     )
     log.unlink(missing_ok=True)  # of a server that was here before
     process.start()

@@ -14,8 +14,8 @@ export async function arrive({ base, newPage }, { plugin }) {
   return { listing, text: await frame.evaluate(() => document.body.innerText) };
 }
 
-/** What each view says; axe once a view. */
-export async function sayings({ base, newPage }, { views }) {
+/** What each view says, and what axe finds in those that are `looked` at. */
+export async function sayings({ base, newPage }, { views, looked = [] }) {
   const page = await newPage();
   const frame = await openFrame(page, base);
   const found = {};
@@ -26,7 +26,7 @@ export async function sayings({ base, newPage }, { views }) {
       side: await text(frame, ".runs .sub"),
       notes: await text(frame, ".notes li"),
       alerts: await text(frame, "[role=alert]"),
-      axe: await axe(frame),
+      axe: looked.includes(view) ? await axe(frame) : null,
     };
   }
   return found;
