@@ -76,9 +76,9 @@ def addresses_of(together: int) -> list[dict[str, str]]:
     return found
 
 
-@pytest.fixture(scope="module", params=[4, pytest.param(1, marks=pytest.mark.prove)])
+@pytest.fixture(scope="module", params=[7, *(pytest.param(few, marks=pytest.mark.prove) for few in (4, 1))])
 def addresses(request: pytest.FixtureRequest) -> list[dict[str, str]]:
-    """Addresses of so many values each, beside their company."""
+    """Addresses of so many values each, beside their company; the proof has them in more company."""
     return addresses_of(request.param)
 
 
@@ -117,7 +117,7 @@ def test_an_address_shows_the_same_whatever_was_shown_before(
     assert {hash_: parts for hash_, parts in differences.items() if parts} == {}
 
 
-@pytest.mark.parametrize("together", [1, 4])
+@pytest.mark.parametrize("together", [1, 4, 7])
 def test_the_addresses_have_every_value(together: int) -> None:
     found = {pair for fields in addresses_of(together) for pair in fields.items()}
     assert found == {(key, value) for key, all_ in FIELDS.items() for value in all_}
