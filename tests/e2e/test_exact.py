@@ -25,6 +25,12 @@ PATIENCE = 5
 WIDTHS = (700, 1000, 1280, 1600, 1920, 2560)
 PINNED = (2999, 4500)
 """Steps: one without a record of either run, one with records of both."""
+AT_WIDTHS = [
+    (2999, WIDTHS[::2]),
+    (4500, WIDTHS[1::2]),
+    *(pytest.param(step, WIDTHS, marks=pytest.mark.prove) for step in PINNED),
+]
+"""At each change every width and both steps, each width with one of them."""
 
 
 def held(layer: str, record: int) -> int:
@@ -76,9 +82,11 @@ def long(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield tab
 
 
-@pytest.mark.parametrize("step", PINNED)
-def test_heads_legend_and_table_are_of_one_record_at_any_width(long: Tab, step: int) -> None:
-    found = clean(long.drive("widths", widths=WIDTHS, step=step, runs=list(STEPS)))
+@pytest.mark.parametrize(("step", "widths"), AT_WIDTHS)
+def test_heads_legend_and_table_are_of_one_record_at_any_width(
+    long: Tab, step: int, widths: tuple[int, ...]
+) -> None:
+    found = clean(long.drive("widths", widths=widths, step=step, runs=list(STEPS)))
     records = {run: STEPS[run][in_force(run, step)] for run in STEPS}
     total = {run: expected(run, "All layers", step) for run in STEPS}
     assert len({str(one) for one in total.values()}) == len(STEPS)
@@ -93,7 +101,7 @@ def test_heads_legend_and_table_are_of_one_record_at_any_width(long: Tab, step: 
         for run in STEPS
         for counts in [expected(run, row, step)]
     }
-    for width in WIDTHS:
+    for width in widths:
         seen = found[str(width)]
         assert seen["heads"] == heads, width
         assert seen["legends"] == legends, width

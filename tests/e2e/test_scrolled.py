@@ -21,7 +21,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield tab
 
 
-@pytest.mark.parametrize("ratio", [1, 1.5])
+# Whole pixels are easier to carry; the wheel turns at that ratio.
+@pytest.mark.parametrize("ratio", [1.5, pytest.param(1, marks=pytest.mark.prove)])
 def test_scrolled_strips_are_those_that_are_drawn_afresh(many: Tab, ratio: float) -> None:
     found = clean(many.drive("scrolledNetwork", places=PLACES, ratio=ratio))
     for place, seen in zip(PLACES, found, strict=True):

@@ -3,22 +3,19 @@ import { axe, openTab } from "../../../frontend/scripts/browser.mjs";
 import { click, goTo, hashOf } from "../visit.mjs";
 
 /** Each view in a small frame. */
-export async function small({ base, newPage }, { layer, sizes }) {
+export async function small({ base, newPage }, { layer, width, height }) {
   const found = {};
-  for (const [width, height] of sizes) {
-    const page = await newPage({ width, height });
-    const frame = await openTab(page, base);
-    for (const view of ["findings", "network", "layer", "compare", "function"]) {
-      await goTo(page, frame, hashOf({ v: view, l: layer }));
-      const seen = await fits(frame);
-      if (width <= 1000) {
-        await click(frame, ".side-toggle");
-        seen.opened = await shownRuns(frame);
-        await click(frame, ".side-toggle");
-      }
-      found[`${view} ${width}×${height}`] = seen;
+  const page = await newPage({ width, height });
+  const frame = await openTab(page, base);
+  for (const view of ["findings", "network", "layer", "compare", "function"]) {
+    await goTo(page, frame, hashOf({ v: view, l: layer }));
+    const seen = await fits(frame);
+    if (width <= 1000) {
+      await click(frame, ".side-toggle");
+      seen.opened = await shownRuns(frame);
+      await click(frame, ".side-toggle");
     }
-    await page.close();
+    found[view] = seen;
   }
   return found;
 }
