@@ -56,34 +56,44 @@ async function tabFrame(page) {
 }
 
 /** How many canvases of a view there are, and how many of them have anything on them. */
-async function painted(view) {
-  const page = await newPage();
-  await page.setViewport({ width: 1280, height: 800 });
-  await page.goto(`${base}/#pastnet&p.pastnet.v=${view}`);
-  const frame = await tabFrame(page);
-  // Pictures come one after the other: until their number stands still.
-  let [last, same] = [{ canvases: -1, painted: -1 }, 0];
-  for (let look = 0; look < 60 && same < 4; look++) {
-    const now = await frame.evaluate(() => {
-      const all = [...document.querySelectorAll("main canvas")].filter(({ width, height }) => width * height > 0);
-      const coloured = all.filter((canvas) => {
-        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        const pixels = new Uint32Array(data.buffer);
-        return pixels.some((pixel) => pixel !== 0);
-      });
-      return { canvases: all.length, painted: coloured.length, text: document.querySelector("main").textContent };
-    });
-    same = now.canvases === last.canvases && now.painted === last.painted && now.text === last.text ? same + 1 : 0;
-    last = now;
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
+async function painted(page, frame, view) {
+  await page.evaluate(
+    (next) =>
+      location.hash === next ||
+      new Promise((resolve) => {
+        addEventListener("hashchange", resolve, { once: true });
+        location.hash = next;
+      }),
+    addressOf(view),
+  );
+  await frame.waitForFunction(() => document.documentElement.dataset.pastnetIdle === "true", { timeout: 180_000 });
   if (folder) await page.screenshot({ path: `${folder}/firefox-${view}.png` });
-  await page.close();
-  return last;
+  return frame.evaluate(() => {
+    const all = [...document.querySelectorAll("main canvas")].filter(({ width, height }) => width * height > 0);
+    const coloured = all.filter((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const pixels = new Uint32Array(data.buffer);
+      return pixels.some((pixel) => pixel !== 0);
+    });
+    return { canvases: all.length, painted: coloured.length, text: document.querySelector("main").textContent };
+  });
 }
 
-const shown = {};
-for (const view of views.split(",")) shown[view] = await painted(view);
+const addressOf = (view) => `#pastnet&p.pastnet.v=${view}`;
+
+/** Each view of one page: Firefox takes much longer to open TensorBoard's than to show another view of ours. */
+async function allPainted(names) {
+  const page = await newPage();
+  await page.setViewport({ width: 1280, height: 800 });
+  await page.goto(`${base}/${addressOf(names[0])}`);
+  const frame = await tabFrame(page);
+  const found = {};
+  for (const view of names) found[view] = await painted(page, frame, view);
+  await page.close();
+  return found;
+}
+
+const shown = await allPainted(views.split(","));
 const drawn = await drawnGlyphs();
 console.log(JSON.stringify({ errors, shown, drawn }));
 await browser.close();
