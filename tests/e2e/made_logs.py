@@ -75,12 +75,15 @@ class Made:
         calm = np.clip(time * (1.7 - 0.9 * depth) * (1.5 - rank), 0, 1)
         noise = np.exp(0.25 * random.normal(size=(len(self.steps), channels)))
         relative = self.size * (QUIET / self.size) ** calm * noise
-        each = [self.masks(layer, step) for step in self.steps]
-        kept = np.stack([one.mean(axis=0) for one, _ in each])
-        free = np.stack([(one & other).mean(axis=0) for one, other in each])
+        steps = np.asarray(self.steps)
+        # Between two changes masks are the same.
+        reached = np.searchsorted(sorted(self.changes.get(layer, ())), steps, side="right")
+        _, firsts, place = np.unique(reached, return_index=True, return_inverse=True)
+        each = [self.masks(layer, self.steps[first]) for first in firsts]
+        kept = np.stack([one.mean(axis=0) for one, _ in each])[place]
+        free = np.stack([(one & other).mean(axis=0) for one, other in each])[place]
         norm = random.uniform(0.6, 1.8, channels) * (1 + 0.15 * time) * np.sqrt(kept)
         relative = np.where(free > 0, relative, 0)
-        steps = np.asarray(self.steps)
         for one in self.found:
             if one.variable == f"{layer}/kernel":
                 moved = (steps >= one.first_step) & (steps <= one.last_step)
