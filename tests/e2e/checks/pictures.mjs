@@ -1,9 +1,9 @@
 // Pictures that are compared with golden ones.
 import { glyphs as glyphFile } from "../../../frontend/gallery/glyphs.mjs";
-import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
+import { idle } from "../../../frontend/scripts/browser.mjs";
 import { useBoxes } from "../font.mjs";
 import { blocksOf, decoded } from "../pixels.mjs";
-import { goTo, painted } from "../visit.mjs";
+import { goTo, openFrame, painted } from "../visit.mjs";
 
 /** No server is asked. */
 const GLYPHS = "http://glyphs.test/";
@@ -34,6 +34,11 @@ export async function glyphs({ newPage }) {
 
 const BLOCK = 16;
 
+/** In the light TensorBoard's bar throws its shadow on our frame. */
+const BAR =
+  "body:not(.dark-mode)::before { content: ''; position: fixed; inset: 0 0 auto; height: 64px; z-index: 1; " +
+  "box-shadow: 0 2px 4px -1px #0003, 0 4px 5px #0002, 0 1px 10px #0002 }";
+
 /**
  * Pictures of the tab as the mean colours of blocks. A shot is an address, a size, a theme and a style to add, by
  * name; `swap` puts one text of the bundle in place of another, to see what a comparison finds.
@@ -49,7 +54,8 @@ export async function views({ base, newPage }, { shots, swap, folder }) {
       await route.fulfill({ response, body: body.replaceAll(...swap) });
     });
   }
-  const frame = await openTab(page, base, { hash: Object.values(shots)[0].hash });
+  const frame = await openFrame(page, base, { hash: Object.values(shots)[0].hash });
+  await page.addStyleTag({ content: BAR });
   await useBoxes(frame);
   const added = await frame.addStyleTag({ content: " " });
   const element = await frame.frameElement();
