@@ -76,7 +76,9 @@ def addresses_of(together: int) -> list[dict[str, str]]:
     return found
 
 
-@pytest.fixture(scope="module", params=[7, *(pytest.param(few, marks=pytest.mark.prove) for few in (4, 1))])
+@pytest.fixture(
+    scope="module", params=[7, *(pytest.param(few, marks=pytest.mark.prove) for few in (4, 1))]
+)
 def addresses(request: pytest.FixtureRequest) -> list[dict[str, str]]:
     """Addresses of so many values each, beside their company; the proof has them in more company."""
     return addresses_of(request.param)

@@ -168,9 +168,7 @@ def test_the_sides_count_channels_that_remain(seen: list[dict[str, Any]], at: in
 
 
 @pytest.mark.parametrize("looked", [1, pytest.param(len(STATIONS), marks=pytest.mark.prove)])
-def test_the_tables_are_accessible(
-    compared: Tab, seen: list[dict[str, Any]], looked: int
-) -> None:
+def test_the_tables_are_accessible(compared: Tab, seen: list[dict[str, Any]], looked: int) -> None:
     """At one station: the tables of the others differ in numbers."""
     if looked > 1:
         seen = clean(compared.drive("compareNumbers", stations=STATIONS, looked=looked))

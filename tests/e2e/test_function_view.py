@@ -97,9 +97,7 @@ STATIONS = [
 @pytest.fixture(scope="module")
 def seen(tab: Tab) -> list[dict[str, Any]]:
     """All stations, walked through once."""
-    found: list[dict[str, Any]] = clean(
-        tab.drive("functionNumbers", stations=STATIONS, looked=1)
-    )
+    found: list[dict[str, Any]] = clean(tab.drive("functionNumbers", stations=STATIONS, looked=1))
     return found
 
 
