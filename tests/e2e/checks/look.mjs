@@ -28,17 +28,13 @@ async function looks(frame, name, table) {
   return found;
 }
 
-/** Findings, network and layer in both themes, without eval; those of the other views are beside their tests. */
-export async function look({ base, newPage }, { layer, run }) {
-  const found = {};
-  for (const theme of ["light", "dark"]) {
-    const page = await newPage({ strict: true });
-    const frame = await openTab(page, base, { dark: theme === "dark" });
-    found[`findings ${theme}`] = await plain(frame);
-    await goTo(page, frame, NETWORK);
-    Object.assign(found, await looks(frame, `network ${theme}`, ".net-title .button.small"));
-    await goTo(page, frame, hashOf({ v: "layer", l: layer, r: run, c: 0 }));
-    Object.assign(found, await looks(frame, `layer ${theme}`, ".layer-title .button.small"));
-  }
-  return found;
+/** Findings, network and layer in a theme, without eval; those of the other views are beside their tests. */
+export async function look({ base, newPage }, { layer, run, theme }) {
+  const page = await newPage({ strict: true });
+  const frame = await openTab(page, base, { dark: theme === "dark" });
+  const found = { findings: await plain(frame) };
+  await goTo(page, frame, NETWORK);
+  Object.assign(found, await looks(frame, "network", ".net-title .button.small"));
+  await goTo(page, frame, hashOf({ v: "layer", l: layer, r: run, c: 0 }));
+  return Object.assign(found, await looks(frame, "layer", ".layer-title .button.small"));
 }
