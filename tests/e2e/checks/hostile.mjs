@@ -1,6 +1,6 @@
 // Names that want to be something else: each is shown as text, to the last letter, in every view.
-import { idle } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, NETWORK, openFrame, press, text } from "../visit.mjs";
+import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
+import { click, goTo, hashOf, NETWORK, press, text } from "../visit.mjs";
 
 /** Which of the names no element has as its whole text. */
 const missing = (frame, names) =>
@@ -143,7 +143,7 @@ async function inFunction(page, frame, { runs, layers, outputs, inputs }) {
 /** Every view over a log of hostile names, and what they did to the page. */
 export async function hostile({ base, newPage }, names) {
   const page = await newPage({ height: 1900, strict: true });
-  const frame = await openFrame(page, base);
+  const frame = await openTab(page, base);
   const findings = await inFindings(frame, names);
   await goTo(page, frame, NETWORK);
   const found = { findings, network: await inNetwork(page, frame, names), layers: [] };
