@@ -2,7 +2,7 @@
 import { idle } from "../../frontend/scripts/browser.mjs";
 
 /** How busy a machine is must not decide a test. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 240_000;
 
 /**
  * One check's stay in the browser at an address. `seen` holds what went wrong on the way: errors of the console and of
