@@ -14,8 +14,11 @@ import tb_pastnet as pastnet
 SHAPES = {"one/kernel": (6, 5), "one/bias": (5,), "two/kernel": (5, 3), "two/bias": (3,)}
 
 
-def network(**compiled: Any) -> Any:
-    """Two dense layers, always from the same values; compiled if told an optimizer."""
+def network(*, built: bool = True, **compiled: Any) -> Any:
+    """Two dense layers, always from the same values; compiled if told an optimizer.
+
+    An optimizer that isn't `built` makes its slots in the first step, which is traced twice for it.
+    """
     keras.utils.set_random_seed(3)
     layers = [
         keras.layers.Dense(5, name="one", activation="tanh"),
@@ -26,6 +29,8 @@ def network(**compiled: Any) -> Any:
     model.set_weights([generator.normal(size=shape).astype("f") for shape in SHAPES.values()])
     if compiled:
         model.compile(loss="mse", **compiled)
+        if built:
+            model.optimizer.build(model.trainable_variables)
     return model
 
 

@@ -21,12 +21,15 @@ FITS = {
 
 @pytest.mark.parametrize("how", FITS)
 def test_fit_holds(how):
+    """Also with slots that the first step makes."""
     model = network(
-        optimizer=keras.optimizers.SGD(0.05, momentum=0.9, weight_decay=0.1), **FITS[how]
+        optimizer=keras.optimizers.SGD(0.05, momentum=0.9, weight_decay=0.1),
+        built=how not in ("graph", "xla"),
+        **FITS[how],
     )
     masks = masks_on(model)
     before, held, through = values(model), held_bits(model, masks), free(masks)
-    model.fit(*data(32), batch_size=8, epochs=5 if how == "eager" else 25, verbose=0)
+    model.fit(*data(32), batch_size=8, epochs=2 if how == "eager" else 6, verbose=0)
     assert held_bits(model, masks) == held
     assert all((values(model)[name] != before[name])[t].all() for name, t in through.items())
 
@@ -40,9 +43,10 @@ def test_loss_scaling_of_mixed_precision():
         keras.mixed_precision.set_dtype_policy(before)
     masks = masks_on(model)
     held = held_bits(model, masks)
-    model.fit(*data(32), batch_size=8, epochs=25, verbose=0)
+    model.fit(*data(32), batch_size=8, epochs=6, verbose=0)
     assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
-    assert 90 < int(model.optimizer.inner_optimizer.iterations) <= 100
+    # The first steps overflow, until the scale is halved often enough.
+    assert 14 < int(model.optimizer.inner_optimizer.iterations) <= 24
     assert held_bits(model, masks) == held
 
 
@@ -80,7 +84,7 @@ def test_sparse_gradients_of_an_embedding(name):
             optimizer.apply(gradient, table.trainable_variables)
 
         generator = np.random.default_rng(0)
-        for _ in range(100):
+        for _ in range(24):
             step(tf.constant(generator.integers(0, 7, (5, 4))))
             after_step()
         return table.get_weights()[0]
@@ -111,8 +115,18 @@ def test_sparse_gradients_of_an_embedding(name):
     assert bits(got) == bits(want)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ["SGD", "Adam", "Lion"])
+NOT_FINITE = {"SGD": np.nan, "Adam": np.inf, "Lion": -np.inf}
+
+
+# Where is one way for all of them: what is put at held places depends neither on values nor on optimizers.
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        pytest.param(name, bad, marks=[pytest.mark.prove] * (bad is not own))
+        for name, own in NOT_FINITE.items()
+        for bad in NOT_FINITE.values()
+    ],
+)
 def test_gradients_that_are_not_finite_at_held_places(name, bad):
     """They reach neither the held weight, nor a norm, nor a slot."""
     optimizer = getattr(keras.optimizers, name)(0.05, global_clipnorm=1.0)
