@@ -82,6 +82,8 @@ def data(model):
 def masked(make, name):
     model = make()
     model.compile(keras.optimizers.SGD(0.05, momentum=0.9, weight_decay=0.1), "mse")
+    # Slots that the first step makes would have it traced twice: the inner model below has such.
+    model.optimizer.build(model.trainable_variables)
     masks = pastnet.Masks(model)
     masks.prune(name, channels=[0])
     masks.freeze(name, channels=[1])
@@ -94,8 +96,23 @@ def held(masks, model, name):
     return weight.variable.numpy()[~through].tobytes()
 
 
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("saved", ["keras", "weights.h5"])
+FILES = {
+    "subclassed": "keras",
+    "nested": "weights.h5",
+    "shared": "keras",
+    "recurrent": "weights.h5",
+}
+
+
+# Each make, and each kind of file: masks are stored by names, and files have these of any make.
+@pytest.mark.parametrize(
+    ("kind", "saved"),
+    [
+        pytest.param(kind, saved, marks=[pytest.mark.prove] * (saved != FILES[kind]))
+        for kind in MODELS
+        for saved in ("keras", "weights.h5")
+    ],
+)
 def test_held_saved_and_back(kind, saved, tmp_path):
     make, name = MODELS[kind]
     model, masks = masked(make, name)

@@ -23,6 +23,8 @@ def network(optimizer="adam"):
     )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.get(optimizer), loss)
+    # Slots that the first step makes would have it traced twice: another optimizer below has such.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
