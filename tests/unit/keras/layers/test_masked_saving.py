@@ -36,8 +36,9 @@ def weights(model):
     return [weight for layer in model.layers for weight in layer.masked_weights()]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def held():
+    """Nothing prunes it further; what is saved is compared with what it is then."""
     model = network()
     model.fit(X, Y, verbose=0)
     for weight in weights(model)[:-2]:

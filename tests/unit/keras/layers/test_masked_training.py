@@ -38,11 +38,13 @@ def network(optimizer, **settings):
     )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer, loss, **settings)
+    # Slots that the first step makes would have it traced twice: test_masked_saving has such.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
-def fit(model, epochs=2, **settings):
-    return model.fit(X, Y, batch_size=4, epochs=epochs, verbose=0, **settings).history["loss"]
+def fit(model, epochs=2, batch_size=4):
+    return model.fit(X, Y, batch_size=batch_size, epochs=epochs, verbose=0).history["loss"]
 
 
 def weights(model):
@@ -72,13 +74,13 @@ def check(held):
     assert any((weight.numpy()[~where] != before[~where]).any() for weight, where, before in held)
 
 
-LATER = ("SGD", "RMSprop, global_clipnorm", "Adam, EMA final", "Lion", "Adafactor")
-"""What moves weights as one of the others does: the layers know of no optimizer."""
+NOW = ("Nesterov, decay", "Adam, EMA overwriting", "Adam, accumulation")
+"""The others move weights as one of these does: the layers know of no optimizer."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.prove] * (name in LATER)) for name in OPTIMIZERS],
+    [pytest.param(name, marks=[pytest.mark.prove] * (name not in NOW)) for name in OPTIMIZERS],
 )
 def test_under_every_kind_of_optimizer(name):
     model = network(OPTIMIZERS[name]())
@@ -98,10 +100,11 @@ def test_under_every_kind_of_optimizer(name):
 )
 def test_however_the_step_is_compiled(settings):
     model = network(OPTIMIZERS["AdamW, AMSGrad"](), **settings)
-    fit(model, epochs=1)
+    batch_size = 16 if "run_eagerly" in settings else 4
+    fit(model, epochs=1, batch_size=batch_size)
     traces = _traces(model)
     held = hold(model)
-    fit(model)
+    fit(model, batch_size=batch_size)
     check(held)
     assert _traces(model) == traces
 
@@ -111,7 +114,8 @@ def _traces(model):
     return counted() if counted else None
 
 
-@pytest.mark.parametrize("jit", [False, True])
+# XLA with layers of one precision is above.
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.prove)])
 def test_mixed_precision(jit):
     keras.mixed_precision.set_global_policy("mixed_float16")
     try:
@@ -126,12 +130,19 @@ def test_mixed_precision(jit):
     check(held)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Nesterov, decay", "AdamW, AMSGrad"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AdamW, AMSGrad",
+        *(pytest.param(name, marks=pytest.mark.prove) for name in ("SGD", "Nesterov, decay")),
+    ],
+)
 def test_free_weights_train_as_those_of_a_stock_layer(name):
     def make(kind):
         keras.utils.set_random_seed(1)
         model = keras.Sequential([keras.Input((6,)), kind(8, "relu"), kind(3)])
         model.compile(OPTIMIZERS[name](), keras.losses.SparseCategoricalCrossentropy(True))
+        model.optimizer.build(model.trainable_variables)
         return model
 
     ours, stock = make(MaskedDense), make(layers.Dense)

@@ -66,6 +66,8 @@ def five_layers(kind, optimizer="sgd", **settings):
     for number, width in enumerate(WIDTHS):
         model.add(kind(width, "relu" if number < 4 else "softmax", name=f"dense{number}"))
     model.compile(optimizer, "sparse_categorical_crossentropy", **settings)
+    # Slots that the first step makes would have it traced twice: test_masked_saving has such.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
@@ -179,7 +181,13 @@ CHECKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", CHECKS)
+LATER = ("frozen, but for Adam", "frozen, but for weight decay")
+"""What test_masked_training shows as well, with MaskedDense in a network of its own."""
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(one, marks=[pytest.mark.prove] * (one in LATER)) for one in CHECKS]
+)
 def test_a_fault_is_not_ours(fault):
     CHECKS[fault](MaskedDense)
 
