@@ -38,6 +38,8 @@ def compiled(optimizer="Adam", **settings):
     model = build()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(OPTIMIZERS[optimizer](), loss, **settings)
+    # Slots that the first step makes would have it traced twice: models below that compile again have them.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
@@ -56,7 +58,8 @@ def callback(tmp_path):
 
 
 COMPILED = {"graph": False, "XLA": True}
-NOW = [("SGD", "graph"), ("Adam", "XLA"), ("AdamW", "graph")]
+# Each way of compiling once: the callback reads variables between steps, whichever optimizer moved them.
+NOW = [("SGD", "graph"), ("Adam", "XLA")]
 
 
 @pytest.mark.promise("failing_internals")

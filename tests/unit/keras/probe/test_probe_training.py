@@ -31,6 +31,8 @@ def compiled(optimizer="Adam", **settings):
     model = keras.Sequential([keras.Input((6,)), *parts])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(OPTIMIZERS[optimizer](), loss, **settings)
+    # Slots that the first step makes would have it traced twice: a model below that compiles again has them.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
@@ -76,7 +78,10 @@ def test_executions_of_several_steps(tmp_path):
     assert steps_of(read_one(tmp_path)) == [4, 8, 10, 14, 18, 20]
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+# That of float16 scales losses beside it; test_measures has other types.
+@pytest.mark.parametrize(
+    "policy", ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.prove)]
+)
 def test_mixed_precision(tmp_path, policy):
     keras.mixed_precision.set_global_policy(policy)
     try:
