@@ -120,11 +120,21 @@ def called(module):
     return module
 
 
-@pytest.fixture(params=SOURCES)
-def source(request, tmp_path):
-    """A function, its clone, an input, and what owns the variables."""
-    function, x, owner = SOURCES[request.param](tmp_path)
+@pytest.fixture(scope="module", params=SOURCES)
+def cloned(request, tmp_path_factory):
+    function, x, owner = SOURCES[request.param](tmp_path_factory.mktemp("source"))
     return function, clone_network(function), x, owner
+
+
+@pytest.fixture
+def source(cloned):
+    """A function, its clone, an input, and what owns the variables."""
+    function, copy, x, _ = cloned
+    variables = [*slopes(function, x)[1], *copy.trainable_variables]
+    before = arrays(variables)
+    yield cloned
+    for variable, value in zip(variables, before, strict=True):
+        variable.assign(value)
 
 
 def slopes(function, x):

@@ -14,8 +14,9 @@ PLAIN = ["dense", "shared", "tied", "recurrent", "masked", "numbers", "text"]
 """Those that Keras can save: also the originals."""
 
 
-@pytest.fixture(params=PLAIN)
+@pytest.fixture(scope="module", params=PLAIN)
 def copied(request):
+    """Its values are the same after each test."""
     inputs, outputs, x = NETWORKS[request.param]()
     copy = clone_network(inputs, outputs)
     move(copy)
