@@ -47,6 +47,7 @@ class Mentions:
         hooks: whether it has hooks of pytest.
         unasked: whether it has fixtures that nobody has to ask for.
         given: of a conftest.py what it imports only to give it on, as fixtures: by name.
+        lazy: by public name the module that it loads when it is asked for it, as packages do.
     """
 
     dotted: set[str] = field(default_factory=set)
@@ -57,6 +58,7 @@ class Mentions:
     hooks: bool = False
     unasked: bool = False
     given: dict[str, str] = field(default_factory=dict)
+    lazy: dict[str, str] = field(default_factory=dict)
 
     def imports(self, module: str, names: Iterable[str] = ()) -> None:
         """Notes `import module`, or `from module import names`."""
@@ -105,6 +107,7 @@ def mentions(source: str, *, fixtures: bool = False) -> Mentions:
             told.dotted |= _run_as_modules(node)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     told.functions = {node.name for node in functions}
+    told.lazy = _lazy_names(tree)
     marks = [ast.unparse(mark) for node in functions for mark in node.decorator_list]
     told.hooks = any(name.startswith("pytest_") for name in told.functions)
     told.unasked = any("autouse=True" in mark for mark in marks)
@@ -136,12 +139,18 @@ def _spoken(tree: ast.Module) -> Iterator[ast.AST]:
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
-        if not _is_silent(node):
-            yield node
-            todo.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.stmt) and _is_silent(node):
+            continue
+        yield node
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, list):
+                todo += [each for each in part if isinstance(each, ast.AST)]
+            elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context):
+                todo.append(part)
 
 
-def _is_silent(node: ast.AST) -> bool:
+def _is_silent(node: ast.stmt) -> bool:
     """Whether it is imports for type checkers, lazy homes, or a docstring without an example."""
     if isinstance(node, ast.If):
         return _name(node.test).endswith("TYPE_CHECKING")
@@ -149,6 +158,13 @@ def _is_silent(node: ast.AST) -> bool:
         return _name(node.targets[0]) == LAZY
     text = node.value if isinstance(node, ast.Expr) else None
     return isinstance(text, ast.Constant) and ">>>" not in str(text.value)
+
+
+def _lazy_names(tree: ast.Module) -> dict[str, str]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and _name(node.targets[0]) == LAZY:
+            return dict(ast.literal_eval(node.value))
+    return {}
 
 
 def _aliases(nodes: Iterable[ast.AST]) -> dict[str, str]:
@@ -327,9 +343,4 @@ class Tree:
     def _lazy(self, package: str) -> dict[str, str]:
         """By public name the module that a package loads when it is asked for it."""
         path = self._modules.get(package)
-        if path is None or path.name != "__init__.py":
-            return {}
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.Assign) and _name(node.targets[0]) == LAZY:
-                return dict(ast.literal_eval(node.value))
-        return {}
+        return self._mentions[path].lazy if path and path.name == "__init__.py" else {}
