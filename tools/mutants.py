@@ -132,6 +132,8 @@ def lives(mutant: Mutant, copy: Path, tests: Sequence[str], most: int) -> bool:
     place = copy / mutant.path
     place.write_text(mutant.source, "utf-8")
     env = os.environ | {"PYTHONPATH": str(copy), "PASTNET_WITHOUT": "tensorflow keras"}
+    # Bytecode of a mutant passes for that of another of the same second and size.
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
     pytest = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
     try:
         return not quiet(["timeout", str(most), *pytest, *tests, mutant.path], env, copy)[0]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -108,3 +109,8 @@ def test_without_a_whole_environment_a_small_one_is_made_once(made, monkeypatch,
     assert not any("tensorflow" in word for word in made[1])
     (environment.VENV / environment.STAMP).write_text(environment.stamp())
     assert environment.ensure_small() == environment.venv_python(environment.VENV)
+
+
+def test_what_is_compiled_once_is_kept(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in environment.variables(Path(sys.executable))
