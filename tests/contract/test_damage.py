@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return writer.path.read_bytes(), place, true
 
 
-def flips(data: bytes, bits: range) -> Iterator[tuple[str, bytes]]:
-    for at in range(len(data)):
+def flips(data: bytes, bits: range, stride: int = 1) -> Iterator[tuple[str, bytes]]:
+    for at in range(0, len(data), stride):
         for bit in bits:
             flipped = bytearray(data)
             # One bit a byte where only one is asked for, another one each time.
@@ -126,10 +127,10 @@ def _told(said: Counter[str]) -> str:
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_a_bit_flipped_in_any_byte_never_draws_a_wrong_value(
+def test_a_bit_flipped_in_each_third_byte_never_draws_a_wrong_value(
     tmp_path: Path, loader: str, whole: Whole
 ) -> None:
-    said = _damage(tmp_path, loader, whole, flips, range(1))
+    said = _damage(tmp_path, loader, whole, partial(flips, stride=3), range(1))
     assert said["6 records"] > 0
     assert said["3 records"] > 0
 

@@ -240,19 +240,21 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-@pytest.mark.parametrize(
-    "bit", [0, *(pytest.param(n, marks=pytest.mark.prove) for n in range(1, 8))]
+@pytest.mark.parametrize(  # each third byte, and so each bit; all of all of them in the proof
+    ("bit", "stride"), [(0, 3), *(pytest.param(n, 1, marks=pytest.mark.prove) for n in range(8))]
 )
-def test_one_bit_flipped_never_draws_a_wrong_value(tmp_path: Path, loader: str, bit: int) -> None:
+def test_one_bit_flipped_never_draws_a_wrong_value(
+    tmp_path: Path, loader: str, bit: int, stride: int
+) -> None:
     data, place, span = small(tmp_path / "whole")
-    for at in span:
+    for at in span[::stride]:
         flipped = bytearray(data)
         flipped[at] ^= 1 << ((at + bit) % 8)
         put_at(tmp_path / "logs" / str(at) / place, flipped)
     said = shown(tmp_path / "logs", loader)
-    assert said.total() == len(span) > 500
+    assert said.total() == len(span[::stride]) > 500 // stride
     # The slow loader ends a file at the first wrong checksum, the fast one reads on.
-    assert said["2 and 3, noted" if loader == "fast" else "1, noted"] > 100
+    assert said["2 and 3, noted" if loader == "fast" else "1, noted"] > 100 // stride
     # Where a length was hit, all that follows in the file is gone, and nobody knows of a probe.
     assert set(said) <= {"", ", noted", "1, noted", "2 and 3, noted", "1 and 2 and 3"}
 

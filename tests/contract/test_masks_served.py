@@ -238,19 +238,19 @@ def small(logdir: Path) -> tuple[files.LineageWriter, list[range]]:
 
 
 @pytest.mark.parametrize(
-    ("bit", "loader"),
+    ("bit", "loader", "stride"),
     [
-        (0, "fast"),  # the slow one reads less: it ends a file where a checksum is wrong
-        pytest.param(0, "slow", marks=pytest.mark.prove),
-        *(pytest.param(n, one, marks=pytest.mark.prove) for n in range(1, 8) for one in LOADERS),
+        # Each third byte, and so each bit; the slow loader reads less: it ends a file where a checksum is wrong.
+        (0, "fast", 3),
+        *(pytest.param(n, one, 1, marks=pytest.mark.prove) for n in range(8) for one in LOADERS),
     ],
 )
 def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
-    tmp_path: Path, loader: str, bit: int
+    tmp_path: Path, loader: str, bit: int, stride: int
 ) -> None:
     writer, spans = small(tmp_path / "whole")
     data, place = writer.path.read_bytes(), writer.path.relative_to(tmp_path / "whole" / "a")
-    for at in (at for span in spans for at in span):
+    for at in (at for span in spans for at in span[::stride]):
         flipped = bytearray(data)
         flipped[at] ^= 1 << ((at + bit) % 8)
         path = tmp_path / "flips" / str(at) / place
@@ -261,9 +261,11 @@ def test_one_bit_flipped_in_a_mask_never_draws_a_wrong_count(
         runs = store.catalog(CALLER).runs
         with ThreadPoolExecutor(8) as threads:
             said = list(threads.map(lambda name: check(store, runs[name], name), runs))
-    assert len(said) > 900
+    assert len(said) > 900 // stride
     # The slow loader ends a file at the first wrong checksum, the fast one reads on.
-    assert said.count("6 records, noted" if loader == "fast" else "3 records, noted") > 100
+    assert (
+        said.count("6 records, noted" if loader == "fast" else "3 records, noted") > 100 // stride
+    )
 
 
 def check(store: Store, run: Any, name: str) -> str:

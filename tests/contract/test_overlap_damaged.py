@@ -36,11 +36,14 @@ def small(logdir: Path) -> tuple[files.LineageWriter, range]:
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-@pytest.mark.parametrize(
-    "bit", [0, *(pytest.param(n, marks=pytest.mark.prove) for n in range(1, 8))]
+@pytest.mark.parametrize(  # each third byte, and so each bit; all of all of them in the proof
+    ("bit", "stride"), [(0, 3), *(pytest.param(n, 1, marks=pytest.mark.prove) for n in range(8))]
 )
-def test_one_bit_flipped_never_gives_a_wrong_overlap(tmp_path: Path, loader: str, bit: int) -> None:
-    writer, span = small(tmp_path / "whole")
+def test_one_bit_flipped_never_gives_a_wrong_overlap(
+    tmp_path: Path, loader: str, bit: int, stride: int
+) -> None:
+    writer, whole = small(tmp_path / "whole")
+    span = whole[::stride]
     data, place = writer.path.read_bytes(), writer.path.relative_to(tmp_path / "whole" / "a")
     for at in span:
         flipped = bytearray(data)
