@@ -30,7 +30,10 @@ hypothesis.settings.load_profile("change")
 be_patient()
 
 WAITING = ("contract", "e2e", "fault")
-COMPUTING = ("security", "unit/demo", "unit/test_docs", "unit/test_readme", "unit/keras")
+COMPUTING = (
+    *("golden", "unit/tools", "security"),
+    *("unit/demo", "unit/test_docs", "unit/test_readme", "unit/keras"),
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -229,7 +229,7 @@ def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:
     env = dict(os.environ)
     env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
     env["PYTHONPATH"] = str(ROOT)
-    # Else each process compiles all tests and the package anew: half of what collecting tests takes.
+    # Else each process compiles all tests and the package anew: half of what collecting takes.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if repeatable:
