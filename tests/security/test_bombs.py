@@ -53,9 +53,9 @@ HEAD = {"measures": ["relative", "cosine", "divergence", "decisions"], "inputs":
         "places": [PLACED], "sequence": [0], "steps": [17], "past_steps": [16]}  # fmt: skip
 
 
-def probe(head: dict[str, object], values: bytes) -> bytes:
+def probe(head: dict[str, object], values: Callable[[], bytes]) -> bytes:
     packed = json_payload.pack({**HEAD, **head})
-    return varint.encode([len(packed)]) + packed + values
+    return varint.encode([len(packed)]) + packed + values()
 
 
 def log_with(logdir: Path, tag: str, kind: Kind, payload: bytes) -> None:
@@ -83,64 +83,74 @@ def look(here: Board) -> None:
 
 
 @functools.cache
-def bombs() -> list[tuple[str, str, Kind, bytes]]:
-    zeros = zlib.compress(bytes(80 * MEBIBYTE), 1)
+def zeros(size: int) -> bytes:
+    return zlib.compress(bytes(size), 1)
+
+
+def far() -> bytes:
+    return zeros(80 * MEBIBYTE)
+
+
+def bombs() -> list[tuple[str, str, Kind, Callable[[], bytes]]]:
+    """By name, and how each is made: not before it goes off."""
     claim = varint.encode([limits.MAX_JSON])
     many = varint.encode([1 << 23, 1 << 12])
     head = varint.encode([4, 16]) + bytes(48)
-    plane = bytes([1]) + varint.encode([len(zeros)]) + zeros
     return [
-        ("description inflates far", TAG_DESCRIPTION, Kind.DESCRIPTION, claim + zeros),
+        ("description inflates far", TAG_DESCRIPTION, Kind.DESCRIPTION, lambda: claim + far()),
         ("description claims more", TAG_DESCRIPTION, Kind.DESCRIPTION,
-         varint.encode([1 << 60]) + zeros),
+         lambda: varint.encode([1 << 60]) + far()),
         ("deep JSON", TAG_DESCRIPTION, Kind.DESCRIPTION,
-         varint.encode([200_000]) + zlib.compress(b"[" * 200_000)),
-        ("block claims many cells", TAG, Kind.CHANNELS, many),
-        ("block claims many channels", TAG, Kind.CHANNELS, varint.encode([1 << 62, 1])),
-        ("plane inflates far", TAG, Kind.CHANNELS, head + plane),
+         lambda: varint.encode([200_000]) + zlib.compress(b"[" * 200_000)),
+        ("block claims many cells", TAG, Kind.CHANNELS, lambda: many),
+        ("block claims many channels", TAG, Kind.CHANNELS,
+         lambda: varint.encode([1 << 62, 1])),
+        ("plane inflates far", TAG, Kind.CHANNELS,
+         lambda: head + bytes([1]) + varint.encode([len(far())]) + far()),
         ("timeline claims many records", TAG_TIMELINE, Kind.TIMELINE,
-         varint.encode([1 << 40, 0, 0, 0, 0])),
+         lambda: varint.encode([1 << 40, 0, 0, 0, 0])),
         ("timeline claims a long note", TAG_TIMELINE, Kind.TIMELINE,
-         varint.encode([0, 0, 0, 0, 0, 1, 1 << 40])),
-        ("mask log inflates far", TAG_MASKS, Kind.MASKS, claim + zeros),
+         lambda: varint.encode([0, 0, 0, 0, 0, 1, 1 << 40])),
+        ("mask log inflates far", TAG_MASKS, Kind.MASKS, lambda: claim + far()),
         ("deep JSON in a mask log", TAG_MASKS, Kind.MASKS,
-         varint.encode([200_000]) + zlib.compress(b"[" * 200_000)),
+         lambda: varint.encode([200_000]) + zlib.compress(b"[" * 200_000)),
         ("a change of no number", TAG_MASKS, Kind.MASKS,
-         json_payload.pack({"changes": [{**CHANGE, "number": "0"}]})),
+         lambda: json_payload.pack({"changes": [{**CHANGE, "number": "0"}]})),
         ("a change past all numbers", TAG_MASKS, Kind.MASKS,
-         json_payload.pack({"changes": [{**CHANGE, "number": 1 << 70}]})),
-        ("violations inflate far", TAG_VIOLATIONS, Kind.VIOLATIONS, claim + zeros),
+         lambda: json_payload.pack({"changes": [{**CHANGE, "number": 1 << 70}]})),
+        ("violations inflate far", TAG_VIOLATIONS, Kind.VIOLATIONS, lambda: claim + far()),
         ("violations of one column", TAG_VIOLATIONS, Kind.VIOLATIONS,
-         json_payload.pack({"violations": [{**MOVED, "channel": [0, 1]}]})),
+         lambda: json_payload.pack({"violations": [{**MOVED, "channel": [0, 1]}]})),
         ("violations that go back", TAG_VIOLATIONS, Kind.VIOLATIONS,
-         json_payload.pack({"violations": [{**MOVED, "last_step": 1}]})),
-        *((f"a probe {name}", TAG_FUNCTION, Kind.FUNCTION, probe(head, values))
+         lambda: json_payload.pack({"violations": [{**MOVED, "last_step": 1}]})),
+        *((f"a probe {name}", TAG_FUNCTION, Kind.FUNCTION, functools.partial(probe, head, values))
           for name, head, values in (
-            ("that inflates far", {}, zeros),
+            ("that inflates far", {}, far),
             ("of many values", {"places": [{**PLACED, "name": str(n)} for n in range(60_000)],
                                 "steps": list(range(20)), "sequence": list(range(20)),
-                                "past_steps": [0] * 20}, zlib.compress(bytes(80 * 60_000 * 4), 1)),
-            ("of many places", {"places": [{**PLACED, "name": str(n)} for n in range(70_000)]}, b""),
-            ("of many records", {"steps": list(range(5000))}, b""),
-            ("of many dimensions", {"inputs": [{"name": "", "shape": [1] * 999, "dtype": ""}]}, b""),
-            ("of measures without end", {"measures": [str(n) for n in range(999)]}, b""),
-            ("of one place twice", {"places": [PLACED, PLACED]}, zlib.compress(bytes(32), 1)),
+                                "past_steps": [0] * 20}, functools.partial(zeros, 80 * 60_000 * 4)),
+            ("of many places", {"places": [{**PLACED, "name": str(n)} for n in range(70_000)]}, bytes),
+            ("of many records", {"steps": list(range(5000))}, bytes),
+            ("of many dimensions", {"inputs": [{"name": "", "shape": [1] * 999, "dtype": ""}]}, bytes),
+            ("of measures without end", {"measures": [str(n) for n in range(999)]}, bytes),
+            ("of one place twice", {"places": [PLACED, PLACED]}, functools.partial(zeros, 32)),
           )),
         ("a probe whose head inflates far", TAG_FUNCTION, Kind.FUNCTION,
-         varint.encode([len(claim + zeros)]) + claim + zeros),
-        ("a probe whose head claims more", TAG_FUNCTION, Kind.FUNCTION, varint.encode([1 << 27])),
+         lambda: varint.encode([len(claim + far())]) + claim + far()),
+        ("a probe whose head claims more", TAG_FUNCTION, Kind.FUNCTION,
+         lambda: varint.encode([1 << 27])),
         ("an overhead of numbers without end", TAG_OVERHEAD, Kind.OVERHEAD,
-         varint.encode([1 << 60, *range(1000)])),
-        ("numbers without end", TAG_TIMELINE, Kind.TIMELINE, b"\xff" * 1000),
+         lambda: varint.encode([1 << 60, *range(1000)])),
+        ("numbers without end", TAG_TIMELINE, Kind.TIMELINE, lambda: b"\xff" * 1000),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tag", "kind", "payload"), [one[1:] for one in bombs()],
+@pytest.mark.parametrize(("tag", "kind", "make"), [one[1:] for one in bombs()],
                          ids=[one[0] for one in bombs()])  # fmt: skip
 def test_a_bomb_is_one_unreadable_message(
-    tmp_path: Path, tag: str, kind: Kind, payload: bytes
+    tmp_path: Path, tag: str, kind: Kind, make: Callable[[], bytes]
 ) -> None:
-    log_with(tmp_path, tag, kind, payload)
+    log_with(tmp_path, tag, kind, make())
     with board(tmp_path, "slow") as here:
         here.get("/index.js")
         tracemalloc.start()
