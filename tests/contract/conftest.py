@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.contract.test_http_api import sample_log
 from tests.tensorboards import LOADERS, Board, board
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Schemathesis takes seconds to import, in each process, for tests of the proof alone."""
+    alone = collection_path.name == "test_schemathesis.py"
+    return True if alone and config.option.markexpr == "not prove" else None
 
 
 @pytest.fixture(scope="module", params=LOADERS)

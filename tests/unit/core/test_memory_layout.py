@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import kernels
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.core.memory_layout import (
     LONGEST_PERIOD,
@@ -113,6 +112,8 @@ def test_wide_arrays_are_cut_in_whole_turns_of_their_channels():
 
 
 def test_the_largest_of_the_parts_is_the_largest_of_all():
+    from tb_pastnet.core import kernels  # numba takes long to import
+
     first, second = np.ones((kernels.ROWS, 1, 2)), np.full((kernels.ROWS, 1, 2), 3.0)
     both = united([first, second])
     assert both[kernels.DELTA_MAX].tolist() == [[3.0, 3.0]]
