@@ -38,8 +38,6 @@ def compiled(optimizer="Adam", **settings):
     model = build()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(OPTIMIZERS[optimizer](), loss, **settings)
-    # Slots that the first step makes would have it traced twice: models below that compile again have them.
-    model.optimizer.build(model.trainable_variables)
     return model
 
 

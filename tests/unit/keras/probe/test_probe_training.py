@@ -31,8 +31,6 @@ def compiled(optimizer="Adam", **settings):
     model = keras.Sequential([keras.Input((6,)), *parts])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(OPTIMIZERS[optimizer](), loss, **settings)
-    # Slots that the first step makes would have it traced twice: a model below that compiles again has them.
-    model.optimizer.build(model.trainable_variables)
     return model
 
 
