@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { glyphs } from "../../frontend/gallery/glyphs.mjs";
 import puppeteer from "../../frontend/node_modules/puppeteer-core/lib/puppeteer/puppeteer-core.js";
 import { decoded } from "./pixels.mjs";
+import { changeHash } from "./visit.mjs";
 
 const [executablePath, base, views, folder] = process.argv.slice(2);
 const browser = await puppeteer.launch({ browser: "firefox", executablePath, headless: true });
@@ -57,15 +58,7 @@ async function tabFrame(page) {
 
 /** How many canvases of a view there are, and how many of them have anything on them. */
 async function painted(page, frame, view) {
-  await page.evaluate(
-    (next) =>
-      location.hash === next ||
-      new Promise((resolve) => {
-        addEventListener("hashchange", resolve, { once: true });
-        location.hash = next;
-      }),
-    addressOf(view),
-  );
+  await changeHash(page, addressOf(view));
   await frame.waitForFunction(() => document.documentElement.dataset.pastnetIdle === "true", { timeout: 180_000 });
   if (folder) await page.screenshot({ path: `${folder}/firefox-${view}.png` });
   return frame.evaluate(() => {

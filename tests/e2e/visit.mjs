@@ -86,17 +86,21 @@ export const painted = async (frame) => {
   await idle(frame);
 };
 
-/** Goes to another address of the tab without loading it anew, as Back does. */
-export const goTo = async (page, frame, at) => {
-  await page.evaluate(
+/** Another address of the tab, without loading it anew, as Back does. */
+export const changeHash = (page, hash) =>
+  page.evaluate(
     (next) =>
       location.hash === next ||
       new Promise((resolve) => {
         addEventListener("hashchange", resolve, { once: true });
         location.hash = next;
       }),
-    `#pastnet${at}`,
+    hash,
   );
+
+/** Goes to another address of the tab, and waits until that is shown. */
+export const goTo = async (page, frame, at) => {
+  await changeHash(page, `#pastnet${at}`);
   await idle(frame);
 };
 

@@ -104,7 +104,7 @@ type Records = Container<RecordsHeader>;
 /** By what is asked, the runs of the next request and its answers. */
 const together = new Map<string, { runs: string[]; answers: Promise<Records[]> }>();
 
-/** Records of a run. Runs that are asked the same at once share a request: each costs the page a millisecond. */
+/** Records of a run. Runs that are asked the same at once share a request: each request takes time of a frame. */
 export async function fetchRecords(run: string, query: Query): Promise<Records> {
   const key = JSON.stringify(query);
   const send = async (runs: readonly string[]) => {
