@@ -25,7 +25,7 @@ export const farText = (violation: Violation): string =>
 
 /** "3 of 9", the weights that differ of those that are held. */
 export const elementsText = ({ elements, held }: Violation): string =>
-  elements === null ? "–" : held === null ? formatCount(elements) : `${formatCount(elements)} of ${formatCount(held)}`;
+  `${formatCount(elements)} of ${formatCount(held)}`;
 
 /** The name of a variable below its layer: "kernel" of "block/conv2/kernel". */
 export const shortVariable = ({ layer, variable }: Violation): string =>
@@ -57,7 +57,7 @@ export const COLUMNS = {
   variable: textual("Variable", "text long", shortVariable),
   channel: numeric("Channel", (entry) => entry.channel),
   largest: numeric("Changed by up to", (entry) => entry.largest ?? Infinity, farText),
-  elements: numeric("Weights changed", (entry) => entry.elements ?? -1, elementsText),
+  elements: numeric("Weights changed", (entry) => entry.elements, elementsText),
   cause: textual("Likely cause", "text cause", (entry) => causeText(entry.cause)),
 };
 export type Column = keyof typeof COLUMNS;

@@ -157,9 +157,9 @@ export interface Violation {
   channel: number;
   first_step: number;
   last_step: number;
-  /** Held weights that differ from what they were held at, of those that are held; null where only a mark was recorded. */
-  elements: number | null;
-  held: number | null;
+  /** Held weights that differ from what they were held at, of those that are held. */
+  elements: number;
+  held: number;
   /** Largest |w − held value|; null where it isn't finite. */
   largest: number | null;
   cause: string;

@@ -23,8 +23,7 @@ import {
 import { runs, shownRuns, viewedSteps } from "../../state/runs";
 import { other, runName, update } from "../../state/store";
 import css from "../../style/compare.css";
-import type { CsvFile, View } from "../view";
-import { runFiles } from "../view";
+import { type CsvFile, runFiles, type View } from "../view";
 import { LayersPanel } from "./layers";
 import { MatrixPanel } from "./matrix";
 import { SidePanel } from "./sidebyside";

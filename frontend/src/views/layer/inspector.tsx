@@ -1,8 +1,8 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
-import { type Cells, cellAt, deltaAt, summarise } from "../../data/cells";
+import { type Cells, cellAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
-import { FROZEN, PRUNED, STATE_NAMES, STATE_TITLES, stateCode, VIOLATED } from "../../data/states";
+import { FROZEN, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
 import { causeText, elementsText, farText } from "../../data/violations";
 import { Button, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
@@ -35,41 +35,18 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
       {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
-      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`}
-      {entry.elements === null ? null : (
-        <>
-          , <span class="together">{elementsText(entry)} held weights</span>
-        </>
-      )}
+      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`},{" "}
+      <span class="together">{elementsText(entry)} held weights</span>
       <br />
       Likely cause: {causeText(entry.cause)}
     </p>
   );
 }
 
-/** What the states alone tell, for a server that keeps no audit. */
-function Marked({ cells, channel, first }: { cells: Cells; channel: number; first: number }) {
-  let count = 0;
-  let most = 0;
-  for (let t = 0; t < cells.records; t++) {
-    if (!(cells.state[channel * cells.records + t] & VIOLATED)) continue;
-    count++;
-    most = Math.max(most, deltaAt(cells, channel * cells.records + t));
-  }
-  return (
-    <p>
-      <b>{titleOf(cells, channel, cells.steps[first])}</b>
-      in {formatCount(count)} of {formatCount(cells.records)} records, first at <Step step={cells.steps[first]} />, by a
-      relative Δ of up to {formatNumber(most)}.
-    </p>
-  );
-}
-
 function ChannelViolations(props: { run: string; answer: ChannelAnswer | null; cells: Cells; channel: number }) {
   const { answer, cells, channel } = props;
-  const first = summarise(cells).firstViolated[channel];
   const violations = answer?.violations ?? [];
-  if (violations.length === 0 && first < 0) return null;
+  if (violations.length === 0) return null;
   return (
     <div class="violation" role="note">
       <Icon name="warning" size={16} />
@@ -77,7 +54,6 @@ function ChannelViolations(props: { run: string; answer: ChannelAnswer | null; c
         {violations.map((entry) => (
           <Entry key={entry.first_step} title={titleOf(cells, channel, entry.first_step)} entry={entry} />
         ))}
-        {violations.length === 0 ? <Marked cells={cells} channel={channel} first={first} /> : null}
         <button type="button" class="plain linked all" onClick={() => listViolations(props.run)}>
           All violations of the run
         </button>
