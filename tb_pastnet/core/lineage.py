@@ -12,6 +12,22 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+
+def goes_on(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int:
+    """Which of some runs a training goes on, by its number; their count where it is another one.
+
+    Args:
+        origin: a fingerprint of the values that the training began with.
+        origins: those of the runs, the oldest first; None of one that has recorded nothing.
+        resumes: whether it begins at a step above 0, as from a checkpoint, whose weights are no
+            longer those of the beginning. Then it is the run of its origin, or else the newest.
+    """
+    same = [number for number, one in enumerate(origins) if one is None or one == origin]
+    if same:
+        return same[-1]
+    return len(origins) - 1 if resumes and origins else len(origins)
+
+
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
+from tb_pastnet.core.lineage import goes_on
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
 from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.record.batch import Batch, spans_of
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.overhead_timer import OverheadTotals
@@ -26,6 +28,7 @@ from tb_pastnet.record.segments import (
     lineages,
     list_directory,
     open_to_read,
+    remove_directory,
     unwritable,
 )
 from tb_pastnet.record.sink import Sink
@@ -40,21 +43,51 @@ class Lineage:
         self._source = source
         self._probe = probe
         self._segments = Segments(_directory(run), time.time())
+        self._earlier: EarlierRuns | None = None
 
     @classmethod
-    def first(cls, logdir: str, source: Source, probe: Probing | None) -> Lineage:
-        """That of a Recorder that is made; raises UnwritableLog."""
-        lineage = cls(create_lineage(logdir), source, probe)
+    def first(
+        cls, logdir: str, source: Source, probe: Probing | None, origin: str, start: int | None
+    ) -> Lineage:
+        """That of a Recorder that is made; raises UnwritableLog.
+
+        Args:
+            logdir: the directory that a user gives.
+            source: what is recorded.
+            probe: what its outputs are measured by.
+            origin: a fingerprint of the values at the beginning.
+            start: the step of the values now, None where that isn't known yet.
+        """
+        earlier = EarlierRuns.of(logdir)
+        home = logdir if start is None else earlier.home(origin, resumes=start > 0)
+        lineage = cls(create_lineage(home), source, probe)
+        lineage._earlier = earlier if start is None else None
         try:
             lineage._segments.open()
         except Exception as error:
-            raise unwritable(logdir, error) from error
+            raise unwritable(home, error) from error
         return lineage
+
+    @property
+    def run(self) -> str:
+        """The directory of the run."""
+        return self._run.run
 
     def next(self) -> Lineage:
         """The one that begins where training begins anew."""
         run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
         return Lineage(run, self._source, self._probe)
+
+    def _settle(self, origin: str, *, resumes: bool) -> None:
+        """Moves to the run that it belongs to, where that is known only now, and is another one."""
+        earlier, self._earlier = self._earlier, None
+        home = self._run.run if earlier is None else earlier.home(origin, resumes=resumes)
+        if home == self._run.run:
+            return
+        self._segments.close()
+        remove_directory(_directory(self._run))
+        self._run = create_lineage(home)
+        self._segments = Segments(_directory(self._run), time.time())
 
     def sink(
         self,
@@ -68,6 +101,7 @@ class Lineage:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
         source, network = self._source, self._source.network
         own_origin, audited = tracker.origin, tracker.audited
+        self._settle(own_origin, resumes=resumed)
 
         @cache
         def description(first_step: int) -> Description:
@@ -97,6 +131,39 @@ class Lineage:
     def close(self) -> None:
         """Closes the files of a lineage that has no sink."""
         self._segments.close()
+
+
+class EarlierRuns(NamedTuple):
+    """The runs in a log directory when a Recorder is made.
+
+    Attributes:
+        homes: their directories, that of the first is the log directory; then one more.
+        origins: of each run, None of one that has recorded nothing.
+    """
+
+    homes: Sequence[str]
+    origins: Sequence[str | None]
+
+    @classmethod
+    def of(cls, logdir: str) -> EarlierRuns:
+        """Reads them; raises UnwritableLog."""
+        name = logdir.rstrip("/").rpartition("/")[2]
+        homes, origins = [logdir], []
+        try:
+            while earlier := lineages(homes[-1]):
+                origins.append(next(filter(None, map(_read_origin, reversed(earlier))), None))
+                homes.append(join(logdir, f"{name}_{len(homes) + 1}"))
+        except OSError as error:
+            raise unwritable(logdir, error) from error
+        return cls(homes, origins)
+
+    def home(self, origin: str, *, resumes: bool) -> str:
+        """Where a training is recorded: in a run that it goes on, or in a new one."""
+        number = goes_on(origin, self.origins, resumes=resumes)
+        if number == len(self.origins) and number:
+            text = "Recording into %s: %s holds the log of a model that began with other weights."
+            LOGGER.warning(text, self.homes[number], self.homes[0])
+        return self.homes[number]
 
 
 def inherited_origin(run: RunName) -> str | None:

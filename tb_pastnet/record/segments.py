@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,14 @@ def make_directory(path: str) -> None:
         _gfile().makedirs(path)
     else:
         Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def remove_directory(path: str) -> None:
+    """Removes a directory with all that is in it."""
+    if is_remote(path):
+        _gfile().rmtree(path)
+    else:
+        shutil.rmtree(path)
 
 
 def list_directory(path: str) -> list[str]:

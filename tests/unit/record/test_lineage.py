@@ -51,12 +51,25 @@ def test_a_resumed_lineage_has_the_origin_of_the_one_before(tmp_path):
     assert (first.description.first_step, second.description.first_step) == (1, 3)
 
 
-def test_one_that_begins_anew_has_its_own(tmp_path):
+def test_other_weights_at_the_first_step_are_another_run(tmp_path, caplog):
     model = weights()
     run(tmp_path, model)
     run(tmp_path, model, initial_step=0)
-    first, second = read_lineages(tmp_path)
+    (first,), (second,) = map(read_lineages, (tmp_path, tmp_path / f"{tmp_path.name}_2"))
     assert second.description.origin != first.description.origin
+    assert f"Recording into {tmp_path / tmp_path.name}_2: {tmp_path} holds the log" in caplog.text
+
+
+def test_a_run_that_is_known_only_at_its_first_record_moves(tmp_path):
+    for value in (1.0, 2.0, 1.0, 3.0):
+        model = weights()
+        for variable in model.values():
+            variable.assign(tf.fill(variable.shape, value))
+        run(tmp_path, model, initial_step=None)
+    homes = [tmp_path, *(tmp_path / f"{tmp_path.name}_{number}" for number in (2, 3))]
+    # The third began as the first: it goes on there. What was made too early is gone.
+    assert [len(read_lineages(home)) for home in homes] == [2, 1, 1]
+    assert all(lineage.record_steps() for home in homes for lineage in read_lineages(home))
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone", "flip"])
