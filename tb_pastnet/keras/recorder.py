@@ -16,6 +16,7 @@ from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.weights import AxisOverrides, network
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
+from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -59,6 +60,8 @@ class Recorder(Recording):
         budget: a share of the training's time, such as 0.01: records that are due are left out so
             that recording takes no more; they count as thinned. None: all are made. Changes of
             masks and the audit are never left out. See `docs/overhead.md`.
+        on_violation: what follows where held weights have moved: "log", a line for each variable
+            and cause, or a function that gets a list of what is new, each with a `text`.
 
     Raises:
         InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
@@ -92,6 +95,7 @@ class Recorder(Recording):
         audit: bool = True,
         probe: Probed = None,
         budget: float | None = None,
+        on_violation: Wish = LOG,
     ) -> None:
         failures, schedule = Failures(), Schedule(every, past, initial_step, budget)
         recorded = network(model, variables, channel_axis)
@@ -107,4 +111,4 @@ class Recorder(Recording):
             recorded.weights, lambda: given or attached(model), audited, lambda: start, failures
         )
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        super().__init__(logdir, source, schedule, tracker, failures, compared)
+        super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation)

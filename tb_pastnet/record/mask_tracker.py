@@ -81,24 +81,47 @@ class MaskTracker:
         except Exception as error:
             self._failures.add("Could not see what is held", error)
 
-    def hand_violations(self, sink: Sink, step: int) -> None:
-        """Gives a sink the held weights that moved, as far as that is new."""
+    @property
+    def violations(self) -> int:
+        """Channels that have changed while they were held."""
+        audited = () if self._audit is None else self._audit.violations
+        return len({(violation.variable, violation.channel) for violation in audited})
+
+    @property
+    def sparsity(self) -> float:
+        """The share of pruned weights, of all kernels and of what else has any."""
+        kept = total = 0
+        for weight, span in zip(self._weights, self._spans, strict=True):
+            through = round(float(self._kept[span].sum()) * weight.axis.elements)
+            size = weight.axis.channels * weight.axis.elements
+            if weight.role == "kernel" or through < size:
+                kept, total = kept + through, total + size
+        return 1 - kept / total if total else 0.0
+
+    def hand_violations(self, sink: Sink, step: int) -> list[Violation]:
+        """Gives a sink the held weights that moved, as far as that is new.
+
+        Returns:
+            Those of which nothing was given before.
+        """
         if self._audit is None:
-            return
+            return []
         try:
             violations = self._audit.check(step)
             self._looked = True
         except Exception as error:
             self._failures.add("Could not audit held weights", error)
             self._missed = True
-            return
+            return []
         if self._missed:
             # Also what a check that failed had found.
             violations, self._missed = self._of_this_lineage(), False
         for text in self._audit.notes[self._noted :]:
             self._failures.add(text)
         self._noted = len(self._audit.notes)
+        first = [each for each in violations if each.key not in self._handed_violations]
         self._hand(sink, step, [violation for violation in violations if self._is_news(violation)])
+        return first
 
     def hand_late_violations(self, sink: Sink, step: int) -> None:
         """Gives those that have grown since they were handed on, or couldn't be."""

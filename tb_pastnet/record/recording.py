@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.record.alerts import LOG, Alerts, Wish
 from tb_pastnet.record.failures import Failures, reason_of
 from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -20,6 +21,7 @@ from tb_pastnet.record.record import Probing, Record
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.record.source import Source
+from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
 
@@ -43,6 +45,7 @@ class Recording:
         tracker: MaskTracker,
         failures: Failures,
         probe: Probing | None = None,
+        on_violation: Wish = LOG,
     ) -> None:
         self._source = source
         self._schedule = schedule
@@ -52,13 +55,17 @@ class Recording:
         self._widths = [weight.axis.channels for weight in source.network.weights]
         self._tracker = tracker
         self._failures = failures
+        self.alerts = Alerts(on_violation, failures)
+        self._records = 0
         self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
         self._closed = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
-            self._lineage = Lineage.first(os.fspath(logdir), source, probe)
+            self._lineage = Lineage.first(
+                os.fspath(logdir), source, probe, tracker.origin, schedule.last
+            )
 
     @property
     def notes(self) -> Failures:
@@ -72,6 +79,17 @@ class Recording:
         The log tells that, too: see `docs/overhead.md`.
         """
         return self._timer.totals.overhead()
+
+    @property
+    def summary(self) -> str:
+        """What was recorded, in a line for the terminal; "" where that is another's part."""
+        if not self._writes:
+            return ""
+        home, tracker = self._lineage.run, self._tracker
+        if not self._records:
+            return nothing_recorded(home, self._timer.totals.steps, self._schedule.every)
+        cost = self.overhead
+        return summary_line(home, self._records, tracker.violations, tracker.sparsity, cost)
 
     @property
     def last_step(self) -> int | None:
@@ -209,7 +227,9 @@ class Recording:
             record = self._measure(sequence, step, action)
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
-            if not sink.offer(record):
+            if sink.offer(record):
+                self._records += 1
+            else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
             self._tell_violations(sink, step)
@@ -266,7 +286,7 @@ class Recording:
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
         with self._masks_part:
-            self._tracker.hand_violations(sink, step)
+            self.alerts.tell(self._tracker.hand_violations(sink, step))
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
         with self._masks_part:

@@ -1,0 +1,47 @@
+"""The line in the terminal when a training ends: what was recorded, and where to look."""
+
+from __future__ import annotations
+
+from tb_pastnet.format.overhead import Overhead
+
+
+def summary_line(
+    logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
+) -> str:
+    """Says in one line what a training has recorded.
+
+    Args:
+        logdir: of the run.
+        records: so many were made.
+        violations: channels that changed while they were held.
+        sparsity: the share of pruned weights, 0 to 1.
+        overhead: what recording took of the training.
+
+    Example:
+        >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
+        'PastNet: 1 record in runs/a, no violations, 50.0% pruned, 5.0% of the time for recording.'
+    """
+    parts = [f"{_counted(records, 'record')} in {logdir}"]
+    parts.append(f"{_counted(violations, 'violation')}" if violations else "no violations")
+    if sparsity > 0:
+        parts.append(f"{sparsity:.1%} pruned")
+    if overhead.training > 0:
+        parts.append(f"{overhead.share:.1%} of the time for recording")
+    return f"PastNet: {', '.join(parts)}."
+
+
+def nothing_recorded(logdir: str, steps: int, every: int) -> str:
+    """Says why a training has left no record: it was shorter than the way to the first.
+
+    Example:
+        >>> nothing_recorded("runs/a", 6, 10)
+        'No record in runs/a: the training made 6 steps, and every=10. Use a smaller every=.'
+    """
+    return (
+        f"No record in {logdir}: the training made {_counted(steps, 'step')}, and every={every}. "
+        f"Use a smaller every=."
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
