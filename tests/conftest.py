@@ -36,6 +36,15 @@ COMPUTING = (
 )
 
 
+@pytest.fixture(autouse=True)
+def names_from_the_first():
+    """Keras numbers layers through a process: here through a test, so that its names are known."""
+    if "keras" in sys.modules:
+        from keras.src.backend.common import global_state
+
+        global_state.set_global_attribute("object_name_uids", None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keeps what is shown of the promises, where that is asked for."""
     keep_results(config)

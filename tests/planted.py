@@ -119,7 +119,7 @@ class Audited(keras.callbacks.Callback):
         if state is not None:
             kept, trainable = state.read(record.text.id)
         found = record.found
-        if not (found.statistic or all(holder.trainable for holder in found.holders)):
+        if not all(holder.trainable for holder in found.flags):
             trainable = np.zeros_like(kept)
         return ~(kept & trainable), ~kept
 

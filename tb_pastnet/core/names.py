@@ -8,9 +8,10 @@ each parent: the same architecture has the same names in every process and after
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
 
@@ -66,13 +67,10 @@ def resolve(
     are for the error: what is named, and what its paths begin below.
     """
     candidates = list(identities)
-    if name in candidates:
-        return name
-    fits = [identity for identity in candidates if identity.endswith("/" + name)]
+    fits = _fitting(name, ((identity, identity) for identity in candidates))
     if len(fits) == 1:
         return fits[0]
-    candidates = fits or _nearest_first(name, candidates)
-    shown = ", ".join(candidates[:8]) + (", …" if len(candidates) > 8 else "")
+    shown = _listed(fits or _nearest_first(name, candidates))
     if fits:
         raise UnknownName(
             f"Could not find {kind} {name!r}: expected a name that fits one {kind}, got "
@@ -84,32 +82,141 @@ def resolve(
     )
 
 
-def choose(
-    wanted: Iterable[object],
-    identities: Mapping[str, str],
-    name_of: Callable[[object], str | None] = lambda _: None,
-) -> set[str]:
-    """The identities of what a user chooses, as by `variables=`, of the identity behind each name.
+class Called(NamedTuple):
+    """What a variable may be called besides its name in the log.
 
-    Wanted are names, ends of names, patterns such as `"*/kernel"`, or variables: `name_of` gives
-    the identity of a variable, None where it isn't one of these, which raises InvalidArgument. A
-    name that fits none, or several, raises UnknownName.
+    Attributes:
+        shape: of the variable, by which errors tell two apart.
+        names: its paths in the framework, first the one below the root: "dense_7/kernel".
+        handles: objects that mean it: the variable itself, and the layers that it belongs to.
     """
-    chosen: set[str] = set()
-    for want in (wanted,) if isinstance(wanted, str) else wanted:
-        if not isinstance(want, str):
-            name = name_of(want)
-            if name is None:
-                raise InvalidArgument(
-                    f"Could not choose {getattr(want, 'name', want)!r:.80}: expected a variable "
-                    f"of the model, or a name, got another one. Correct variables=."
-                )
-            chosen.add(name)
-        elif any(mark in want for mark in "*?["):
-            chosen.update(own for name, own in identities.items() if fnmatchcase(name, want))
-        else:
-            chosen.add(identities[resolve(want, identities)])
-    return chosen
+
+    shape: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    handles: tuple[object, ...] = ()
+
+
+class Names:
+    """The one place where what a user calls variables of a network is looked up.
+
+    A name is read as ours and as the framework's own, in full or by the end of its path. Where the
+    two readings give different variables, that is an error with both: neither goes before.
+
+    Args:
+        called: of each variable, by its name in the log and in forward order, what else it is
+            called.
+
+    Example:
+        >>> names = Names({"dense/kernel": Called((4, 2), ("dense_7/kernel",))})
+        >>> names.one("dense_7/kernel"), names.all("*/kernel")
+        ('dense/kernel', ['dense/kernel'])
+    """
+
+    def __init__(self, called: Mapping[str, Called]) -> None:
+        self._called = called
+        self._foreign = [(alias, name) for name, each in called.items() for alias in each.names]
+        self._handled: dict[int, list[str]] = {}
+        for name, each in called.items():
+            for handle in {id(handle) for handle in each.handles}:
+                self._handled.setdefault(handle, []).append(name)
+
+    def one(self, wanted: object) -> str:
+        """The one variable that is meant by a name, by itself, or by a layer that has no other.
+
+        Raises:
+            UnknownName: a name that fits none or several, a layer with several variables.
+            InvalidArgument: what is neither a name nor of this network.
+        """
+        if isinstance(wanted, str) and not is_pattern(wanted):
+            return self._named(wanted)
+        names = self.all(wanted)
+        if len(names) != 1:
+            raise UnknownName(
+                f"Could not find one variable by {_shown(wanted)}: expected what fits one, got "
+                f"{len(names)}: {self._described(names)}. Name one of them."
+            )
+        return names[0]
+
+    def all(self, wanted: object) -> list[str]:
+        """All variables that are meant by a name, pattern, variable or layer, or by a list of such.
+
+        Raises as `one` does, but for a pattern or a layer that fits several.
+        """
+        chosen = {name for names in self.groups(wanted) for name in names}
+        return [name for name in self._called if name in chosen]
+
+    def groups(self, wanted: object) -> list[list[str]]:
+        """The same, apart for each name, pattern, variable and layer in a list."""
+        if isinstance(wanted, str):
+            return [self._fitting(wanted) if is_pattern(wanted) else [self._named(wanted)]]
+        if id(wanted) in self._handled:
+            return [self._handled[id(wanted)]]
+        if isinstance(wanted, Iterable) and not hasattr(wanted, "shape"):
+            return [group for each in wanted for group in self.groups(each)]
+        raise InvalidArgument(
+            f"Could not choose {_shown(wanted)}: expected a variable or a layer of the network, or "
+            f"a name, got another one. Choose among "
+            f"{_listed(list(self._called)) or 'none at all'}."
+        )
+
+    def _named(self, name: str) -> str:
+        ours = _fitting(name, ((own, own) for own in self._called))
+        fits = list(dict.fromkeys([*ours, *_fitting(name, self._foreign)]))
+        if len(fits) < 2 or len(ours) > 1:
+            return fits[0] if len(fits) == 1 else resolve(name, self._called)
+        raise UnknownName(
+            f"Could not find variable {name!r}: expected a name that fits one variable, got "
+            f"{len(fits)}, by the name in the log and by the framework's: {self._described(fits)}. "
+            f"Write more of its path, or pass the variable itself."
+        )
+
+    def _fitting(self, pattern: str) -> list[str]:
+        """Those that a pattern fits. A root's own name, which begins some paths, says nothing."""
+        ours = [name for name in self._called if fnmatchcase(name, pattern)]
+        firsts = ((name, alias) for name, each in self._called.items() for alias in each.names[:1])
+        below = [name for name, alias in firsts if fnmatchcase(alias, pattern)]
+        if not (ours or below):
+            fits = (name for alias, name in self._foreign if fnmatchcase(alias, pattern))
+            return list(dict.fromkeys(fits))
+        if not (ours and below) or ours == below:
+            return ours or below
+        both = [name for name in self._called if (name in ours) != (name in below)]
+        raise UnknownName(
+            f"Could not find variables by {pattern!r}: expected a pattern that fits the same by "
+            f"the names in the log and by the framework's, got one that fits by one of them alone "
+            f"{self._described(both)}. Write more of the path, or pass layers or variables."
+        )
+
+    def _described(self, names: Sequence[str]) -> str:
+        """Names with shapes, and of what else they are called the first."""
+        return _listed([self._line(name) for name in names]) or "none at all"
+
+    def _line(self, name: str) -> str:
+        called = self._called[name]
+        shape = f" {called.shape}" if called.shape else ""
+        others = [alias for alias in called.names if not f"/{alias}".endswith(f"/{name}")]
+        return f"{name}{shape}" + (f", the framework's {others[0]}" if others else "")
+
+
+def _fitting(name: str, called: Iterable[tuple[str, str]]) -> list[str]:
+    """The identities that a name means among pairs of what they are called and identity."""
+    pairs = list(called)
+    exact = [identity for alias, identity in pairs if alias == name]
+    ends = [identity for alias, identity in pairs if alias.endswith("/" + name)]
+    return list(dict.fromkeys(exact or ends))
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name may fit several."""
+    return any(mark in name for mark in "*?[")
+
+
+def _shown(wanted: object) -> str:
+    return f"{getattr(wanted, 'name', wanted)!r:.80}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def _nearest_first(name: str, identities: Sequence[str]) -> list[str]:

@@ -9,11 +9,13 @@ from typing import Any
 import keras
 
 from tb_pastnet.errors import PastNetError
+from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
-from tb_pastnet.record import schedule
+from tb_pastnet.record import alerts, schedule
+from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 
@@ -39,6 +41,7 @@ class PastNetCallback(keras.callbacks.Callback):
             held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
         probe: a fixed batch to compare outputs with past ones on, as of `Recorder`.
         budget: the share of the training's time that recording may take, as of `Recorder`.
+        on_violation: "log" or a function, as of `Recorder`, or "stop": `fit` ends after the batch.
 
     Raises:
         InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
@@ -66,9 +69,11 @@ class PastNetCallback(keras.callbacks.Callback):
         audit: bool = True,
         probe: Probed = None,
         budget: float | None = None,
+        on_violation: Wish = LOG,
     ) -> None:
         super().__init__()
         schedule.check(every, past, budget)
+        alerts.check(on_violation)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,
@@ -80,10 +85,12 @@ class PastNetCallback(keras.callbacks.Callback):
             "audit": audit,
             "probe": probe,
             "budget": budget,
+            "on_violation": on_violation,
         }
         self._recorded: Any = None
         self._count = BatchCount()
         self._begin = 0
+        self._begun = False
         self._uncounted = 0
         self._early = Failures()
         self._timer: OverheadTimer | None = None
@@ -97,8 +104,7 @@ class PastNetCallback(keras.callbacks.Callback):
         if self.recorder is not None:
             if moved:
                 self.recorder.restart(self._count.step)
-        # A subclassed model may only be built by its first batch.
-        elif self.model.built and self.model.weights:
+        elif is_ready(self.model):
             try:
                 self._start()
             except PastNetError as error:
@@ -106,10 +112,8 @@ class PastNetCallback(keras.callbacks.Callback):
         return None
 
     def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
-        """Begins a log, or goes on with that of the `fit` before."""
-        wrong = self._begin_fit()
-        if wrong is not None:
-            raise wrong
+        """Waits for the first batch: a callback after this one may still restore a backup."""
+        self._begun = False
 
     @metered("Could not see what is held")
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
@@ -118,8 +122,13 @@ class PastNetCallback(keras.callbacks.Callback):
             self.recorder.observe()
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Remembers where an execution of several steps begins."""
+        """Remembers where an execution begins; before the first, begins a log or goes on."""
         self._begin = batch
+        if not self._begun:
+            self._begun = True
+            wrong = self._begin_fit()
+            if wrong is not None:
+                raise wrong
 
     @metered("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
@@ -132,6 +141,8 @@ class PastNetCallback(keras.callbacks.Callback):
             self._start_late()
         else:
             self.recorder.follow(step)
+            if self.recorder.alerts.stops:
+                self.model.stop_training = True
 
     @metered("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
@@ -141,9 +152,12 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @metered("Could not write records")
     def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
-        """Writes what waits; another `fit` may go on."""
+        """Writes what waits, and tells what there is; another `fit` may go on."""
+        self._count.rest(self.model)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
+            if self.params.get("verbose") and (line := self.recorder.summary):
+                print(line)  # noqa: T201 - as `fit` prints
 
     @noted("Could not close the log")
     def close(self) -> None:

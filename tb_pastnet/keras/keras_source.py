@@ -45,7 +45,7 @@ class KerasSource(Source):
     ) -> None:
         super().__init__(network)
         self._rate = rate
-        self._flags = TrainableFlags(network.weights)
+        self._flags = TrainableFlags([weight.found for weight in network.weights])
         axes = [weight.axis for weight in network.weights]
         every = stacks([weight.variable for weight in network.weights], axes)
         fused = fitting(every) if runner is EAGER else []

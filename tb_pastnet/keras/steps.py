@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import tensorflow as tf
 
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.types import Model
 
 
@@ -19,7 +21,8 @@ class BatchCount:
 
     def __init__(self) -> None:
         self.step = 0
-        self._optimizer: Any = None
+        self._optimizers: list[Any] = []
+        self._rested: int | None = None  # what the optimizers counted when a `fit` ended
         self._counted = 0  # steps made with the optimizers before the last `compile`
 
     def begin(self, model: Model, *, going_on: bool) -> bool:
@@ -29,7 +32,9 @@ class BatchCount:
         if not going_on:
             self.step = base or 0
             return True
-        if base is None or base == self.step - (self.step - self._counted) % _accumulation(model):
+        same = base == self.step - (self.step - self._counted) % _accumulation(model)
+        # Where scaling a loss has skipped updates the optimizer is behind, and stays so.
+        if base is None or same or base == self._rested:
             return False
         self.step = base
         return True
@@ -43,24 +48,40 @@ class BatchCount:
         self.step += counted if counted > 0 else batches
         return self.step
 
+    def rest(self, model: Model) -> None:
+        """Takes note that a `fit` ends: what changes before the next one isn't training."""
+        self._rested = self._updates(model)
+
     def _follow_compile(self, model: Model, going_on: bool) -> None:
-        optimizer = getattr(model, "optimizer", None)
-        same, self._optimizer = optimizer is self._optimizer, optimizer
+        optimizers = optimizers_of(model)
+        same = list(map(id, optimizers)) == list(map(id, self._optimizers))
+        # Kept alive, as the next one could be taken for it otherwise.
+        self._optimizers = optimizers
         if not same:
-            self._counted = 0
+            self._counted, self._rested = 0, None
             if going_on and self._updates(model) == 0:
                 self._counted = self.step
 
     def _updates(self, model: Model) -> int | None:
-        """Batches that the optimizers have seen, in whole updates; None where they don't count."""
-        iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-        if iterations is None:
+        """Batches that the optimizers have seen, in whole updates; None where none counts.
+
+        Of several that step the slowest counts: a WGAN's critic steps more often than once a batch.
+        """
+        optimizers = optimizers_of(model)
+        if not optimizers:
             return None
-        return self._counted + int(tf.convert_to_tensor(iterations)) * _accumulation(model)
+        counts = [_batches(optimizer) for optimizer in optimizers]
+        return self._counted + min((count for count in counts if count > 0), default=0)
+
+
+def _batches(optimizer: keras.optimizers.Optimizer) -> int:
+    """Batches of whole updates that an optimizer has seen."""
+    return int(tf.convert_to_tensor(optimizer.iterations)) * _accumulated(optimizer)
+
+
+def _accumulated(optimizer: keras.optimizers.Optimizer) -> int:
+    return int(getattr(innermost(optimizer), "gradient_accumulation_steps", None) or 1)
 
 
 def _accumulation(model: Model) -> int:
-    optimizer = getattr(model, "optimizer", None)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    steps = getattr(inner, "gradient_accumulation_steps", None)
-    return int(steps or 1)
+    return max(map(_accumulated, optimizers_of(model)), default=1)

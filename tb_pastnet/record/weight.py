@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis, main_variable, variable_role
-from tb_pastnet.core.names import choose
+from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import description, limits
 
@@ -48,10 +48,12 @@ class Weight(ABC):
         own_name: its name in that layer; "": the rest of `name`.
         kind: the class of its layer.
         statistic: it isn't trained by gradients.
-        aliases: other names that a user may call it by.
+        aliases: its paths in the framework, first the one below the root.
+        handles: the framework's objects that mean it: its variable, and layers that it belongs to.
 
     Attributes:
         text: what the log says of it.
+        called: what a user may call it.
         variable: the framework's own, by which two weights are known to be the same.
 
     Raises:
@@ -70,6 +72,7 @@ class Weight(ABC):
         kind: str = "",
         statistic: bool = False,
         aliases: Sequence[str] = (),
+        handles: Sequence[object] = (),
     ) -> None:
         if axis.channels > limits.MAX_CHANNELS:
             raise InvalidArgument(
@@ -86,7 +89,7 @@ class Weight(ABC):
         self.axis = axis
         self.kind = kind
         self.statistic = statistic
-        self.aliases = tuple(aliases)
+        self.called = Called(self.shape, tuple(aliases), tuple(handles))
         self.role = variable_role(own_name, self.shape, statistic=statistic)
         self.text = description.VariableEntry(
             id=name,
@@ -118,6 +121,11 @@ class Weight(ABC):
         return None
 
 
+def names_of(weights: Iterable[Weight]) -> Names:
+    """Looks up what a user calls these."""
+    return Names({weight.name: weight.called for weight in weights})
+
+
 W_co = TypeVar("W_co", bound=Weight, covariant=True)
 
 
@@ -145,20 +153,15 @@ class Network(Generic[W_co]):
         *,
         skipped: Sequence[tuple[str, str]] = (),
         shown: str = "a network",
-        name_of: Callable[[object], str | None] = lambda _: None,
     ) -> Network[W_co]:
         """Chooses what is recorded, in forward order; raises InvalidArgument where nothing is.
 
-        Wanted are names, ends of names, patterns such as `"*/kernel"`, or variables, None: all;
-        `name_of` gives the name of a variable, None where it isn't one of these. `shown` is what
-        they are of, for errors.
+        Wanted are names, ends of names, patterns such as `"*/kernel"`, variables, or layers, None:
+        all. `shown` is what they are of, for errors.
         """
         chosen = everything
         if wanted is not None:
-            # Each name that a weight goes by, its own before any alias.
-            called = {alias: weight.name for weight in everything for alias in weight.aliases}
-            called |= {weight.name: weight.name for weight in everything}
-            names = choose(wanted, called, name_of)
+            names = {*names_of(everything).all(wanted)}
             chosen = [weight for weight in everything if weight.name in names]
         if not chosen:
             raise InvalidArgument(

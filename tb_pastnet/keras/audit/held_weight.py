@@ -35,7 +35,7 @@ class HeldWeight:
         self.axis = weight.axis
         self.variable = weight.variable
         # What users set: the keras.Variable of a layer's weight.
-        self.owner = weight.holders[-1]
+        self.owner = weight.found.given
         self.masks: VariableMasks | None = None
         self.reference: Any = None
         self.version = 0

@@ -12,8 +12,9 @@ import tensorflow as tf
 
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.enforcer import attached
-from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, innermost, slots_of
+from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
+from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.record.audit.causes import Array
@@ -39,7 +40,7 @@ class ModelAudit(AuditSource):
         self.causes = OptimizerCauses(self)
         self._model = model
         self._given = optimizer
-        self._flags = TrainableFlags(self.weights)
+        self._flags = TrainableFlags([weight.found for weight in self.weights])
         self._key: Any = None
         self._function: Any = None
 

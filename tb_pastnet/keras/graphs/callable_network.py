@@ -100,7 +100,7 @@ def variable_entry(variable: tf.Variable, holder: keras.Variable | tf.Variable =
     holder = variable if holder is None else holder
     path = str(getattr(holder, "path", None) or holder.name).partition(":")[0]
     layer, _, name = path.rpartition("/")
-    return Found(layer or name, name, variable, type(holder).__name__, holders=(holder,))
+    return Found(layer or name, name, variable, type(holder).__name__, given=holder)
 
 
 def _specs(model: keras.layers.Layer) -> Arguments | None:

@@ -12,7 +12,7 @@ from tb_pastnet.record.masks.commands import unmaskable
 
 def refuse_weight(weight: TFWeight) -> None:
     """Raises where masks beside a model would not hold what the layer of a weight computes with."""
-    for holder in weight.holders:
+    for holder in weight.found.around:
         if isinstance(holder, keras.layers.SpectralNormalization):
             expected, got = "a weight that an optimizer writes", "one that its layer writes"
             mend = "Mask the layers around it, or take SpectralNormalization away."

@@ -20,11 +20,11 @@ from tb_pastnet.keras.masks.optimizers import (
     Hook,
     averages_of,
     hook_of,
-    innermost,
     merged,
     slots_of,
 )
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.weights import shown
 
 ATTRIBUTE = "_pastnet_masks"

@@ -20,6 +20,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.record.masks.mask_table import MaskTable
 
@@ -100,13 +101,6 @@ def merged(
         action(strategy, *arguments)
     else:
         tf.__internal__.distribute.interim.maybe_merge_call(action, strategy, *arguments)
-
-
-def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
-    """The optimizer that updates the weights, inside of those that scale its loss."""
-    while hasattr(optimizer, "inner_optimizer"):
-        optimizer = optimizer.inner_optimizer
-    return optimizer
 
 
 def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:

@@ -92,6 +92,10 @@ class PruningCallback(keras.callbacks.Callback):
         self._count.advance(self.model, batch - self._begin + 1)
         self._prune(start)
 
+    def on_train_end(self, logs: Any = None) -> None:
+        """Remembers where it stopped."""
+        self._count.rest(self.model)
+
     def _start(self) -> None:
         if self._count.begin(self.model, going_on=self._counted is self.model):
             # Other weights, or older ones: their masks may lack what was pruned.

@@ -8,7 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.types import Model, RateSource
+
+Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 UNKNOWN = float("nan")
 
@@ -52,9 +55,18 @@ class LearningRate:
     def _value(self, step: int) -> Any:
         source = self._source
         if source is None:
-            return getattr(getattr(self._model, "optimizer", None), "learning_rate", UNKNOWN)
-        if isinstance(source, keras.optimizers.schedules.LearningRateSchedule):
+            source = getattr(self._model, "optimizer", None) or UNKNOWN
+        if isinstance(source, Schedule):
             return source(step)
         if hasattr(source, "learning_rate"):
-            return source.learning_rate
+            return _used(source)
         return source() if callable(source) and not hasattr(source, "dtype") else source
+
+
+def _used(optimizer: Any) -> Any:
+    """The rate of an optimizer's last update; where it follows a schedule it tells the next."""
+    inner = innermost(optimizer)
+    schedule = getattr(inner, "_learning_rate", None)
+    if not isinstance(schedule, Schedule):
+        return optimizer.learning_rate
+    return schedule(tf.maximum(tf.convert_to_tensor(inner._iterations) - 1, 0))

@@ -32,7 +32,10 @@ class Found:
         types: names of the class and its bases for the table of channel axes.
         local_name: the layer's name in the layer around it.
         statistic: it isn't trained by gradients.
-        holders: whatever has a `trainable` flag that concerns it.
+        given: what a user has of it: the keras.Variable, or else the tf.Variable.
+        around: the Keras layers that it lies in, the outermost first; where it is shared, of each
+            place.
+        paths: its names in Keras, first the one below the root.
         owner: the Keras layer whose path this is; None of variables elsewhere.
         rule: its name in the table of channel axes, "" where that is `name`.
     """
@@ -46,10 +49,18 @@ class Found:
     local_name: str = ""
     equation: str | None = None
     statistic: bool = False
-    holders: tuple[Any, ...] = ()
+    given: Any = None
+    around: tuple[Any, ...] = ()
+    paths: tuple[str, ...] = ()
     owner: Any = None
     rule: str = ""
     masks: OwnMasks | None = None
+
+    @property
+    def flags(self) -> tuple[Any, ...]:
+        """Whose `trainable` decides whether it is trained, as in Keras's `trainable_variables`."""
+        # A layer tells its variables when it is told; what lies between says nothing.
+        return () if self.statistic else (*self.around[:1], self.given)
 
     @property
     def id(self) -> str:
@@ -66,10 +77,10 @@ def find_variables(model: Model) -> list[Found]:
                 f"Could not record a Keras model: expected the TensorFlow backend, got "
                 f"{backend!r}. Set KERAS_BACKEND=tensorflow before Keras is imported."
             )
-        if not model.built:
+        if not (model.built or model.weights):
             raise InvalidArgument(
                 f"Could not record model {model.name!r}: expected a built model, got one without "
-                f"weights. Call model.build(input_shape), or the model on one batch."
+                f"weights. Call it, or its layers, on one batch first."
             )
         entries = _of_layer(model, "", (), "")
     elif isinstance(model, tf.Module):
@@ -83,14 +94,29 @@ def find_variables(model: Model) -> list[Found]:
         )
     unique: dict[int, Found] = {}
     for entry in entries:
-        unique.setdefault(id(entry.variable), entry)
+        first = unique.setdefault(id(entry.variable), entry)
+        if first is not entry:
+            around, paths = (*first.around, *entry.around), (*first.paths, entry.id, *entry.paths)
+            unique[id(entry.variable)] = replace(first, around=around, paths=paths)
     return list(unique.values())
+
+
+def is_ready(model: keras.Model) -> bool:
+    """Whether its weights are there: it is built, or, never to be called, its layers are."""
+    layer = keras.layers.Layer
+    return bool(model.weights) and (
+        model.built
+        or all(
+            each.built or each._layers or type(each).build is layer.build
+            for each in model._flatten_layers(include_self=False)
+        )
+    )
 
 
 def find_weights(layer: keras.layers.Layer) -> list[tuple[str, Any]]:
     """Name below a built layer, and keras.Variable, of each weight that gradients train, once."""
     weights = {
-        id(entry.holders[-1]): (entry.id, entry.holders[-1])
+        id(entry.given): (entry.id, entry.given)
         for entry in _of_layer(layer, "", (), "")
         if not entry.statistic
     }
@@ -123,19 +149,19 @@ def _parts(layer: keras.layers.Layer) -> tuple[list[Any], list[Any], set[int]]:
 def _of_layer(
     layer: keras.layers.Layer,
     path: str,
-    holders: tuple[Any, ...],
+    around: tuple[Any, ...],
     local_name: str,
     parent: Any = None,
 ) -> Iterator[Found]:
     if callable(getattr(layer, "masked_weights", None)):
-        yield from _of_masked(layer, path, holders, local_name, parent)
+        yield from _of_masked(layer, path, around, local_name, parent)
         return
     children, own, statistics = _parts(layer)
-    holders = (*holders, layer)
+    around = (*around, layer)
     if isinstance(layer, keras.layers.RNN) and not _parts(layer.cell)[0]:
         # A cell is how an RNN is made: its variables are those of the layer.
         children, own, statistics = [], *_parts(layer.cell)[1:]
-        holders, types = (*holders, layer.cell), _types(layer.cell)
+        around, types = (*around, layer.cell), _types(layer.cell)
     else:
         types = _types(layer)
     names = renumber([("Variable", weight.name) for weight in own])
@@ -150,21 +176,30 @@ def _of_layer(
             local_name=local_name,
             equation=getattr(layer, "equation", None),
             statistic=id(weight) in statistics,
-            holders=(*holders, weight),
+            given=weight,
+            around=around,
+            paths=_paths(weight, around),
             owner=layer,
         )
     for child, name in zip(children, _names(layer, children), strict=True):
-        yield from _of_layer(child, f"{path}/{name}" if path else name, holders, name, layer)
+        yield from _of_layer(child, f"{path}/{name}" if path else name, around, name, layer)
 
 
 def _of_masked(
-    layer: keras.layers.Layer, path: str, holders: tuple[Any, ...], local_name: str, parent: Any
+    layer: keras.layers.Layer, path: str, around: tuple[Any, ...], local_name: str, parent: Any
 ) -> Iterator[Found]:
     # As the layer inside: its masks, held values and raw weights aren't listed on their own.
     masked = {id(each.weight): each for each in layer.masked_weights()}
-    for entry in _of_layer(layer.layer, path, (*holders, layer), local_name, parent):
-        each = masked.get(id(entry.holders[-1]))
+    for entry in _of_layer(layer.layer, path, (*around, layer), local_name, parent):
+        each = masked.get(id(entry.given))
         yield entry if each is None else replace(entry, variable=each, masks=each)
+
+
+def _paths(weight: Variable, around: tuple[Any, ...]) -> tuple[str, ...]:
+    """By the names that its layers have now, below the root; and the one that it was made with."""
+    below = "/".join([*(layer.name for layer in around[1:]), weight.name])
+    made = str(getattr(weight, "path", None) or below)
+    return tuple(dict.fromkeys([below, made]))
 
 
 def _names(parent: keras.layers.Layer, children: Sequence[Any]) -> list[str]:
@@ -234,5 +269,5 @@ def _plain(layer: str, name: str, variable: Variable, holder: Any, module: Model
         type=type(holder if module is None else module).__name__,
         types=() if module is None else (_full_name(type(module)),),
         statistic=fixed or name.startswith("moving_"),
-        holders=(holder,),
+        given=holder,
     )

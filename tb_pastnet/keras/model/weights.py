@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
-from tb_pastnet.core.names import choose, resolve
+from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
 from tb_pastnet.keras.strategies import differs
 from tb_pastnet.keras.types import Model, Variable
 from tb_pastnet.record.weight import Array, Network, OwnMasks, Weight
 
-AxisOverrides = Mapping[str, int | tuple[int, ...]]
+AxisOverrides = Mapping[Any, int | tuple[int, ...]]
 
 _TRAINABLE = attrgetter("trainable")
 
@@ -31,10 +31,11 @@ class TFWeight(Weight):
             own_name=entry.name,
             kind=entry.type,
             statistic=entry.statistic,
+            aliases=entry.paths,
+            handles=_handles(entry),
         )
         self.found = entry
         self.variable = entry.variable
-        self.holders = entry.holders
 
     def read(self) -> Array:
         """See `Weight`. Of a layer that owns its masks, the effective value."""
@@ -43,7 +44,7 @@ class TFWeight(Weight):
 
     def trainable(self) -> bool:
         """See `Weight`."""
-        return self.statistic or all(holder.trainable for holder in self.holders)
+        return all(map(_TRAINABLE, self.found.flags))
 
     def masks(self) -> OwnMasks | None:
         """See `Weight`."""
@@ -53,16 +54,15 @@ class TFWeight(Weight):
 class TrainableFlags:
     """The `trainable` flags that concern some weights, each asked for once for all of them."""
 
-    def __init__(self, weights: Sequence[TFWeight | Found]) -> None:
-        # Of a statistic they say nothing.
-        heard = [() if weight.statistic else weight.holders for weight in weights]
-        unique = {id(holder): holder for holders in heard for holder in holders}
+    def __init__(self, entries: Sequence[Found]) -> None:
+        unique = {id(holder): holder for entry in entries for holder in entry.flags}
         self._holders = list(unique.values())
         numbers = {key: number for number, key in enumerate(unique)}
-        self._heard = [[numbers[id(holder)] for holder in holders] for holders in heard]
-        # What is around a layer passes its flag on to it.
-        inner = {id(holders[-2]): holders[-2] for holders in heard if len(holders) > 1}
-        self._layers = list(inner.values())
+        self._heard = [[numbers[id(holder)] for holder in entry.flags] for entry in entries]
+        # A layer tells its variables.
+        heard = (entry for entry in entries if entry.flags)
+        layers = {id(layer): layer for entry in heard for layer in entry.around[-1:]}
+        self._layers = list(layers.values())
 
     def quick_key(self) -> tuple[bool, ...]:
         """The flags of the layers that have weights, not of these: quick enough for each step."""
@@ -103,7 +103,8 @@ def network_of(
             usable[name] = entry
         else:
             skipped.append((name, reason))
-    axes = {resolve(name, usable): axis for name, axis in (channel_axes or {}).items()}
+    named = names_in(usable)
+    axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
     return Network.of(
         [
             TFWeight(name, entry, _axis(name, entry, axes.get(name)))
@@ -112,25 +113,24 @@ def network_of(
         variables,
         skipped=skipped,
         shown=subject,
-        name_of=_names_in(usable),
     )
 
 
-def chosen(wanted: Iterable[Any], usable: Mapping[str, Found]) -> set[str]:
-    """The names of chosen variables, as by `variables=` of `network`."""
-    return choose(wanted, {name: name for name in usable}, _names_in(usable))
+def names_in(found: Mapping[str, Found]) -> Names:
+    """Looks up what a user calls variables that were found, by their names."""
+    return Names({name: _called(entry) for name, entry in found.items()})
 
 
-def _names_in(usable: Mapping[str, Found]) -> Callable[[object], str | None]:
-    """Gives the name of a variable that a user passes, None where it isn't one of these."""
+def _called(entry: Found) -> Called:
+    shape = tuple(int(size) for size in entry.variable.shape)
+    return Called(shape, entry.paths, _handles(entry))
+
+
+def _handles(entry: Found) -> tuple[object, ...]:
     # Of a layer that owns its masks the variable lies inside.
-    by_object = {
-        id(variable): name
-        for name, entry in usable.items()
-        for variable in (entry.variable, getattr(entry.variable, "variable", None))
-        if variable is not None
-    }
-    return lambda given: by_object.get(id(tf_variable(given))) or by_object.get(id(given))
+    inner = getattr(entry.variable, "variable", None)
+    variables = [entry.given, entry.variable, inner, tf_variable(entry.given)]
+    return (*entry.around, *(each for each in variables if each is not None))
 
 
 def free_name(name: str, taken: Container[str]) -> str:

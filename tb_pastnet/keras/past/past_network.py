@@ -17,7 +17,7 @@ from tb_pastnet.keras.graphs.callable_network import (
 )
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Scratch, Trace, Tracer
 from tb_pastnet.keras.model.walk import Found, tf_variable
-from tb_pastnet.keras.model.weights import chosen, free_name
+from tb_pastnet.keras.model.weights import free_name, names_in
 from tb_pastnet.keras.past.past_deltas import PastDeltas
 from tb_pastnet.keras.past.past_variables import PastVariables
 from tb_pastnet.keras.strategies import copies, primary, replicated
@@ -161,8 +161,8 @@ class PastNetwork(tf.Module):
                 f"{got}. Pass example=, a batch or a tuple of arguments that it is called with."
             )
         if variables is not None:
-            named = {name: named[name] for name in chosen(variables, named)}
-        return PastVariables({name: primary(each.holders[-1]) for name, each in named.items()})
+            named = {name: named[name] for name in names_in(named).all(variables)}
+        return PastVariables({name: primary(each.given) for name, each in named.items()})
 
     def _past_of(
         self, trace: Trace | None, past: PastVariables | PastDeltas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core import mask_input, pruning_rules
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import resolve
+from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
@@ -51,12 +51,12 @@ class MaskCommands:
         self._at_once = at_once
 
     def prune(
-        self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
+        self, name: object, kept: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
-            name: of the variable.
+            name: of the variable, or what means it: see `docs/masks.md`.
             kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. What is pruned
                 already stays so.
             channels: numbers of whole channels to prune instead.
@@ -67,14 +67,16 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            weight = self._weight(name)
-            weight.prune(_asked(weight, kept, channels, "kept"))
+            weights = self._weights(name, single=kept is not None)
+            masks = [_asked(weight, kept, channels, "kept") for weight in weights]
+            for weight, mask in zip(weights, masks, strict=True):
+                weight.prune(mask)
 
-    def prune_below(self, name: str, threshold: float) -> None:
+    def prune_below(self, name: object, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
         Args:
-            name: of the variable.
+            name: of the variable, or what means it: see `docs/masks.md`.
             threshold: at least 0. NaN and infinite weights stay.
 
         Raises:
@@ -82,14 +84,15 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            self._weight(name).prune_below(threshold)
+            for weight in self._prunable(name):
+                weight.prune_below(threshold)
 
     def prune_smallest(
         self,
         sparsity: float,
         scope: str = "global",
         structured: bool = False,
-        variables: Iterable[str] | None = None,
+        variables: object = None,
     ) -> None:
         """Prunes the smallest weights until a fraction of all is pruned.
 
@@ -106,11 +109,11 @@ class MaskCommands:
         options = {"scope": scope, "structured": structured}
         self._prune_by(pruning_rules.smallest, variables, sparsity, **options)
 
-    def prune_blocks(self, name: str, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
+    def prune_blocks(self, name: object, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
         Args:
-            name: of the variable.
+            name: of the variable, or what means it: see `docs/masks.md`.
             nonzeros_per_block: N, how many stay.
             block_size: M. Blocks lie along the inputs that an output sums over.
 
@@ -119,15 +122,16 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            self._weight(name).prune_by(pruning_rules.blocks, nonzeros_per_block, block_size)
+            for weight in self._prunable(name):
+                weight.prune_by(pruning_rules.blocks, nonzeros_per_block, block_size)
 
     def regrow(
-        self, name: str, kept: npt.ArrayLike | None = None, channels: Channels | None = None
+        self, name: object, kept: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
-            name: of the variable.
+            name: of the variable, or what means it: see `docs/masks.md`.
             kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to regrow instead.
 
@@ -136,16 +140,18 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            weight = self._weight(name)
-            weight.regrow(_through(weight, kept, channels, "kept"))
+            weights = self._weights(name, single=kept is not None)
+            masks = [_through(weight, kept, channels, "kept") for weight in weights]
+            for weight, mask in zip(weights, masks, strict=True):
+                weight.regrow(mask)
 
     def freeze(
-        self, name: str, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
+        self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Freezes weights: holds them at their values of now.
 
         Args:
-            name: of the variable.
+            name: of the variable, or what means it: see `docs/masks.md`.
             trainable: 1 trains on, 0 is frozen, shape of the variable, bool, int or float. What is
                 frozen already stays so; what is pruned stays pruned.
             channels: numbers of whole channels to freeze instead. None of both: the whole variable.
@@ -156,17 +162,22 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            weight = self._weight(name)
+            weights = self._weights(name, single=trainable is not None)
             everything = trainable is None and channels is None
-            weight.freeze(None if everything else _asked(weight, trainable, channels, "trainable"))
+            masks = [
+                None if everything else _asked(weight, trainable, channels, "trainable")
+                for weight in weights
+            ]
+            for weight, mask in zip(weights, masks, strict=True):
+                weight.freeze(mask)
 
     def thaw(
-        self, name: str, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
+        self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Lets frozen weights train again.
 
         Args:
-            name: of the variable.
+            name: of the variable, or what means it: see `docs/masks.md`.
             trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to thaw instead.
 
@@ -175,10 +186,12 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
-            weight = self._weight(name)
-            weight.thaw(_through(weight, trainable, channels, "trainable"))
+            weights = self._weights(name, single=trainable is not None)
+            masks = [_through(weight, trainable, channels, "trainable") for weight in weights]
+            for weight, mask in zip(weights, masks, strict=True):
+                weight.thaw(mask)
 
-    def sparsity(self, name: str | None = None) -> float:
+    def sparsity(self, name: object = None) -> float:
         """The share of pruned weights, 1 − mean(kept).
 
         Args:
@@ -187,7 +200,7 @@ class MaskCommands:
         with self._at_once():
             return mask_input.sparsity(weight.kept for weight in self._counted(name))
 
-    def zeros(self, name: str | None = None) -> float:
+    def zeros(self, name: object = None) -> float:
         """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
 
         Args:
@@ -197,30 +210,33 @@ class MaskCommands:
             counted = self._counted(name)
             return mask_input.sparsity(weight.values() != 0 for weight in counted)
 
-    def _weight(self, name: str) -> EditedWeight:
-        """The weight that a name means; raises UnknownName."""
-        return EditedWeight(self, self.state.weights[resolve(name, self.state.weights)])
+    def _weights(self, wanted: object, *, single: bool = False) -> list[EditedWeight]:
+        """The weights that are meant, of layers those that masks can hold; `single`: one mask."""
+        names = self.state.names
+        if single or (isinstance(wanted, str) and not is_pattern(wanted)):
+            return [self._edited(names.one(wanted))]
+        listed = [self._edited(name) for name in names.all(wanted)]
+        return [each for each in listed if not each.weight.statistic] if len(listed) > 1 else listed
 
-    def _prunable(self, names: Iterable[str] | None) -> list[EditedWeight]:
-        """The named weights, each once, if masks can hold all; None: kernels without own masks."""
-        if names is None:
-            weights = [
-                EditedWeight(self, weight)
-                for weight in self.state.weights.values()
-                if weight.role == "kernel" and weight.masks() is None
-            ]
-        else:
-            names = [names] if isinstance(names, str) else names
-            weights = list({each.label: each for each in map(self._weight, names)}.values())
-        for edited in weights:
-            self._refuse_mask(edited.weight)
-        return weights
+    def _edited(self, name: str) -> EditedWeight:
+        return EditedWeight(self, self.state.weights[name])
 
-    def _counted(self, name: str | None) -> list[EditedWeight]:
-        """What sparsity is counted over: one weight, or all kernels and what else is pruned."""
-        if name is not None:
-            return [self._weight(name)]
-        weights = [EditedWeight(self, weight) for weight in self.state.weights.values()]
+    def _prunable(self, wanted: object) -> list[EditedWeight]:
+        """What a rule chooses from: of layers and patterns their kernels; None: all kernels."""
+        groups = [list(self.state.weights)] if wanted is None else self.state.names.groups(wanted)
+        weights: dict[str, EditedWeight] = {}
+        for group in groups:
+            several = [each for each in map(self._edited, group) if not each.weight.masks()]
+            kernels = [each for each in several if each.role == "kernel"]
+            fits = kernels if kernels or wanted is None else map(self._edited, group)
+            weights |= {each.label: each for each in fits}
+        return list(weights.values())
+
+    def _counted(self, wanted: object) -> list[EditedWeight]:
+        """What sparsity is counted over: what is meant, or all kernels and what else is pruned."""
+        if wanted is not None:
+            return self._weights(wanted)
+        weights = map(self._edited, self.state.weights)
         return [each for each in weights if each.role == "kernel" or each.pruned]
 
     def _refuse_mask(self, weight: Weight) -> None:
@@ -237,13 +253,15 @@ class MaskCommands:
     def _prune_by(
         self,
         rule: pruning_rules.Rule,
-        variables: Iterable[str] | None,
+        variables: object,
         *arguments: Any,
         **options: Any,
     ) -> None:
         """Prunes what a rule chooses of several weights together; None: of all kernels."""
         with self._at_once():
             weights = self._prunable(variables)
+            for edited in weights:
+                self._refuse_mask(edited.weight)
             masks = [weight.read() for weight in weights]
             prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
             chosen = rule(prunable, *arguments, **options)

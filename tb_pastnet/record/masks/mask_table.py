@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import resolve
-from tb_pastnet.record.weight import OwnMasks, Weight
+from tb_pastnet.core.names import Names
+from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
 class MaskStorage(Protocol):
@@ -59,6 +59,11 @@ class MaskTable:
     def masked(self) -> Mapping[str, Any]:
         """The storages of weights that have masks, by name."""
         return self._contents.masked
+
+    @property
+    def names(self) -> Names:
+        """What a user calls the weights."""
+        return names_of(self.weights.values())
 
     @property
     def weights(self) -> Mapping[str, Any]:
@@ -122,14 +127,14 @@ class _Contents:
 
 
 class MaskView(Mapping[str, Mask]):
-    """One of both masks of every weight, by name or by the end of one."""
+    """One of both masks of every weight, by what a user calls it."""
 
     def __init__(self, table: MaskTable, index: int) -> None:
         self._table = table
         self._index = index
 
-    def __getitem__(self, name: str) -> Mask:
-        return self._table.read(resolve(name, self._table.weights))[self._index]
+    def __getitem__(self, name: object) -> Mask:
+        return self._table.read(self._table.names.one(name))[self._index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table.weights)

@@ -124,6 +124,8 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
     named = {variable.name: variable for variable in among}
 
     def name_of(variable: object) -> str:
+        if isinstance(variable, str):
+            return variable
         name = graph_variable(variable).name
         if name not in named:
             raise InvalidArgument(
@@ -136,8 +138,8 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
         return [each for each in among if isinstance(want, str) and within(each.name, want)]
 
     wants = (wanted,) if isinstance(wanted, str) else wanted
-    expanded = [each for want in wants for each in below(want) or [want]]
-    chosen = names.choose(expanded, {name: name for name in named}, name_of)
+    expanded = [name_of(each) for want in wants for each in below(want) or [want]]
+    chosen = names.Names({name: names.Called() for name in named}).all(expanded)
     return [variable for name, variable in named.items() if name in chosen]
 
 

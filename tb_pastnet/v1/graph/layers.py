@@ -116,7 +116,7 @@ def _entry(name: str, face: Any, use: Role) -> Found:
         type=use.type or "Variable",
         types=() if use is UNKNOWN else (use.type,),
         statistic=not face.trainable,
-        holders=(face,),
+        given=face,
         rule=use.rule,
     )
 

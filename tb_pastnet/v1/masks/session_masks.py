@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import resolve
+from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.mask_table import MaskTable
@@ -96,7 +96,9 @@ class SessionMasks(MaskTable):
 
     def chosen(self, names: Iterable[str] | None) -> list[GraphVariableMasks]:
         """The masks of named variables; None: all."""
-        ids = self.made if names is None else [resolve(name, self.made) for name in names]
+        ids = (
+            self.made if names is None else Names({name: Called() for name in self.made}).all(names)
+        )
         return [self.made[name] for name in ids]
 
     def read(self, name: str) -> tuple[Mask, Mask]:

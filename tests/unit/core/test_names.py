@@ -3,7 +3,8 @@
 import pytest
 
 from tb_pastnet.core import names
-from tb_pastnet.errors import UnknownName
+from tb_pastnet.core.names import Called, Names
+from tb_pastnet.errors import InvalidArgument, UnknownName
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,69 @@ def test_the_nearest_names_are_told_first():
         UnknownName, match=r"expected one of block_0/dense/bias, block_1/dense/bias, .*, …"
     ):
         names.resolve("bios", known)
+
+
+KERNEL, SECOND, INNER = object(), object(), object()
+
+# A second model of a process: Keras counts on, the log from the first.
+NAMES = Names(
+    {
+        "dense/kernel": Called((4, 2), ("dense_1/kernel",), (KERNEL,)),
+        "dense_1/kernel": Called((2, 3), ("dense_2/kernel",), (SECOND,)),
+        "inner/dense/kernel": Called((3, 3), ("inner/dense_5/kernel", "dense_5/kernel"), (INNER,)),
+        "inner/dense/bias": Called((3,), ("inner/dense_5/bias", "dense_5/bias"), (INNER,)),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("dense/kernel", "dense/kernel"),
+        ("dense_2/kernel", "dense_1/kernel"),
+        ("dense_5/kernel", "inner/dense/kernel"),
+        ("inner/dense/bias", "inner/dense/bias"),
+        ("bias", "inner/dense/bias"),
+        (KERNEL, "dense/kernel"),
+        ([SECOND], "dense_1/kernel"),
+        ("*/bias", "inner/dense/bias"),
+    ],
+)
+def test_a_variable_goes_by_either_name_and_by_itself(wanted, expected):
+    assert NAMES.one(wanted) == expected
+    assert NAMES.all(wanted) == [expected]
+
+
+def test_two_readings_are_an_error_with_both():
+    text = r"got 2, .*: dense_1/kernel \(2, 3\), .*dense_2/kernel, dense/kernel \(4, 2\), .*_1/"
+    with pytest.raises(UnknownName, match=text):
+        NAMES.one("dense_1/kernel")
+    with pytest.raises(UnknownName, match="by one of them alone dense/kernel"):
+        NAMES.all("dense_[1-3]/*")
+
+
+def test_layers_patterns_and_lists_give_all_in_the_order_of_the_network():
+    assert NAMES.all([INNER, "dense/kernel"]) == [
+        "dense/kernel",
+        "inner/dense/kernel",
+        "inner/dense/bias",
+    ]
+    assert NAMES.groups([INNER, ["dense/kernel"]]) == [
+        ["inner/dense/kernel", "inner/dense/bias"],
+        ["dense/kernel"],
+    ]
+    assert NAMES.all("*/kernel") == ["dense/kernel", "dense_1/kernel", "inner/dense/kernel"]
+    assert NAMES.all("*nothing*") == NAMES.all([]) == []
+
+
+def test_a_layer_with_several_is_no_single_variable():
+    with pytest.raises(UnknownName, match=r"expected what fits one, got 2: inner/dense/kernel"):
+        NAMES.one(INNER)
+    with pytest.raises(UnknownName, match="expected what fits one, got 0: none at all"):
+        NAMES.one([])
+
+
+@pytest.mark.parametrize("foreign", [object(), 3, [KERNEL, object()]])
+def test_what_is_not_of_the_network_is_refused(foreign):
+    with pytest.raises(InvalidArgument, match="expected a variable or a layer of the network"):
+        NAMES.all(foreign)

@@ -30,7 +30,9 @@ def test_variables_can_be_chosen():
         UnknownName, match=r"Could not find variable 'kernel': expected a name that"
     ):
         network(model, variables=["kernel"])
-    with pytest.raises(InvalidArgument, match=r"Could not choose .*: expected a variable of the"):
+    with pytest.raises(
+        InvalidArgument, match=r"Could not choose .*: expected a variable or a layer of"
+    ):
         network(model, variables=[tf.Variable(1.0)])
 
 

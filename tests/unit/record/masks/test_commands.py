@@ -123,7 +123,7 @@ def test_any_rule_reaches_every_way_of_pruning(masks):
 
     masks._prune_by(last, None, 0.5)
     assert masks.kept[KERNEL].tolist() == [[True] * 3, [False] * 3]
-    masks._weight(BIAS).prune_by(last, 1 / 3)
+    masks._edited(BIAS).prune_by(last, 1 / 3)
     assert masks.kept[BIAS].tolist() == [True, True, False]
 
 

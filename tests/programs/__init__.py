@@ -1,0 +1,1 @@
+"""Programs in the manner of published ones, recorded as their authors would."""

@@ -1,0 +1,328 @@
+"""The programs: each is made anew, with the same weights, at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers, ops
+
+from tests.programs.watched import Program
+
+PROGRAMS: dict[str, Callable[[Path], Program]] = {}
+Callbacks = list[keras.callbacks.Callback]
+
+
+def program(make: Callable[[Path], Program]) -> Callable[[Path], Program]:
+    """Lists a program; it gets a directory of its own."""
+    PROGRAMS[make.__name__] = make
+    return make
+
+
+def data(outputs: int = 1, count: int = 48) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(count, 6)).astype("f4"), rng.normal(size=(count, outputs)).astype("f4")
+
+
+def fitted(model: keras.Model, frozen: set[str] = frozenset(), epochs: int = 2) -> Program:  # type: ignore[assignment]
+    """A model that one call of `fit` trains."""
+    x, y = data(model.output_shape[-1])
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit(x, y, 8, epochs, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train, set(frozen))
+
+
+def fit(model: keras.Model, batches: tf.data.Dataset, callbacks: Callbacks) -> None:
+    model.fit(batches, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+def dense(*units: int, name: str | None = None) -> keras.Sequential:
+    parts = [layers.Dense(size, "tanh") for size in units]
+    return keras.Sequential([keras.Input((6,)), *parts], name=name)
+
+
+class GAN(keras.Model):
+    """Two networks, two optimizers, and no `call`."""
+
+    def __init__(self, critics: int = 1) -> None:
+        super().__init__()
+        self.critics = critics
+        self.discriminator = dense(5, 1, name="discriminator")
+        self.generator = keras.Sequential(
+            [keras.Input((3,)), layers.Dense(4, "relu"), layers.Dense(6)], name="generator"
+        )
+
+    def compile(self, d_optimizer: Any, g_optimizer: Any) -> None:
+        super().compile()
+        self.d_optimizer, self.g_optimizer = d_optimizer, g_optimizer
+
+    def train_step(self, batch: Any) -> dict[str, Any]:
+        real, noise = batch
+        for _ in range(self.critics):
+            with tf.GradientTape() as tape:
+                fake = self.generator(noise)
+                loss = ops.mean(self.discriminator(fake)) - ops.mean(self.discriminator(real))
+                loss += 10 * self.penalty(real, fake)
+            self.step(tape, loss, self.discriminator, self.d_optimizer)
+        with tf.GradientTape() as tape:
+            loss = -ops.mean(self.discriminator(self.generator(noise)))
+        self.step(tape, loss, self.generator, self.g_optimizer)
+        return {"loss": loss}
+
+    def penalty(self, real: Any, fake: Any) -> Any:
+        return 0.0
+
+    @staticmethod
+    def step(tape: tf.GradientTape, loss: Any, part: keras.Model, optimizer: Any) -> None:
+        weights = part.trainable_weights
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+
+class WGAN(GAN):
+    """With a penalty on the gradient between real and fake, and three steps of the critic."""
+
+    def __init__(self) -> None:
+        super().__init__(critics=3)
+
+    def penalty(self, real: Any, fake: Any) -> Any:
+        middle = (real + fake) / 2
+        with tf.GradientTape() as tape:
+            tape.watch(middle)
+            score = self.discriminator(middle)
+        norm = ops.sqrt(ops.sum(ops.square(tape.gradient(score, middle)), 1) + 1e-12)
+        return ops.mean(ops.square(norm - 1))
+
+
+def adversarial(model: GAN) -> Program:
+    model.compile(keras.optimizers.Adam(3e-3), keras.optimizers.Adam(1e-3))
+    real, _ = data()
+    noise = np.random.default_rng(1).normal(size=(len(real), 3)).astype("f4")
+    batches = tf.data.Dataset.from_tensor_slices((real, noise)).batch(8)
+    return Program(model, lambda given: fit(model, batches, given))
+
+
+@program
+def gan(_: Path) -> Program:
+    return adversarial(GAN())
+
+
+@program
+def wgan_gp(_: Path) -> Program:
+    return adversarial(WGAN())
+
+
+class VAE(keras.Model):
+    """Encoder and decoder with a step of their own, and no `call`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = dense(5, 4, name="encoder")
+        self.decoder = keras.Sequential([keras.Input((2,)), layers.Dense(6)], name="decoder")
+
+    def train_step(self, x: Any) -> dict[str, Any]:
+        with tf.GradientTape() as tape:
+            mean, log_variance = ops.split(self.encoder(x), 2, axis=-1)
+            sample = mean + ops.exp(log_variance / 2) * 0.1
+            loss = ops.mean(ops.square(x - self.decoder(sample)))
+            loss += ops.mean(ops.square(mean) + ops.exp(log_variance) - 1 - log_variance)
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_weights, strict=True))
+        return {"loss": loss}
+
+
+@program
+def vae(_: Path) -> Program:
+    model = VAE()
+    model.compile(keras.optimizers.Adam(1e-2))
+    batches = tf.data.Dataset.from_tensor_slices(data()[0]).batch(8)
+    return Program(model, lambda given: fit(model, batches, given))
+
+
+class Distiller(keras.Model):
+    """A student that follows a frozen teacher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.teacher, self.student = dense(7, 3, name="teacher"), dense(4, 3, name="student")
+        self.teacher.trainable = False
+
+    def train_step(self, batch: Any) -> dict[str, Any]:
+        x, _ = batch
+        wanted = self.teacher(x, training=False)
+        with tf.GradientTape() as tape:
+            loss = ops.mean(ops.square(self.student(x, training=True) - wanted))
+        weights = self.student.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return {"loss": loss}
+
+
+@program
+def distillation(_: Path) -> Program:
+    model = Distiller()
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9))
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train, {"teacher"})
+
+
+@program
+def subclassed_without_weights_before_its_first_batch(_: Path) -> Program:
+    class Lazy(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = layers.Dense(5, "relu"), layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.last(self.first(x))
+
+    model = Lazy()
+    model.compile("adam", "mse")
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train)
+
+
+@program
+def nested_lists_and_dictionaries(_: Path) -> Program:
+    class Nested(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = [[layers.Dense(4, "tanh"), layers.Dense(4)] for _ in range(2)]
+            self.heads = {"mean": layers.Dense(1), "other": layers.Dense(1)}
+
+        def call(self, x: Any) -> Any:
+            for first, second in self.blocks:
+                x = second(first(x))
+            return self.heads["mean"](x) + self.heads["other"](x)
+
+    model = Nested()
+    model(data()[0][:1])
+    model.compile("sgd", "mse")
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train)
+
+
+@program
+def shared_layer_in_two_branches(_: Path) -> Program:
+    one, two = keras.Input((6,)), keras.Input((6,))
+    shared = layers.Dense(4, "tanh")
+    model = keras.Model([one, two], layers.Dense(1)(ops.abs(shared(one) - shared(two))))
+    model.compile("adam", "mse")
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit([x, x[::-1]], y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train)
+
+
+def backbone() -> tuple[keras.Model, keras.Model]:
+    """A base of three layers, and a head on it."""
+    base = dense(5, 5, 4, name="base")
+    inputs = keras.Input((6,))
+    return base, keras.Model(inputs, layers.Dense(1)(base(inputs)))
+
+
+@program
+def functional_in_functional(_: Path) -> Program:
+    _, model = backbone()
+    model.compile("adam", "mse")
+    return fitted(model)
+
+
+@program
+def frozen_base_with_its_last_layer_unfrozen(_: Path) -> Program:
+    base, model = backbone()
+    base.trainable = False
+    base.layers[-1].trainable = True
+    model.compile("adam", "mse")
+    return fitted(model, {"base/dense", "base/dense_1"})
+
+
+@program
+def last_layer_unfrozen_between_two_fits(_: Path) -> Program:
+    base, model = backbone()
+    base.trainable = False
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        for last in (False, True):
+            base.layers[-1].trainable = last
+            model.compile(keras.optimizers.Adam(1e-3), "mse")
+            model.fit(x, y, 8, 1, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train, {"base/dense", "base/dense_1"})
+
+
+@program
+def only_one_variable_unfrozen(_: Path) -> Program:
+    base, model = backbone()
+    base.trainable = False
+    base.layers[1].bias.trainable = True
+    model.compile("adam", "mse")
+    return fitted(model, {"base/dense", "base/dense_1/kernel", "base/dense_2"})
+
+
+@program
+def unfrozen_from_the_inside_out(_: Path) -> Program:
+    base, model = backbone()
+    model.trainable = False
+    model.trainable = True
+    for layer in base.layers[:2]:
+        layer.trainable = False
+    model.compile("adam", "mse")
+    return fitted(model, {"base/dense", "base/dense_1"})
+
+
+@program
+def mixed_precision_and_several_steps_at_once(_: Path) -> Program:
+    policy = keras.mixed_precision.Policy("mixed_float16")
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(4, dtype=policy), layers.Dense(1)])
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-2), initial_scale=8.0)
+    model.compile(optimizer, "mse", steps_per_execution=2)
+    return fitted(model)
+
+
+@program
+def compiled_by_xla(_: Path) -> Program:
+    model = dense(4, 1)
+    model.compile(keras.optimizers.RMSprop(1e-2), "mse", jit_compile=True)
+    return fitted(model)
+
+
+@program
+def accumulated_gradients(_: Path) -> Program:
+    model = dense(4, 1)
+    model.compile(keras.optimizers.Adam(1e-2, gradient_accumulation_steps=3), "mse")
+    return fitted(model)
+
+
+@program
+def siamese_with_embeddings(_: Path) -> Program:
+    words = keras.Input((3,), dtype="int32")
+    encoder = keras.Sequential([keras.Input((3,)), layers.Embedding(9, 4), layers.Flatten()])
+    model = keras.Model(words, layers.Dense(1)(encoder(words)))
+    model.compile("adam", "mse")
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 9, (48, 3)), rng.normal(size=(48, 1)).astype("f4")
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train)

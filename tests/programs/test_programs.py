@@ -1,0 +1,42 @@
+"""Programs in the manner of published ones: recorded in full, right, and without a bit changed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
+from tests.programs.programs import PROGRAMS
+from tests.programs.watched import EVERY, check_numbers, run
+
+SAMPLED = random.Random(37).sample(sorted(PROGRAMS), 6)
+WHOLE = pytest.mark.prove
+EACH = [pytest.param(name, marks=() if name in SAMPLED else WHOLE, id=name) for name in PROGRAMS]
+
+
+@pytest.mark.parametrize("name", EACH)
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
+def test_a_program_is_recorded(name: str, tmp_path: Path) -> None:
+    keras.utils.set_random_seed(5)
+
+    def make():
+        keras.utils.set_random_seed(5)
+        return PROGRAMS[name](tmp_path / "own")
+
+    watched = run(make, tmp_path / "log")
+    lineage = watched.lineages[-1]
+    due = [step for step in watched.watch.steps if step > 0 and step % EVERY == 0]
+    assert lineage.record_steps() == due
+    assert check_numbers(watched) > 10 * len(due)
+    assert not lineage.violations
+    recorded_run = pastnet.read(tmp_path / "log").runs["."]
+    recorded = {entry.id for entry in lineage.description.variables}
+    assert recorded == set(watched.names)
+    for name, variable in recorded_run.variables.items():
+        still = np.unique(variable.states()[-1]).tolist()
+        frozen = any(f"{name}/".startswith(f"{own}/") for own in watched.program.frozen)
+        assert (still == ["frozen"]) == frozen, (name, still)
