@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -47,7 +47,12 @@ class Lineage:
 
     @classmethod
     def first(
-        cls, logdir: str, source: Source, probe: Probing | None, origin: str, start: int | None
+        cls,
+        logdir: str,
+        source: Source,
+        probe: Probing | None,
+        origin: Callable[[], str],
+        start: int | None,
     ) -> Lineage:
         """That of a Recorder that is made; raises UnwritableLog.
 
@@ -55,11 +60,11 @@ class Lineage:
             logdir: the directory that a user gives.
             source: what is recorded.
             probe: what its outputs are measured by.
-            origin: a fingerprint of the values at the beginning.
+            origin: gives a fingerprint of the values at the beginning.
             start: the step of the values now, None where that isn't known yet.
         """
         earlier = EarlierRuns.of(logdir)
-        home = logdir if start is None else earlier.home(origin, resumes=start > 0)
+        home = logdir if start is None else earlier.home(origin(), resumes=start > 0)
         lineage = cls(create_lineage(home), source, probe)
         lineage._earlier = earlier if start is None else None
         try:

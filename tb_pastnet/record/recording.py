@@ -64,7 +64,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             self._lineage = Lineage.first(
-                os.fspath(logdir), source, probe, tracker.origin, schedule.last
+                os.fspath(logdir), source, probe, lambda: tracker.origin, schedule.last
             )
 
     @property

@@ -9,17 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.copies import stacks
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.record.audit.freeze_audit import Channels, Ints
+from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
-# Odd, so that the print of one element that changes always changes.
-_STRIDE = 0x5851F42D4C957F2E
-_START = 0x14057B7EF767814F
 
 
 class HeldWeight:
@@ -45,6 +41,11 @@ class HeldWeight:
         self._followed: tuple[Any, ...] = (None, 0, False)
 
     @property
+    def here(self) -> bool:
+        """Whether the values lie in this machine's memory."""
+        return "CPU" in str(self.value().device)
+
+    @property
     def flagged(self) -> bool:
         """Whether it is held whole."""
         return self.reference is not None
@@ -67,11 +68,11 @@ class HeldWeight:
         return changed
 
     def value(self) -> Any:
-        """The value now, of the first replica."""
+        """The value now, of the first replica: a tensor."""
         return tf.convert_to_tensor(self.variable)
 
     def expected(self) -> Any:
-        """What held elements should be."""
+        """What held elements should be: a tensor."""
         if self.masks is None:
             return tf.convert_to_tensor(self.reference)
         if self.reference is None:
@@ -79,18 +80,21 @@ class HeldWeight:
         return tf.where(self.masks.through, self.reference, self.masks.held_value())
 
     def held(self) -> Any:
-        """Which elements are held, a bool tensor."""
+        """Which elements are held, a bool tensor; None where all are."""
         if self.masks is None or self.reference is not None:
-            return tf.ones(self.variable.shape, tf.bool)
+            return None
         return ~tf.convert_to_tensor(self.masks.through)
+
+    def compared(self) -> Comparison:
+        """Value, expected value and what is held, in the memory of this machine."""
+        held = self.held()
+        mask = None if held is None else host(held)
+        return Comparison(host(self.value()), host(self.expected()), mask)
 
     def flags(self) -> npt.NDArray[np.bool_]:
         """Which elements are held."""
-        return np.asarray(self.held().numpy())
-
-    def moved(self) -> Any:
-        """Which elements are held and differ in any bit, a bool tensor."""
-        return _moved(self.value(), self.expected(), self.held())
+        held = self.held()
+        return np.ones(self.axis.shape, bool) if held is None else np.asarray(held.numpy())
 
     def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Some of its elements: what they should be, and what they are."""
@@ -98,44 +102,19 @@ class HeldWeight:
 
     def channels(self) -> Channels:
         """Compares it channel by channel."""
-        # Eager: few weights are ever violated, and to compile this takes longer than to run it.
-        values = self.value(), self.expected(), self.held()
-        return Channels(*(result.numpy() for result in compared(*values, self.axis)))
+        return self.compared().channels(self.axis)
 
     def worst(self, channels: Ints, count: int) -> Ints:
         """Positions of elements that moved farthest, a share of each channel, at most `count`."""
-        axis = self.axis
-        channels = channels[:: -(-len(channels) // count)]
-        share = min(axis.elements, max(1, count // len(channels)))
-        size = _distance(self.value(), self.expected())
-        size = tf.where(self.moved(), size, -tf.ones((), tf.float64))
-        top = tf.math.top_k(tf.gather(_split(size, axis), channels), share)
-        row, column = np.nonzero(top.values.numpy() >= 0)
-        return _flat(axis, channels[row], top.indices.numpy()[row, column])
+        return self.compared().worst(self.axis, channels, count)
 
 
-def compared(
-    value: tf.Tensor, expected: tf.Tensor, held: tf.Tensor, axis: ChannelAxis
-) -> tuple[Any, ...]:
-    """Compares a variable channel by channel: tensors as in `Channels`."""
-    moved = _moved(value, expected, held)
-    held, moved = _split(held, axis), _split(moved, axis)
-    size = tf.where(moved, _split(_distance(value, expected), axis), tf.zeros((), tf.float64))
-    factor = tf.range(axis.elements, dtype=tf.int64) * _STRIDE + _START
-    zero = tf.zeros((), tf.int64)
-
-    def fingerprint(value: tf.Tensor) -> Any:
-        bits = tf.cast(_split(_bits(value), axis), tf.int64)
-        # One more, so that it also says which elements are held where all are zero.
-        return tf.reduce_sum(tf.where(held, (bits + 1) * factor, zero), 1)
-
-    return (
-        tf.reduce_sum(tf.cast(moved, tf.int64), 1),
-        tf.reduce_sum(tf.cast(held, tf.int64), 1),
-        tf.reduce_max(size, 1),
-        fingerprint(value),
-        fingerprint(expected),
-    )
+def host(tensor: tf.Tensor) -> npt.NDArray[Any]:
+    """The array of a tensor, where it can be had without a copy."""
+    try:
+        return np.asarray(memoryview(tensor))
+    except (TypeError, ValueError, BufferError):
+        return np.asarray(tensor.numpy())
 
 
 def which_moved(held: Sequence[HeldWeight]) -> Any:
@@ -144,8 +123,7 @@ def which_moved(held: Sequence[HeldWeight]) -> Any:
     groups = stacks([weight.variable for weight in held], [weight.axis for weight in held])
     moved = []
     for group in groups:
-        weights = [held[number] for number in group.members]
-        rows = [(weight.value(), weight.expected(), weight.held()) for weight in weights]
+        rows = [_tensors(held[number]) for number in group.members]
         columns = zip(*rows, strict=True)
         # A single one isn't copied.
         stacked = [column[0] if len(column) == 1 else tf.stack(column) for column in columns]
@@ -153,6 +131,12 @@ def which_moved(held: Sequence[HeldWeight]) -> Any:
         moved.append(tf.reduce_any(_moved(*flat), 1))
     order = np.argsort([number for group in groups for number in group.members])
     return tf.gather(tf.concat(moved, 0), order)
+
+
+def _tensors(weight: HeldWeight) -> tuple[Any, Any, Any]:
+    held = weight.held()
+    every = tf.ones(weight.axis.shape, tf.bool) if held is None else held
+    return weight.value(), weight.expected(), every
 
 
 def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
@@ -168,25 +152,5 @@ def _moved(value: tf.Tensor, expected: tf.Tensor, held: tf.Tensor) -> Any:
     return tf.cast(differ, tf.bool) & held
 
 
-def _distance(value: tf.Tensor, expected: tf.Tensor) -> Any:
-    delta = tf.abs(tf.cast(value, tf.float64) - tf.cast(expected, tf.float64))
-    return tf.where(tf.math.is_finite(delta), delta, tf.constant(np.inf, tf.float64))
-
-
 def _bits(value: tf.Tensor) -> Any:
     return tf.bitcast(value, _BITS[value.dtype.size])
-
-
-def _split(value: tf.Tensor, axis: ChannelAxis) -> Any:
-    """As `ChannelAxis.split`: of shape (channels, elements)."""
-    view = tf.transpose(tf.reshape(value, axis.view), axis.order)
-    return tf.reshape(view, (axis.channels, axis.elements))
-
-
-def _flat(axis: ChannelAxis, channels: Ints, elements: Ints) -> Ints:
-    if not axis.view:
-        return np.zeros(len(channels), np.int64)
-    shape = [axis.view[number] for number in axis.order]
-    places = np.unravel_index(channels * axis.elements + elements, shape)
-    in_order = [places[axis.order.index(number)] for number in range(len(axis.view))]
-    return np.ravel_multi_index(in_order, axis.view).astype(np.int64)

@@ -18,7 +18,8 @@ from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.record.audit.causes import Array
-from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, Ints
+from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.audit.optimizer_facts import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 
@@ -28,7 +29,10 @@ _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
 class ModelAudit(AuditSource):
-    """Compares all held weights in one compiled function, made anew when others are held."""
+    """Compares what is held: in NumPy in this machine's memory, on an accelerator where it lies.
+
+    There all are compared in one compiled function, which is made anew when others are held.
+    """
 
     def __init__(
         self,
@@ -50,11 +54,13 @@ class ModelAudit(AuditSource):
 
     def moved(self, held: Sequence[HeldWeight]) -> Sequence[bool]:
         """See `AuditSource`."""
+        if all(weight.here for weight in held):
+            return [bool(weight.compared().differ().any()) for weight in held]
         key = [(weight, weight.version) for weight in held]
         if key != self._key:
             self._key = key
             self._function = EAGER.fetch(lambda: which_moved(held))
-        moved: list[bool] = self._function().tolist() if held else []
+        moved: list[bool] = self._function().tolist()
         return moved
 
     def quick_key(self) -> tuple[bool, ...]:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,27 +16,8 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.limits import MAX_VIOLATIONS
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
+from tb_pastnet.record.audit.comparison import Channels, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
-
-Ints = npt.NDArray[np.int64]
-
-
-class Channels(NamedTuple):
-    """A comparison of held elements with what they should be, each of shape (channels,).
-
-    Attributes:
-        differ: int64, held elements that aren't what they should be.
-        held: int64, held elements.
-        largest: float64, largest |w − expected| of those; infinite where it isn't finite.
-        fingerprint: int64 of the held elements.
-        expected: int64, a fingerprint of which are held, and of what they should be.
-    """
-
-    differ: Ints
-    held: Ints
-    largest: npt.NDArray[np.float64]
-    fingerprint: Ints
-    expected: Ints
 
 
 @dataclass

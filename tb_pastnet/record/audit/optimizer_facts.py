@@ -20,7 +20,8 @@ from tb_pastnet.record.audit.causes import (
     Array,
     Facts,
 )
-from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held, Ints
+from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 SAMPLE = 256

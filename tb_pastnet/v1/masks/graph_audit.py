@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.keras.audit.held_weight import HeldWeight, compared, which_moved
+from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
 from tb_pastnet.keras.graphs.nodes import called_functions, reach
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
-from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, Channels, Ints
+from tb_pastnet.record.audit.comparison import Comparison, Ints
+from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
 from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
@@ -37,11 +36,7 @@ class GraphAudit(AuditSource):
         # Of all that have masks, also where these hold nothing.
         made = {masks.variable: masks for masks in table.made.values()}
         self.weights = [weight for weight in weights if weight.variable in made]
-        reduction = cache(partial(_Reduction, site))
-        held = [
-            _GraphHeldWeight(each, made[each.variable], site, reduction(each.dtype, each.axis))
-            for each in self.weights
-        ]
+        held = [_GraphHeldWeight(each, made[each.variable], site) for each in self.weights]
         self._held = {weight.name: weight for weight in held}
         self._moved = site.fetch(lambda: which_moved(held)) if held else list
 
@@ -58,11 +53,9 @@ class GraphAudit(AuditSource):
 class _GraphHeldWeight(HeldWeight):
     """A variable with masks, compared by ops of its graph."""
 
-    def __init__(
-        self, weight: TFWeight, masks: GraphVariableMasks, site: GraphSession, reduction: _Reduction
-    ) -> None:
+    def __init__(self, weight: TFWeight, masks: GraphVariableMasks, site: GraphSession) -> None:
         super().__init__(weight)
-        self._reduction = reduction
+        self._site = site
         self.masks = masks
         with site.building():
             self._tensors = super().value(), super().expected(), super().held()
@@ -77,26 +70,8 @@ class _GraphHeldWeight(HeldWeight):
     def held(self) -> Any:
         return self._tensors[2]
 
-    def channels(self) -> Channels:
-        return self._reduction.channels(self._tensors)
-
-
-class _Reduction:
-    """Compares values of one shape channel by channel; few ops, as few variables are violated."""
-
-    def __init__(self, site: GraphSession, dtype: Any, axis: ChannelAxis) -> None:
-        self._site = site
-        with site.building():
-            value, expected, held = (
-                tf.placeholder(kind, axis.shape) for kind in (dtype, dtype, tf.bool)
-            )
-            self._fed = value, expected, held
-            self._results = compared(value, expected, held, axis)
-
-    def channels(self, tensors: Sequence[Any]) -> Channels:
-        """Compares a value, what held elements should be, and which are held."""
-        values = self._site.run(list(tensors))
-        return Channels(*self._site.run(self._results, dict(zip(self._fed, values, strict=True))))
+    def compared(self) -> Comparison:
+        return Comparison(*self._site.run(list(self._tensors)))
 
 
 class GraphCauses(CauseFinder):

@@ -1,0 +1,94 @@
+"""Compares held elements bit by bit with what they should be, in NumPy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.mask_input import Mask
+from tb_pastnet.record.weight import Array
+
+Ints = npt.NDArray[np.int64]
+
+_BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+# Odd, so that the print of one element that changes always changes.
+_STRIDE = np.int64(0x5851F42D4C957F2E)
+_START = np.int64(0x14057B7EF767814F)
+
+
+class Channels(NamedTuple):
+    """A comparison of held elements with what they should be, each of shape (channels,).
+
+    Attributes:
+        differ: int64, held elements that aren't what they should be.
+        held: int64, held elements.
+        largest: float64, largest |w − expected| of those; infinite where it isn't finite.
+        fingerprint: int64 of the held elements.
+        expected: int64, a fingerprint of which are held, and of what they should be.
+    """
+
+    differ: Ints
+    held: Ints
+    largest: npt.NDArray[np.float64]
+    fingerprint: Ints
+    expected: Ints
+
+
+class Comparison(NamedTuple):
+    """Values of a weight, what held elements should be, and which are held: None, all of them."""
+
+    value: Array
+    expected: Array
+    held: Mask | None
+
+    def differ(self) -> Mask:
+        """Which elements are held and differ in any bit."""
+        # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed.
+        differ: Mask = _bits(self.value) != _bits(self.expected)
+        return differ if self.held is None else differ & self.held
+
+    def channels(self, axis: ChannelAxis) -> Channels:
+        """Compares channel by channel."""
+        held = np.ones(self.value.shape, bool) if self.held is None else self.held
+        rows, differ = axis.split(held), axis.split(self.differ())
+        size = np.where(differ, axis.split(self.distance()), 0.0)
+        factor = np.arange(axis.elements, dtype=np.int64) * _STRIDE + _START
+
+        def fingerprint(values: Array) -> Ints:
+            bits = axis.split(_bits(values)).astype(np.int64)
+            # One more, so that it also says which elements are held where all are zero.
+            prints: Ints = np.where(rows, (bits + 1) * factor, 0).sum(axis=1)
+            return prints
+
+        return Channels(
+            np.count_nonzero(differ, axis=1).astype(np.int64),
+            np.count_nonzero(rows, axis=1).astype(np.int64),
+            size.max(axis=1),
+            fingerprint(self.value),
+            fingerprint(self.expected),
+        )
+
+    def distance(self) -> npt.NDArray[np.float64]:
+        """|w − expected| of each element; infinite where it isn't finite."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            delta = abs(self.value.astype(np.float64) - self.expected.astype(np.float64))
+        return np.where(np.isfinite(delta), delta, np.inf)
+
+    def worst(self, axis: ChannelAxis, channels: Ints, count: int) -> Ints:
+        """Positions of elements that moved farthest, a share of each channel, at most `count`."""
+        channels = channels[:: -(-len(channels) // count)]
+        share = min(axis.elements, max(1, count // len(channels)))
+        size = axis.split(np.where(self.differ(), self.distance(), -1.0))[channels]
+        positions = axis.split(np.arange(self.value.size).reshape(self.value.shape))[channels]
+        top = np.argpartition(size, -share, axis=1)[:, -share:]
+        far = np.take_along_axis(size, top, axis=1) >= 0
+        found: Ints = np.take_along_axis(positions, top, axis=1)[far]
+        return found
+
+
+def _bits(values: Array) -> npt.NDArray[np.integer]:
+    bits: npt.NDArray[np.integer] = values.view(_BITS[values.dtype.itemsize])
+    return bits
