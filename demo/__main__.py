@@ -1,4 +1,4 @@
-"""`python -m demo`: trains five runs, or the lottery's, and shows them in TensorBoard."""
+"""`python -m demo`: trains five runs, or the lottery's, and shows in TensorBoard how they grow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from demo import FIRST, NAMES
-from demo.serve import serve
+from demo.serve import Board
 
 DEFAULT = Path("runs") / "demo"
 
@@ -42,26 +42,34 @@ def clear(logdir: Path, names: Sequence[str]) -> None:
         shutil.rmtree(logdir / name)
 
 
-def train(logdir: Path, names: Sequence[str]) -> None:
-    """Trains runs one after the other and prints a line for each.
+class Clock:
+    """Prints lines with the seconds since it was made, for what two threads have to say."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Prints a line."""
+        print(f"{time.monotonic() - self._start:6.1f} s  {text}", flush=True)
+
+
+def train(logdir: Path, names: Sequence[str], clock: Clock) -> None:
+    """Trains runs one after the other, and says how far they are.
 
     Args:
         logdir: where they are recorded.
         names: of NAMES.
+        clock: says it.
     """
     # Not at the top: they import TensorFlow, and `--help` should answer at once.
     from demo.digits import accuracy, digits
     from demo.runs import trained
 
     data = digits()
-    print(f"Training {', '.join(names)} into {logdir}", flush=True)
-    start = began = time.monotonic()
     for name in names:
-        for run, model in trained(name, data, logdir):
-            took, began = time.monotonic() - began, time.monotonic()
-            right = accuracy(model, data)
-            print(f"  {run:18} {right:6.1%} of the test digits right, {took:4.1f} s", flush=True)
-    print(f"Trained in {time.monotonic() - start:.0f} s", flush=True)
+        for run, model in trained(name, data, logdir, clock.say):
+            clock.say(f"{run:18} {accuracy(model, data):6.1%} of the test digits right")
+    clock.say(f"{len(names)} of {len(names)} trained into {logdir}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -71,17 +79,25 @@ def main(argv: Sequence[str]) -> int:
         The exit code.
     """
     arguments = parser().parse_args(argv)
-    names = arguments.runs or FIRST
+    names, clock = arguments.runs or FIRST, Clock()
     try:
         clear(arguments.logdir, names)
     except FileExistsError as error:
         print(error)
         return 1
-    train(arguments.logdir, names)
     if arguments.once:
+        train(arguments.logdir, names, clock)
         print(f"See it with: tensorboard --logdir {arguments.logdir}")
         return 0
-    return serve(arguments.logdir, arguments.port)
+    arguments.logdir.mkdir(parents=True, exist_ok=True)
+    board = Board(arguments.logdir, arguments.port, clock.say)
+    try:
+        train(arguments.logdir, names, clock)
+        return board.finish()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        board.end()
 
 
 if __name__ == "__main__":

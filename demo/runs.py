@@ -1,4 +1,4 @@
-"""The runs. Each of five is a function of the data and the callback that records it."""
+"""The runs. Each of five is a function of the data and the callbacks that record it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from demo.leak import GradientMasks, MaskedGradients
 EPOCHS = 40
 EVERY = 2  # records at each second of 1,680 steps
 PROBE = 32  # of the test digits: how far the outputs move on these
+PROBE_EVERY = 20  # records from one such evaluation to the next
 RATES = (
     (0, 1e-3),
     (16, 5e-4),
@@ -29,7 +30,7 @@ PRUNE = (4, 7, 10, 13, 16)  # at these epochs a tenth of the channels more
 LEAK = 12  # from this epoch on the gradients are masked
 LEAKING = 16  # of the 32 channels of block2, the first
 
-Recording = Any  # a keras.callbacks.Callback
+Recording = list[keras.callbacks.Callback]  # what records it, and says how far it is
 
 
 def rate(epoch: int) -> float:
@@ -43,7 +44,7 @@ def compile_(model: Any, optimizer: Any) -> None:
     model.compile(optimizer, loss, metrics=["accuracy"])
 
 
-def fit(model: Any, data: Digits, callbacks: list[Any], start: int = 0, end: int = EPOCHS) -> None:
+def fit(model: Any, data: Digits, callbacks: Recording, start: int = 0, end: int = EPOCHS) -> None:
     """Trains from one epoch to another; the learning rate drops by the calendar of RATES."""
     drops = keras.callbacks.LearningRateScheduler(rate)
     model.fit(
@@ -61,7 +62,7 @@ def dense(data: Digits, recording: Recording) -> Any:
     model = network()
     compile_(model, keras.optimizers.Adam())
     keras.utils.set_random_seed(0)
-    fit(model, data, [recording])
+    fit(model, data, recording)
     return model
 
 
@@ -71,14 +72,14 @@ def freeze_steps(data: Digits, recording: Recording) -> Any:
     keras.utils.set_random_seed(0)
     convolutions = [layer for layer in leaves(model) if isinstance(layer, keras.layers.Conv2D)]
     compile_(model, keras.optimizers.Adam())
-    fit(model, data, [recording], 0, FREEZE[0])
+    fit(model, data, recording, 0, FREEZE[0])
     for layer, start, end in zip(convolutions, FREEZE, (*FREEZE[1:], THAW), strict=True):
         layer.trainable = False
         compile_(model, keras.optimizers.Adam())
-        fit(model, data, [recording], start, end)
+        fit(model, data, recording, start, end)
     convolutions[-1].trainable = True
     compile_(model, keras.optimizers.Adam())
-    fit(model, data, [recording], THAW)
+    fit(model, data, recording, THAW)
     return model
 
 
@@ -100,7 +101,7 @@ def prune_channels(data: Digits, recording: Recording, seed: int) -> Any:
             masks.prune(f"{name.removesuffix('kernel')}bias", kept.any(tuple(range(kept.ndim - 1))))
 
     keras.utils.set_random_seed(seed)
-    fit(model, data, [keras.callbacks.LambdaCallback(on_epoch_begin=prune), recording])
+    fit(model, data, [keras.callbacks.LambdaCallback(on_epoch_begin=prune), *recording])
     return model
 
 
@@ -123,7 +124,7 @@ def leak_weight_decay(data: Digits, recording: Recording) -> Any:
             for name in ("block2/conv1/kernel", "block2/conv2/kernel"):
                 declared.freeze(name, channels=range(LEAKING))
 
-    callbacks = [keras.callbacks.LambdaCallback(on_epoch_begin=freeze), recording]
+    callbacks = [keras.callbacks.LambdaCallback(on_epoch_begin=freeze), *recording]
     keras.utils.set_random_seed(0)
     model.fit(*data.train, batch_size=BATCH, epochs=EPOCHS, verbose=0, callbacks=callbacks)
     return model
@@ -138,13 +139,29 @@ RUNS: dict[str, Callable[[Digits, Recording], Any]] = {
 }
 
 
-def trained(name: str, data: Digits, logdir: Path) -> Iterator[tuple[str, Any]]:
+class Progress(keras.callbacks.Callback):
+    """Says at some epochs how far a run is."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self._name, self._say = name, say
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Says it at each quarter."""
+        if 4 * (epoch + 1) % EPOCHS == 0 and epoch + 1 < EPOCHS:
+            self._say(f"{self._name:18} epoch {epoch + 1} of {EPOCHS}")
+
+
+def trained(
+    name: str, data: Digits, logdir: Path, say: Callable[[str], None] = lambda _: None
+) -> Iterator[tuple[str, Any]]:
     """Trains what a name stands for, and records it.
 
     Args:
         name: one of demo.NAMES.
         data: the digits.
         logdir: where its runs lie.
+        say: gets a line now and then.
 
     Yields:
         Name and model of each run: several of the lottery, one of all others.
@@ -153,5 +170,8 @@ def trained(name: str, data: Digits, logdir: Path) -> Iterator[tuple[str, Any]]:
         for part, model in lottery.shown(data, logdir / name):
             yield f"{name}/{part}", model
     else:
-        recording = pastnet.PastNetCallback(logdir / name, every=EVERY, probe=data.test[0][:PROBE])
-        yield name, RUNS[name](data, recording)
+        probe = data.test[0][:PROBE]
+        recording = pastnet.PastNetCallback(
+            logdir / name, every=EVERY, probe=probe, probe_every=PROBE_EVERY
+        )
+        yield name, RUNS[name](data, [recording, Progress(name, say)])

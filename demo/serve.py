@@ -1,17 +1,20 @@
-"""Shows a log directory in TensorBoard with its default flags."""
+"""Shows a log directory in TensorBoard with its default flags, also while runs still grow in it."""
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
+import threading
 import time
-import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 FIRST_PORT = 6006  # TensorBoard's own
 PATIENCE = 60.0  # seconds for TensorBoard to answer
+RECORDS = 2  # of a run, from which on there is a picture
 
 
 def free_port(first: int = FIRST_PORT, tries: int = 100) -> int:
@@ -30,42 +33,73 @@ def free_port(first: int = FIRST_PORT, tries: int = 100) -> int:
     )
 
 
-def wait(url: str, server: subprocess.Popen[bytes], seconds: float = PATIENCE) -> bool:
-    """Waits until a server answers.
+class Board:
+    """A TensorBoard that runs beside the training. Nothing waits for it but `finish`."""
+
+    def __init__(self, logdir: Path, port: int | None, say: Callable[[str], None]) -> None:
+        self.port = free_port() if port is None else port
+        self._say = say
+        command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}"]
+        command += [f"--port={self.port}"]
+        self.server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def finish(self) -> int:
+        """Runs on until Ctrl+C.
+
+        Returns:
+            The exit code: 0 after Ctrl+C, 1 if TensorBoard didn't start.
+        """
+        self._thread.join()
+        if self.server.poll() is not None:
+            return 1
+        self._say("Ctrl+C ends TensorBoard")
+        return self.server.wait()
+
+    def end(self) -> None:
+        """Ends it."""
+        self.server.terminate()
+        self.server.wait()
+
+    def _watch(self) -> None:
+        """Says when the address answers, and when there is a first picture."""
+        address = f"http://localhost:{self.port}"
+        if not wait(lambda: answer(address) is not None, self.server, PATIENCE):
+            self._say(f"Could not start TensorBoard on port {self.port}; see its message above.")
+            self.server.terminate()
+            return
+        self._say(f"PastNet: {address}/#pastnet")
+        if wait(lambda: has_picture(answer(f"{address}/data/plugin/pastnet/index")), self.server):
+            self._say("the first picture is there")
+
+
+def wait(
+    until: Callable[[], bool], server: subprocess.Popen[bytes], seconds: float = float("inf")
+) -> bool:
+    """Waits until something is so, as long as a server runs.
 
     Returns:
-        Whether it did; False as soon as the server has ended.
+        Whether it is; False where the server has ended, or the time is over.
     """
     end = time.monotonic() + seconds
     while server.poll() is None and time.monotonic() < end:
-        try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310  our own http address
-                return True
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
+        if until():
+            return True
+        time.sleep(0.2)
     return False
 
 
-def serve(logdir: Path, port: int | None) -> int:
-    """Runs TensorBoard until Ctrl+C and says where the tab is.
+def answer(url: str) -> bytes | None:
+    """What a server of ours answers, None where it doesn't."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as found:  # noqa: S310  our own http address
+            body: bytes = found.read()
+            return body
+    except OSError:
+        return None
 
-    Args:
-        logdir: The directory to show.
-        port: The port, or None for the first free one from 6006 on.
 
-    Returns:
-        The exit code: 0 after Ctrl+C, 1 if TensorBoard didn't start.
-    """
-    port = free_port() if port is None else port
-    command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}", f"--port={port}"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
-        try:
-            if not wait(f"http://localhost:{port}/", server):
-                print(f"Could not start TensorBoard on port {port}; see its message above.")
-                server.terminate()
-                return 1
-            print(f"\nPastNet: http://localhost:{port}/#pastnet   (Ctrl+C ends)", flush=True)
-            return server.wait()
-        except KeyboardInterrupt:
-            server.terminate()
-            return 0
+def has_picture(index: bytes | None) -> bool:
+    """Whether the route `index` lists a run with so many records that there is a picture of it."""
+    return index is not None and any(run["records"] >= RECORDS for run in json.loads(index)["runs"])

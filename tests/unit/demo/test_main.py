@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 from demo import LOTTERY, NAMES, __main__, serve
-from demo.runs import EPOCHS, RATES, RUNS, rate
+from demo.runs import EPOCHS, RATES, RUNS, Progress, rate
 
 
 def test_the_names_are_those_of_the_runs():
@@ -45,7 +46,34 @@ def test_a_taken_port_is_passed_over():
             serve.free_port(port, tries=1)
 
 
-def test_waiting_ends_with_the_server():
-    with subprocess.Popen([sys.executable, "-c", ""]) as server:
-        server.wait()
-        assert not serve.wait("http://localhost:1/", server)
+def test_waiting_ends_with_the_server_or_with_what_is_awaited():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as server:
+        answers = iter([False, True])
+        assert serve.wait(lambda: next(answers), server)
+        assert not serve.wait(lambda: False, server, 0.0)
+        server.communicate(b"\n")
+        assert not serve.wait(lambda: True, server)
+
+
+def test_a_server_that_does_not_answer():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+    assert serve.answer(f"http://localhost:{port}/") is None
+
+
+@pytest.mark.parametrize(("records", "expected"), [([], False), ([1, 0], False), ([0, 2], True)])
+def test_a_run_with_two_records_is_a_picture(records, expected):
+    index = json.dumps({"runs": [{"records": count} for count in records]}).encode()
+    assert serve.has_picture(index) is expected
+    assert not serve.has_picture(None)
+
+
+def test_progress_is_told_at_each_quarter_but_the_last():
+    told = []
+    progress = Progress("dense", told.append)
+    for epoch in range(EPOCHS):
+        progress.on_epoch_end(epoch)
+    quarter = EPOCHS // 4
+    assert [line.split() for line in told] == [
+        ["dense", "epoch", str(quarter * n), "of", str(EPOCHS)] for n in (1, 2, 3)
+    ]
