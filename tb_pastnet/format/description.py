@@ -85,6 +85,8 @@ class Description:
         skipped: name and reason of each variable that can't be recorded.
         audited: whether the writer compared held weights bitwise at each record: then what moved
             is in its violations, and needn't be told from the records.
+        probe_every: records from one to the next at which a probe was evaluated, where there is
+            one: those whose number is a multiple.
     """
 
     lineage: int
@@ -99,6 +101,7 @@ class Description:
     variables: tuple[VariableEntry, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     audited: bool = False
+    probe_every: int = 1
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             variables=tuple(_variable(entry) for entry in data["variables"]),
             skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
             audited=data.get("audited") is True,
+            probe_every=max(1, natural(data.get("probe_every", 1))),
         )
 
 

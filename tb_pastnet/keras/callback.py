@@ -40,6 +40,7 @@ class PastNetCallback(keras.callbacks.Callback):
         audit: whether each record compares held weights bitwise with what they were when they were
             held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
         probe: a fixed batch to compare outputs with past ones on, as of `Recorder`.
+        probe_every: records from one evaluation of the probe to the next.
         budget: the share of the training's time that recording may take, as of `Recorder`.
         on_violation: "log" or a function, as of `Recorder`, or "stop": `fit` ends after the batch.
 
@@ -70,9 +71,10 @@ class PastNetCallback(keras.callbacks.Callback):
         probe: Probed = None,
         budget: float | None = None,
         on_violation: Wish = LOG,
+        probe_every: int = 1,
     ) -> None:
         super().__init__()
-        schedule.check(every, past, budget)
+        schedule.check(every, past, budget, probe_every)
         alerts.check(on_violation)
         self.recorder: Recorder | None = None
         self._settings = {
@@ -84,6 +86,7 @@ class PastNetCallback(keras.callbacks.Callback):
             "learning_rate": learning_rate,
             "audit": audit,
             "probe": probe,
+            "probe_every": probe_every,
             "budget": budget,
             "on_violation": on_violation,
         }

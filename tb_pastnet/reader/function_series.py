@@ -174,7 +174,9 @@ def _missing(
         if TAG_FUNCTION in lineage.versions and lineage.tb_run not in withheld:
             line = lineage.timeline
             stands = slice(None if cut is None else np.searchsorted(line.steps, cut))
-            missing += int((~np.isin(line.sequence[stands], rows[:, _SEQUENCE])).sum())
+            every = lineage.description.probe_every if lineage.description else 1
+            due = line.sequence[stands][line.sequence[stands] % every == 0]
+            missing += int((~np.isin(due, rows[:, _SEQUENCE])).sum())
     return missing
 
 

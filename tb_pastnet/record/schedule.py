@@ -39,8 +39,8 @@ class Schedule:
     "step" is what is seen: one execution.
 
     Args:
-        every, past, budget: as of a Recorder, or InvalidArgument. Where a copy is taken for one
-            record alone the budget is asked then, so that no copy is in vain.
+        every, past, budget, probe_every: as of a Recorder, or InvalidArgument. Where a copy is
+            taken for one record alone the budget is asked then, so that no copy is in vain.
         start: the step that the values have now; None where it is only known from the first step.
         timer: of the training and of what recording takes; None: a new one.
 
@@ -56,8 +56,10 @@ class Schedule:
         start: int | None = 0,
         budget: float | None = None,
         timer: OverheadTimer | None = None,
+        probe_every: int = 1,
     ) -> None:
-        check(every, past, budget)
+        check(every, past, budget, probe_every)
+        self.probe_every = probe_every
         self.every = every
         self.past = past
         self.timer = OverheadTimer() if timer is None else timer
@@ -216,8 +218,13 @@ def _of_records(cost: Overhead) -> float:
     return cost.records + cost.copies + cost.probe
 
 
-def check(every: object, past: object, budget: Any) -> None:
+def check(every: object, past: object, budget: Any, probe_every: object = 1) -> None:
     """Raises InvalidArgument for settings that can't be used."""
+    if not isinstance(probe_every, int) or isinstance(probe_every, bool) or probe_every < 1:
+        raise InvalidArgument(
+            f"Could not schedule the probe: expected probe_every= a whole number of records of at "
+            f"least 1, got {probe_every!r}. Use probe_every=1 for each record."
+        )
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise InvalidArgument(
             f"Could not schedule records: expected every= a whole number of at least 1, got "
