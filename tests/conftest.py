@@ -39,10 +39,10 @@ COMPUTING = (
 @pytest.fixture(autouse=True)
 def names_from_the_first():
     """Keras numbers layers through a process: here through a test, so that its names are known."""
-    if "keras" in sys.modules:
-        from keras.src.backend.common import global_state
-
-        global_state.set_global_attribute("object_name_uids", None)
+    # Where a test has imported it: most need no framework.
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    if state is not None:
+        state.set_global_attribute("object_name_uids", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:

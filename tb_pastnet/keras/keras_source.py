@@ -22,7 +22,7 @@ from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.keras.strategies import writes
 from tb_pastnet.record.source import Floats, Source
-from tb_pastnet.record.weight import Network
+from tb_pastnet.record.weight import Array, Network
 
 if TYPE_CHECKING:
     from tb_pastnet.record.array_copies import ArrayCopies
@@ -58,13 +58,19 @@ class KerasSource(Source):
         spans = np.split(np.arange(ends[-1]), ends[:-1])
         self._order = np.concatenate([spans[place] for place in self._places])
         beside = rate if isinstance(rate, LearningRate) else LearningRate()
+        self._fused = fused
+        self._read = reading(fused, beside)
+        self._values: list[Array] | None = None
         self._copies: list[list[ArrayCopies | TensorCopies]] = []
         for _ in range(copies):
-            parts: list[ArrayCopies | TensorCopies] = [fused_copies(fused, beside)] if fused else []
+            parts: list[ArrayCopies | TensorCopies] = []
+            if fused:
+                parts.append(fused_copies(fused, self._look))
             if rest:
                 # Once is enough to read the rate.
                 parts.append(TensorCopies(rest, runner, LearningRate() if fused else beside))
             self._copies.append(parts)
+        self.release()
 
     @property
     def writes(self) -> bool:
@@ -83,6 +89,30 @@ class KerasSource(Source):
         """See `Source`."""
         for part in self._copies[number]:
             part.take()
+        self.release()
+
+    def release(self) -> None:
+        """See `Source`."""
+        self._values = None
+
+    def _look(self) -> list[Array]:
+        self._values = self._read()
+        return self._values
+
+    def current(self) -> dict[str, Array]:
+        """The values of weights by name, of those that numba measures: views, to be let go soon."""
+        if not self._fused:
+            return {}
+        names = [weight.name for weight in self.network.weights]
+        # Those that a record was just made of, where it was.
+        read = self._look() if self._values is None else self._values
+        return {
+            names[member]: value
+            for stack, values in zip(self._fused, read, strict=True)
+            for member, value in zip(
+                stack.members, values.reshape(-1, *stack.axis.shape), strict=True
+            )
+        }
 
     def past(self, number: int) -> Sequence[Any]:
         """See `Source`: tensors or arrays. Later copies leave them as they are."""
@@ -126,10 +156,15 @@ def fitting(every: Sequence[Stack]) -> list[Stack]:
     return [stack for stack, place in zip(fitted, places, strict=True) if "CPU" in str(place)]
 
 
-def fused_copies(fitted: Sequence[Stack], rate: LearningRate) -> ArrayCopies:
-    """Past copies of stacks that numba measures; the rate is read with them."""
+def fused_copies(fitted: Sequence[Stack], read: Callable[[], list[Any]]) -> ArrayCopies:
+    """Past copies of stacks that numba measures."""
     from tb_pastnet.record.array_copies import ArrayCopies
 
+    return ArrayCopies([(stack.axis, len(stack.members)) for stack in fitted], read)
+
+
+def reading(fitted: Sequence[Stack], rate: LearningRate) -> Callable[[], list[Any]]:
+    """Reads stacks, and the rate with them."""
     run = EAGER.function(lambda: [*(stack.read() for stack in fitted), *rate.tensors()])
 
     def read() -> list[Any]:
@@ -139,4 +174,4 @@ def fused_copies(fitted: Sequence[Stack], rate: LearningRate) -> ArrayCopies:
         rate.hear(tensors[len(fitted) :])
         return [np.asarray(memoryview(value)) for value in tensors[: len(fitted)]]
 
-    return ArrayCopies([(stack.axis, len(stack.members)) for stack in fitted], read)
+    return read

@@ -57,6 +57,7 @@ class Recorder(Recording):
             says how far its outputs, and those of its layers, are from those with the past values.
             See `docs/past_networks.md`. While a record is made this takes up to one more copy of
             the weights, and the time of two evaluations.
+        probe_every: records from one evaluation of the probe to the next.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
             that recording takes no more; they count as thinned. None: all are made. Changes of
             masks and the audit are never left out. See `docs/overhead.md`.
@@ -96,19 +97,23 @@ class Recorder(Recording):
         probe: Probed = None,
         budget: float | None = None,
         on_violation: Wish = LOG,
+        probe_every: int = 1,
     ) -> None:
-        failures, schedule = Failures(), Schedule(every, past, initial_step, budget)
+        failures, schedule = (
+            Failures(),
+            Schedule(every, past, initial_step, budget, probe_every=probe_every),
+        )
         recorded = network(model, variables, channel_axis)
         compared = None if probe is None else Probe(model, recorded, probe)
+        source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         given = None if masks is None else masks.state
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)
             optimizer = learning_rate if trains else None
-            audited = audit_of(model, recorded.weights, given, optimizer)
+            audited = audit_of(model, recorded.weights, given, optimizer, source.current)
         start = recorded.origin()
         tracker = MaskTracker(
             recorded.weights, lambda: given or attached(model), audited, lambda: start, failures
         )
-        source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation)

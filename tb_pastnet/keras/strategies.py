@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import keras
@@ -66,6 +66,14 @@ def primary(variable: keras.Variable | tf.Variable) -> Any:
             f"synchronization=ON_READ."
         )
     return copies(inner)[0]
+
+
+def reader(variable: Variable) -> Callable[[], Tensor]:
+    """Reads a variable eagerly, by its operation alone: what else a read does takes longer."""
+    first = primary(variable)
+    if not hasattr(first, "handle"):
+        return lambda: tf.convert_to_tensor(variable)
+    return partial(tf.raw_ops.ReadVariableOp, resource=first.handle, dtype=first.dtype)
 
 
 def replicated() -> bool:

@@ -124,6 +124,7 @@ class Lineage:
                 variables=tuple(weight.text for weight in network.weights),
                 skipped=network.skipped,
                 audited=audited,
+                probe_every=schedule.probe_every,
             )
 
         def describe(first_step: int, step: int) -> Message:

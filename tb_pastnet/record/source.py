@@ -40,6 +40,9 @@ class Source(ABC):
         """That of a step; NaN where it isn't known."""
         return float("nan")
 
+    def release(self) -> None:  # noqa: B027
+        """Lets go of values that were read for a record: training goes on."""
+
     @abstractmethod
     def copy(self, number: int) -> None:
         """Takes the current values as a past copy, of as many as the schedule holds."""

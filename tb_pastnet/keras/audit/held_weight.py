@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.copies import stacks
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.strategies import reader
 from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
+from tb_pastnet.record.weight import Array
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
@@ -39,11 +42,16 @@ class HeldWeight:
         # Kept alive, as the next one could be taken for it otherwise.
         self._parts: tuple[Any, ...] = (None, None, None)
         self._followed: tuple[Any, ...] = (None, 0, False)
+        self._wanted: tuple[Any, Any] | None = None
 
-    @property
+    @cached_property
     def here(self) -> bool:
         """Whether the values lie in this machine's memory."""
         return "CPU" in str(self.value().device)
+
+    @cached_property
+    def _read(self) -> Callable[[], Any]:
+        return reader(self.variable)
 
     @property
     def flagged(self) -> bool:
@@ -64,7 +72,7 @@ class HeldWeight:
         held = None if masks is None else hash(masks.through.numpy().tobytes())
         followed = (held, own, flagged)
         changed = followed != self._followed
-        self._parts, self._followed = parts, followed
+        self._parts, self._followed, self._wanted = parts, followed, None
         return changed
 
     def value(self) -> Any:
@@ -85,11 +93,12 @@ class HeldWeight:
             return None
         return ~tf.convert_to_tensor(self.masks.through)
 
-    def compared(self) -> Comparison:
-        """Value, expected value and what is held, in the memory of this machine."""
-        held = self.held()
-        mask = None if held is None else host(held)
-        return Comparison(host(self.value()), host(self.expected()), mask)
+    def compared(self, value: Array | None = None) -> Comparison:
+        """Value, read where it isn't given, expected value and what is held, as arrays."""
+        if self._wanted is None:
+            held = self.held()
+            self._wanted = host(self.expected()), None if held is None else host(held)
+        return Comparison(host(self._read()) if value is None else value, *self._wanted)
 
     def flags(self) -> npt.NDArray[np.bool_]:
         """Which elements are held."""

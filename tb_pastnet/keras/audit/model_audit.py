@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,7 @@ from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
+from tb_pastnet.keras.strategies import reader
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
@@ -39,7 +40,9 @@ class ModelAudit(AuditSource):
         model: Any,
         weights: Sequence[TFWeight],
         optimizer: keras.optimizers.Optimizer | None = None,
+        current: Callable[[], Mapping[str, Array]] = dict,
     ) -> None:
+        self._current = current
         self.weights = [weight for weight in weights if not weight.statistic]
         self.causes = OptimizerCauses(self)
         self._model = model
@@ -55,7 +58,9 @@ class ModelAudit(AuditSource):
     def moved(self, held: Sequence[HeldWeight]) -> Sequence[bool]:
         """See `AuditSource`."""
         if all(weight.here for weight in held):
-            return [bool(weight.compared().differ().any()) for weight in held]
+            values = self._current() if held else {}
+            compared = [weight.compared(values.get(weight.name)) for weight in held]
+            return [bool(each.differ().any()) for each in compared]
         key = [(weight, weight.version) for weight in held]
         if key != self._key:
             self._key = key
@@ -96,9 +101,19 @@ def audit_of(
     weights: Sequence[TFWeight],
     masks: MaskTable | None = None,
     optimizer: keras.optimizers.Optimizer | None = None,
+    current: Callable[[], Mapping[str, Array]] = dict,
 ) -> Audit:
-    """Audits a model from now on; `masks` are those of one that can't carry them."""
-    return Audit(ModelAudit(model, weights, optimizer), lambda: masks or attached(model))
+    """Audits a model from now on.
+
+    Args:
+        model: whose weights these are.
+        weights: those that may be held.
+        masks: of a model that can't carry them.
+        optimizer: that trains it, where the model doesn't know it.
+        current: gives values by name where many are read at once; others are read one by one.
+    """
+    source = ModelAudit(model, weights, optimizer, current)
+    return Audit(source, lambda: masks or attached(model))
 
 
 class _KerasOptimizerFacts:
@@ -172,7 +187,7 @@ class _KerasOptimizerFacts:
 
 
 def _int_of(variable: tf.Variable) -> int:
-    return int(tf.convert_to_tensor(variable))
+    return int(reader(variable)())
 
 
 class _Counted:

@@ -126,8 +126,8 @@ class CauseFinder(ABC):
     def remember(self, held: Iterable[Any], masks: MaskTable | None) -> None:  # noqa: B027
         """After a check, of what it has looked at."""
 
-    def bypassed(self, masks: MaskTable | None) -> set[str]:
-        """Ids of weights that updates were made of without their masks."""
+    def newly_bypassed(self, masks: MaskTable | None) -> set[str]:
+        """Ids of weights that updates were made of without their masks, as far as that is new."""
         return set()
 
     @abstractmethod
@@ -268,7 +268,7 @@ class Audit:
         return self._violations.enter(held.name, compared, step, cause)
 
     def _note_bypass(self) -> None:
-        for name in self._source.causes.bypassed(self._masks()):
+        for name in self._source.causes.newly_bypassed(self._masks()):
             self._notes.setdefault(
                 f"Could not hold {name!r} in a training step: expected one that was traced after "
                 f"its first mask, got one traced before, which goes around it. Make the "

@@ -128,6 +128,7 @@ class _Check(NamedTuple):
     updates: int = 0
     rate: float = float("nan")
     assigned: Mapping[str, int] = MappingProxyType({})
+    counted: bool = False
 
 
 class OptimizerCauses(CauseFinder):
@@ -137,11 +138,14 @@ class OptimizerCauses(CauseFinder):
         self._training = training
         self._begun: dict[str, _Beginning] = {}
         self._checked = _Check()
+        self._sound: tuple[Any, int] = (None, -1)
 
     def begin(self, held: Held, masks: MaskTable | None) -> None:
         """Remembers how it stands where more of a variable is held from now on."""
         self._training.assigned(held)
         facts = self._training.optimizer(masks)
+        if not self._checked.counted and _held_by(held, masks) != ENFORCED:
+            self._checked = self._check(facts, self._checked.assigned)
         positions, slots = np.zeros(0, np.int64), {}
         # Slots matter where the optimizer goes on with weights that are only said to be held.
         if facts is not None and _held_by(held, masks) == DECLARED:
@@ -158,13 +162,33 @@ class OptimizerCauses(CauseFinder):
 
     def remember(self, held: Iterable[Held], masks: MaskTable | None) -> None:
         """Remembers how it stands after a check."""
+        held = list(held)
         facts = self._training.optimizer(masks)
         assigned = {variable.name: self._training.assigned(variable) for variable in held}
+        # What masks enforce no optimizer moves: its count and rate, which cost a read, say nothing.
+        counted = any(_held_by(variable, masks) != ENFORCED for variable in held)
+        self._checked = self._check(facts, assigned) if counted else _Check(assigned=assigned)
+
+    @staticmethod
+    def _check(facts: OptimizerFacts | None, assigned: Mapping[str, int]) -> _Check:
         if facts is None:
-            self._checked = _Check(assigned=assigned)
-        else:
-            optimizer = _reference(facts.optimizer)
-            self._checked = _Check(optimizer, facts.updates, facts.rate, assigned)
+            return _Check(assigned=assigned, counted=True)
+        return _Check(_reference(facts.optimizer), facts.updates, facts.rate, assigned, True)
+
+    def newly_bypassed(self, masks: MaskTable | None) -> set[str]:
+        """The same as `bypassed`, but not again once all masks of now were seen to be in force."""
+        facts = self._training.optimizer(masks)
+        now = (
+            None if facts is None else facts.optimizer,
+            -1 if masks is None else masks.generation,
+        )
+        if self._sound == now:
+            return set()
+        names = self.bypassed(masks)
+        applied = None if facts is None else facts.applied
+        if applied is not None and not names and applied.generation == now[1]:
+            self._sound = now
+        return names
 
     def bypassed(self, masks: MaskTable | None) -> set[str]:
         """Variables whose masks enforce, but that updates were made without since these came."""

@@ -14,6 +14,7 @@ from tb_pastnet.record.audit.causes import ENFORCED, Facts
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
 from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.record.weight import Array
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.masks.holding import Holding
@@ -70,7 +71,7 @@ class _GraphHeldWeight(HeldWeight):
     def held(self) -> Any:
         return self._tensors[2]
 
-    def compared(self) -> Comparison:
+    def compared(self, value: Array | None = None) -> Comparison:
         return Comparison(*self._site.run(list(self._tensors)))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
-from tb_pastnet.keras.keras_source import fitting, fused_copies
+from tb_pastnet.keras.keras_source import fitting, fused_copies, reading
 from tb_pastnet.keras.measure.copies import Stack
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.record import array_copies
@@ -58,7 +58,7 @@ def test_it_is_what_the_definition_says(case, processors, longest):
         patch.setattr(array_copies, "_PIECE", 4)
         patch.setattr("tb_pastnet.core.memory_layout.LONGEST_PERIOD", longest)
         assert len(fitting([stack])) == 1
-        copies = fused_copies([stack], LearningRate())
+        copies = fused_copies([stack], reading([stack], LearningRate()))
         assign(stack, past)
         copies.take()
         assign(stack, current)
@@ -81,7 +81,7 @@ def test_what_it_leaves_to_tensorflow(shape, axis, why):
 
 def test_a_share_is_one_only_where_all_have_changed():
     stack = stack_of(1, (1 << 25, 1), -1)
-    copies = fused_copies([stack], LearningRate())
+    copies = fused_copies([stack], reading([stack], LearningRate()))
     current = np.ones((1 << 25, 1), np.float32)
     current[7] = 0
     assign(stack, [current])
@@ -92,7 +92,7 @@ def test_a_share_is_one_only_where_all_have_changed():
 
 def test_training_need_not_copy_what_was_read():
     stack = stack_of(1, (1000, 1000), -1)
-    copies = fused_copies([stack], LearningRate())
+    copies = fused_copies([stack], reading([stack], LearningRate()))
 
     def address():
         return np.asarray(memoryview(stack.variables[0].read_value())).ctypes.data

@@ -147,6 +147,7 @@ def test_fingerprints_tell_movement_from_holding_anew():
     variable.assign([[2.0, 5], [1, 5]])
     assert held.channels().fingerprint[0] != moved.fingerprint[0]
     held.masks.write(np.ones((2, 2), bool), np.array([[False, True], [True, True]]))
+    held.follow(held.masks, flagged=False)
     assert (held.channels().expected != start.expected).tolist() == [True, False]
 
 

@@ -119,7 +119,7 @@ class Told(CauseFinder):
     def remember(self, held, masks):
         self.remembered.append([weight.name for weight in held])
 
-    def bypassed(self, masks):
+    def newly_bypassed(self, masks):
         return self.beside
 
     def facts(self, held, channels, masks):
