@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from keras import layers
 
-from tb_pastnet import PastNetCallback
+import tb_pastnet as pastnet
+from tb_pastnet import Masks, PastNetCallback
 from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
 from tb_pastnet.errors import InvalidArgument
 from tests.recorded import read_lineages, read_one
@@ -268,3 +269,59 @@ def test_what_concerns_the_model_is_checked_when_fit_begins(tmp_path):
     callback = PastNetCallback(tmp_path, channel_axis={"nothing": 0})
     with pytest.raises(InvalidArgument, match=r"Could not find variable 'nothing'"):
         fit(compiled(), callback)
+
+
+def test_a_violation_stops_the_training(tmp_path):
+    model = compiled()
+    masks = Masks(model, enforce=False)
+    masks.freeze("dense/kernel", channels=[0])
+    callback = PastNetCallback(tmp_path, every=1, on_violation="stop")
+    losses, _ = fit(model, callback, epochs=3)
+    assert callback.recorder.last_step == 1
+    assert len(losses) == 1
+    callback.close()
+
+
+def test_a_violation_calls_a_function_and_training_goes_on(tmp_path):
+    model, told = compiled(), []
+    masks = Masks(model, enforce=False)
+    masks.freeze("dense/kernel", channels=[0, 2])
+    callback = PastNetCallback(tmp_path, every=1, on_violation=told.append)
+    fit(model, callback, epochs=2)
+    callback.close()
+    (first,) = told
+    assert [(each.variable, each.channel, each.first_step) for each in first] == [
+        ("dense/kernel", 0, 1),
+        ("dense/kernel", 2, 1),
+    ]
+
+
+@pytest.mark.parametrize("verbose", [0, 2])
+def test_the_end_of_fit_says_what_was_recorded(tmp_path, capsys, verbose):
+    model = compiled()
+    for every in (100, 1):
+        callback = PastNetCallback(tmp_path / str(every), every=every)
+        model.fit(X, Y, batch_size=8, epochs=1, verbose=verbose, callbacks=[callback])
+        callback.close()
+    lines = [line for line in capsys.readouterr().out.splitlines() if str(tmp_path) in line]
+    if verbose:
+        none, some = lines
+        assert none.startswith(f"No record in {tmp_path / '100'}: the training made 5 steps")
+        assert some.startswith(f"PastNet: 5 records in {tmp_path / '1'}, no violations, ")
+    else:
+        assert not lines
+
+
+def test_a_probe_has_a_cadence_of_its_own_which_the_log_knows(tmp_path):
+    model = compiled()
+    callback = PastNetCallback(tmp_path, every=1, probe=X[:4], probe_every=3)
+    fit(model, callback, epochs=2)
+    callback.close()
+    run = pastnet.read(tmp_path).runs["."]
+    assert run.steps.tolist() == list(range(1, 21))
+    # Nothing is missed where none was due.
+    assert run.function.steps.tolist() == [1, 4, 7, 10, 13, 16, 19]
+    assert not run.function._series.notes
+    assert read_one(tmp_path).description.probe_every == 3
+    with pytest.raises(InvalidArgument, match="expected probe_every= a whole number"):
+        PastNetCallback(tmp_path, probe_every=0)
