@@ -77,7 +77,10 @@ const addressOf = (view) => `#pastnet&p.pastnet.v=${view}`;
 /** Each view of one page: Firefox takes much longer to open TensorBoard's than to show another view of ours. */
 async function allPainted(names) {
   const page = await newPage();
-  await page.setViewport({ width: 1280, height: 800 });
+  // Firefox ESR doesn't know all that puppeteer asks for besides the size.
+  await page.setViewport({ width: 1280, height: 800 }).catch((error) => {
+    if (!error.message.includes("unknown command")) throw error;
+  });
   await page.goto(`${base}/${addressOf(names[0])}`);
   const frame = await tabFrame(page);
   const found = {};

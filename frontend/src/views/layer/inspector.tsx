@@ -35,7 +35,8 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
       {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
-      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`},{" "}
+      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`}
+      {", "}
       <span class="together">{elementsText(entry)} held weights</span>
       <br />
       Likely cause: {causeText(entry.cause)}
