@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from demo.serve import free_port, wait
+from demo.serve import PATIENCE, answer, free_port, wait
 
 LOADERS = {"fast": "true", "slow": "false"}
 _ROUTES = "/data/plugin/pastnet"
@@ -129,7 +129,8 @@ def board(logdir: Path, loader: str = "", *flags: str) -> Iterator[Board]:
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, stdout=quiet, stderr=quiet) as server:
         try:
-            if not wait(f"http://127.0.0.1:{port}/", server):
+            url = f"http://127.0.0.1:{port}/"
+            if not wait(lambda: answer(url) is not None, server, PATIENCE):
                 raise RuntimeError(
                     f"Could not start TensorBoard: expected an answer on port {port}."
                 )
