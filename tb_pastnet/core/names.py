@@ -82,6 +82,12 @@ def resolve(
     )
 
 
+class LogName(str):
+    """A name that was had from us, not written: it is read as the one in the log alone."""
+
+    __slots__ = ()
+
+
 class Called(NamedTuple):
     """What a variable may be called besides its name in the log.
 
@@ -160,10 +166,14 @@ class Names:
         )
 
     def _named(self, name: str) -> str:
+        if isinstance(name, LogName) and name in self._called:
+            return str(name)
         ours = _fitting(name, ((own, own) for own in self._called))
-        fits = list(dict.fromkeys([*ours, *_fitting(name, self._foreign)]))
-        if len(fits) < 2 or len(ours) > 1:
-            return fits[0] if len(fits) == 1 else resolve(name, self._called)
+        fits = list(dict.fromkeys([*_fitting(name, self._foreign), *ours]))
+        if len(fits) == 1:
+            return fits[0]
+        if len(fits) == len(ours):
+            return resolve(name, self._called)
         raise UnknownName(
             f"Could not find variable {name!r}: expected a name that fits one variable, got "
             f"{len(fits)}, by the name in the log and by the framework's: {self._described(fits)}. "

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import Names
+from tb_pastnet.core.names import LogName, Names
 from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
@@ -134,10 +134,11 @@ class MaskView(Mapping[str, Mask]):
         self._index = index
 
     def __getitem__(self, name: object) -> Mask:
-        return self._table.read(self._table.names.one(name))[self._index]
+        own = name if name in self._table.weights else self._table.names.one(name)
+        return self._table.read(str(own))[self._index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table.weights)
+        return map(LogName, self._table.weights)
 
     def __len__(self) -> int:
         return len(self._table.weights)
