@@ -326,3 +326,146 @@ def siamese_with_embeddings(_: Path) -> Program:
         model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
 
     return Program(model, train)
+
+
+@program
+def simclr(_: Path) -> Program:
+    """A contrastive loss between two views of a batch, by a head that is thrown away later."""
+
+    class SimCLR(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.projector = dense(5, 4, name="encoder"), layers.Dense(3)
+            self.projector.build((None, 4))
+
+        def train_step(self, x: Any) -> dict[str, Any]:
+            with tf.GradientTape() as tape:
+                sides = [self.projector(self.encoder(x + shift)) for shift in (-0.1, 0.1)]
+                one, other = (ops.normalize(side, axis=1) for side in sides)
+                likeness = ops.matmul(one, ops.transpose(other)) / 0.5
+                own = ops.arange(ops.shape(x)[0])
+                losses = ops.sparse_categorical_crossentropy(own, likeness, from_logits=True)
+                loss = ops.mean(losses)
+            gradients = tape.gradient(loss, self.trainable_weights)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_weights, strict=True))
+            return {"loss": loss}
+
+    model = SimCLR()
+    model.compile(keras.optimizers.Adam(1e-2))
+    batches = tf.data.Dataset.from_tensor_slices(data()[0]).batch(8)
+    return Program(model, lambda given: fit(model, batches, given))
+
+
+@program
+def actor_critic(_: Path) -> Program:
+    """Two optimizers in a dictionary, and a critic that steps twice as often."""
+
+    class ActorCritic(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.actor, self.critic = dense(4, 2, name="actor"), dense(4, 1, name="critic")
+            self.own = {name: keras.optimizers.Adam(1e-2) for name in ("actor", "critic")}
+
+        def train_step(self, batch: Any) -> dict[str, Any]:
+            x, reward = batch
+            for _ in range(2):
+                with tf.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self.critic(x) - reward))
+                GAN.step(tape, loss, self.critic, self.own["critic"])
+            with tf.GradientTape() as tape:
+                chosen = ops.log_softmax(self.actor(x))[:, :1]
+                loss = -ops.mean(chosen * ops.stop_gradient(reward - self.critic(x)))
+            GAN.step(tape, loss, self.actor, self.own["actor"])
+            return {"loss": loss}
+
+    model = ActorCritic()
+    model.compile()
+    batches = tf.data.Dataset.from_tensor_slices(data()).batch(8)
+    return Program(model, lambda given: fit(model, batches, given))
+
+
+@program
+def vision_transformer(_: Path) -> Program:
+    inputs = keras.Input((6, 1))
+    patches = layers.Dense(4)(inputs)
+    place = layers.Embedding(6, 4)(ops.arange(6))
+    x = patches + place
+    x = x + layers.MultiHeadAttention(1, 4)(layers.LayerNormalization()(x), x)
+    x = layers.GlobalAveragePooling1D()(layers.LayerNormalization()(x))
+    model = keras.Model(inputs, layers.Dense(1)(x))
+    model.compile(keras.optimizers.AdamW(1e-2, weight_decay=0.01), "mse")
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        model.fit(x[..., None], y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    return Program(model, train)
+
+
+@program
+def resumed_by_initial_epoch(_: Path) -> Program:
+    model = dense(4, 1)
+    model.compile("adam", "mse")
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        for start in (0, 1):
+            model.fit(x, y, 8, start + 1, 0, callbacks, initial_epoch=start, shuffle=False)
+
+    return Program(model, train)
+
+
+@program
+def averaged_weights(_: Path) -> Program:
+    model = dense(4, 1)
+    optimizer = keras.optimizers.SGD(0.05, use_ema=True, ema_momentum=0.9)
+    model.compile(optimizer, "mse")
+    return fitted(model, epochs=1)
+
+
+@program
+def warm_up_by_a_schedule(_: Path) -> Program:
+    schedule = keras.optimizers.schedules.PolynomialDecay(0.0, 10, 0.01)
+    model = dense(4, 1)
+    model.compile(keras.optimizers.Adam(schedule), "mse")
+    return fitted(model)
+
+
+@program
+def head_of_a_pretrained_base(_: Path) -> Program:
+    """Features first, as in the guides: the base is called with training=False."""
+    base = keras.Sequential(
+        [keras.Input((6,)), layers.Dense(5), layers.BatchNormalization(), layers.ReLU()],
+        name="base",
+    )
+    base.trainable = False
+    inputs = keras.Input((6,))
+    model = keras.Model(inputs, layers.Dense(1)(base(inputs, training=False)))
+    model.compile("adam", "mse")
+    return fitted(
+        model, {"base/dense", "base/batch_normalization/gamma", "base/batch_normalization/beta"}
+    )
+
+
+@program
+def loop_of_train_on_batch_in_a_callback_list(_: Path) -> Program:
+    """A loop of the author's own, with Keras's callbacks."""
+    model = dense(4, 1)
+    model.compile("adam", "mse")
+    x, y = data()
+
+    def train(callbacks: Callbacks) -> None:
+        every = keras.callbacks.CallbackList(callbacks, model=model, verbose=0, epochs=2, steps=6)
+        every.on_train_begin()
+        for epoch in range(2):
+            every.on_epoch_begin(epoch)
+            for batch in range(6):
+                every.on_train_batch_begin(batch)
+                part = slice(8 * batch, 8 * batch + 8)
+                every.on_train_batch_end(
+                    batch, model.train_on_batch(x[part], y[part], return_dict=True)
+                )
+            every.on_epoch_end(epoch)
+        every.on_train_end()
+
+    return Program(model, train)

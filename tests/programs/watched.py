@@ -110,7 +110,6 @@ def check_numbers(watched: Watched) -> int:
 
 
 def _others(entry: Any, value: np.ndarray) -> tuple[int, ...]:
-    """The axes that are summed over: of these programs channels are the last axis."""
-    assert entry.axis in ("-1", str(value.ndim - 1), "0"), entry.axis
-    kept = value.ndim - 1 if entry.axis != "0" else 0
+    """The axes that are summed over: of these programs channels are one axis, as the log says."""
+    kept = int(entry.axis) % value.ndim
     return tuple(axis for axis in range(value.ndim) if axis != kept)

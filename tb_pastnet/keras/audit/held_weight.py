@@ -65,7 +65,12 @@ class HeldWeight:
         if not flagged:
             self.reference = None
         elif self.reference is None or own != self._followed[1]:
-            self.reference = EAGER.variable(self.value, "pastnet_held")
+            # An array is made much sooner than a variable.
+            self.reference = (
+                np.array(host(self._read()))
+                if self.here
+                else EAGER.variable(self.value, "pastnet_held")
+            )
         parts = (masks, None if masks is None else masks.reference, self.reference)
         if any(new is not old for new, old in zip(parts, self._parts, strict=True)):
             self.version += 1
@@ -96,8 +101,9 @@ class HeldWeight:
     def compared(self, value: Array | None = None) -> Comparison:
         """Value, read where it isn't given, expected value and what is held, as arrays."""
         if self._wanted is None:
-            held = self.held()
-            self._wanted = host(self.expected()), None if held is None else host(held)
+            held, array = self.held(), isinstance(self.reference, np.ndarray)
+            expected = self.reference if array and self.masks is None else host(self.expected())
+            self._wanted = expected, None if held is None else host(held)
         return Comparison(host(self._read()) if value is None else value, *self._wanted)
 
     def flags(self) -> npt.NDArray[np.bool_]:
