@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.model.optimizers import innermost
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.types import Model, RateSource
 
 Schedule = keras.optimizers.schedules.LearningRateSchedule
@@ -20,12 +20,16 @@ class LearningRate:
     """Gives the learning rate of a step, NaN where none is known.
 
     Where one variable holds it, that is read in the same call as the weights, where it costs
-    nothing more. Without a source, the rate is that of the optimizer the model is compiled with.
+    nothing more. Without a source, the rate is that of the optimizer the model is compiled with; of
+    a model that holds several, that of all that make steps, where it is the same.
     """
 
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
         self._source, self._model = source, model
-        owner = getattr(model, "optimizer", None) if source is None else source
+        self._several = source is None and len(optimizers_of(model)) > 1
+        owner = source
+        if source is None and not self._several:
+            owner = getattr(model, "optimizer", None)
         holder = getattr(owner, "learning_rate", source)
         readable = isinstance(holder, keras.Variable | tf.Variable)
         self._variable = holder if readable else None
@@ -54,6 +58,8 @@ class LearningRate:
 
     def _value(self, step: int) -> Any:
         source = self._source
+        if self._several:
+            return _common(optimizers_of(self._model))
         if source is None:
             source = getattr(self._model, "optimizer", None) or UNKNOWN
         if isinstance(source, Schedule):
@@ -70,3 +76,10 @@ def _used(optimizer: Any) -> Any:
     if not isinstance(schedule, Schedule):
         return optimizer.learning_rate
     return schedule(tf.maximum(tf.convert_to_tensor(inner._iterations) - 1, 0))
+
+
+def _common(optimizers: Iterable[Any]) -> float:
+    """The rate of all that have made a step; NaN where they have several."""
+    stepping = (each for each in optimizers if int(tf.convert_to_tensor(each.iterations)) > 0)
+    rates = {float(tf.convert_to_tensor(_used(each))) for each in stepping}
+    return rates.pop() if len(rates) == 1 else UNKNOWN

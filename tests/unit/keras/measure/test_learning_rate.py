@@ -115,3 +115,27 @@ def test_a_recorder_writes_the_rate_of_each_step(tmp_path):
         recorder.record(5)
     [run] = tb_pastnet.read(tmp_path).runs.values()
     assert run.learning_rates.tolist() == [0.5, 0.25, 0.125, 0.0625, 0.75]
+
+
+def test_the_rate_of_a_schedule_is_that_of_the_update_that_was_made():
+    optimizer = keras.optimizers.SGD(SCHEDULE)
+    weight = keras.Variable([1.0])
+    rate = LearningRate(optimizer)
+    for made in range(3):
+        optimizer.apply([tf.constant([1.0])], [weight])
+        assert rate(made + 1) == pytest.approx(0.5 * 0.1 ** (made / 10))
+
+
+@pytest.mark.parametrize(("second", "known"), [(0.1, True), (0.2, False)])
+def test_several_optimizers_have_a_rate_where_it_is_the_same(second, known):
+    model = SimpleNamespace(
+        # What `compile` makes where it is told of none: it never steps.
+        optimizer=keras.optimizers.RMSprop(0.7),
+        parts={"a": keras.optimizers.SGD(0.1), "b": keras.optimizers.SGD(second)},
+    )
+    rate = LearningRate(None, model)
+    assert math.isnan(rate(0))
+    weight = keras.Variable([1.0])
+    for optimizer in model.parts.values():
+        optimizer.apply([tf.constant([1.0])], [weight])
+    assert rate(1) == pytest.approx(0.1) if known else math.isnan(rate(1))
