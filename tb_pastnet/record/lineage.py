@@ -23,6 +23,7 @@ from tb_pastnet.record.record import Probing
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import (
     Segments,
+    base_name,
     create_lineage,
     join,
     lineages,
@@ -153,7 +154,7 @@ class EarlierRuns(NamedTuple):
     @classmethod
     def of(cls, logdir: str) -> EarlierRuns:
         """Reads them; raises UnwritableLog."""
-        name = logdir.rstrip("/").rpartition("/")[2]
+        name = base_name(logdir)
         homes, origins = [logdir], []
         try:
             while earlier := lineages(homes[-1]):

@@ -118,6 +118,11 @@ def join(directory: str, name: str) -> str:
     return f"{directory.rstrip('/')}/{name}" if is_remote(directory) else str(Path(directory, name))
 
 
+def base_name(path: str) -> str:
+    """The last part of a path, also of one such as "."."""
+    return path.rstrip("/").rpartition("/")[2] if is_remote(path) else Path(path).resolve().name
+
+
 def make_directory(path: str) -> None:
     """Makes a directory and its parents where they are missing."""
     if is_remote(path):

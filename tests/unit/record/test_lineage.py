@@ -60,6 +60,13 @@ def test_other_weights_at_the_first_step_are_another_run(tmp_path, caplog):
     assert f"Recording into {tmp_path / tmp_path.name}_2: {tmp_path} holds the log" in caplog.text
 
 
+def test_the_working_directory_has_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for value in (1.0, 2.0):
+        run(".", weights(value), initial_step=0)
+    assert len(read_lineages(tmp_path / f"{tmp_path.name}_2")) == 1
+
+
 def test_a_run_that_is_known_only_at_its_first_record_moves(tmp_path):
     for value in (1.0, 2.0, 1.0, 3.0):
         model = weights()
