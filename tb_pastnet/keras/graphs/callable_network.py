@@ -48,6 +48,11 @@ def callable_network(network: object) -> CallableNetwork:
 
 def _of_keras(model: keras.layers.Layer) -> CallableNetwork:
     if not model.built:
+        if model.weights:
+            raise InvalidArgument(
+                f"Could not take model {model.name!r} as a network: expected one that was called, "
+                f"got one that only holds others. Pass those that it calls, one by one."
+            )
         raise InvalidArgument(
             f"Could not take model {model.name!r} as a network: expected a built model, got one "
             f"without weights. Call model.build(input_shape), or the model on one batch."

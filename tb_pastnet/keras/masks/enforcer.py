@@ -24,7 +24,7 @@ from tb_pastnet.keras.masks.optimizers import (
     slots_of,
 )
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.optimizers import innermost
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.model.weights import shown
 
 ATTRIBUTE = "_pastnet_masks"
@@ -47,15 +47,16 @@ class MaskEnforcer:
 
     def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
         """Holds from now on."""
-        optimizer = optimizer or self.compiled_optimizer()
-        if not isinstance(optimizer, keras.optimizers.Optimizer):
+        optimizers = optimizers_of(self._model) if optimizer is None else [optimizer]
+        if not optimizers or not isinstance(optimizers[0], keras.optimizers.Optimizer):
             got = "none" if optimizer is None else type(optimizer).__name__
             raise InvalidArgument(
                 f"Could not hold the masks of {shown(self._model)}: expected a model compiled with "
                 f"a Keras optimizer, or optimizer=, got {got}. Compile the model first, pass the "
                 f"optimizer that trains it, or only watch with enforce=False."
             )
-        self.install(optimizer)
+        for each in optimizers:
+            self.install(each)
         if self.enforces:
             return
         self.enforces = True
@@ -120,9 +121,8 @@ class MaskEnforcer:
         original = model.train_step
 
         def train_step(*args: Any, **kwargs: Any) -> Any:
-            optimizer = self.compiled_optimizer()
-            if optimizer is not None:
-                with tf.init_scope():
+            with tf.init_scope():
+                for optimizer in optimizers_of(model):
                     self.install(optimizer)
             return original(*args, **kwargs)
 

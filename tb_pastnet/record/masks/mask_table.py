@@ -134,8 +134,9 @@ class MaskView(Mapping[str, Mask]):
         self._index = index
 
     def __getitem__(self, name: object) -> Mask:
-        own = name if name in self._table.weights else self._table.names.one(name)
-        return self._table.read(str(own))[self._index]
+        known = isinstance(name, str) and name in self._table.weights
+        own = str(name) if known else self._table.names.one(name)
+        return self._table.read(own)[self._index]
 
     def __iter__(self) -> Iterator[str]:
         return map(LogName, self._table.weights)
