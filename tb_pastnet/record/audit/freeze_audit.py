@@ -120,8 +120,8 @@ class Held(Protocol):
 class CauseFinder(ABC):
     """Names the likely causes of violations, from facts that a framework's room gathers."""
 
-    def begin(self, held: Any, masks: MaskTable | None) -> None:  # noqa: B027
-        """Where more of a weight is held from now on."""
+    def begin(self, held: Sequence[Any], masks: MaskTable | None) -> None:  # noqa: B027
+        """Where more of some weights is held from now on."""
 
     def remember(self, held: Iterable[Any], masks: MaskTable | None) -> None:  # noqa: B027
         """After a check, of what it has looked at."""
@@ -245,7 +245,7 @@ class Audit:
             if self._observed is not masks:
                 masks.observed_by(self._masks_changed)
                 self._observed = masks
-        first = not self._held
+        first, begun = not self._held, []
         for weight, free in zip(self._source.weights, trainable, strict=True):
             own = None if masks is None else masks.storage_of(weight.variable)
             if own is None and free:
@@ -256,7 +256,9 @@ class Audit:
                 self._held[weight.name] = self._source.held(weight)
             held = self._held[weight.name]
             if held.follow(own, flagged=not free):
-                self._source.causes.begin(held, masks)
+                begun.append(held)
+        if begun:
+            self._source.causes.begin(begun, masks)
         if first:
             # As of now: where nothing was held, no check has looked.
             self._source.causes.remember(self._held.values(), masks)

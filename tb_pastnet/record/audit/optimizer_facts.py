@@ -140,25 +140,27 @@ class OptimizerCauses(CauseFinder):
         self._checked = _Check()
         self._sound: tuple[Any, int] = (None, -1)
 
-    def begin(self, held: Held, masks: MaskTable | None) -> None:
-        """Remembers how it stands where more of a variable is held from now on."""
-        self._training.assigned(held)
+    def begin(self, held: Sequence[Held], masks: MaskTable | None) -> None:
+        """Remembers how it stands where more of some variables is held from now on."""
         facts = self._training.optimizer(masks)
-        if not self._checked.counted and _held_by(held, masks) != ENFORCED:
+        if not self._checked.counted and any(_held_by(each, masks) != ENFORCED for each in held):
             self._checked = self._check(facts, self._checked.assigned)
-        positions, slots = np.zeros(0, np.int64), {}
-        # Slots matter where the optimizer goes on with weights that are only said to be held.
-        if facts is not None and _held_by(held, masks) == DECLARED:
-            positions = sampled(held.flags())
-            slots = facts.slots(held, positions)
-        self._begun[held.name] = _Beginning(
+        now = _Beginning(
             _reference(None if facts is None else facts.optimizer),
             _reference(self._training.step()),
             0 if facts is None else facts.updates,
             Applied() if facts is None else facts.applied or Applied(),
-            positions,
-            slots,
+            np.zeros(0, np.int64),
+            {},
         )
+        for each in held:
+            self._training.assigned(each)
+            self._begun[each.name] = now
+            # Slots matter where the optimizer goes on with weights that are only said to be held.
+            if facts is not None and _held_by(each, masks) == DECLARED:
+                positions = sampled(each.flags())
+                slots = facts.slots(each, positions)
+                self._begun[each.name] = now._replace(positions=positions, slots=slots)
 
     def remember(self, held: Iterable[Held], masks: MaskTable | None) -> None:
         """Remembers how it stands after a check."""

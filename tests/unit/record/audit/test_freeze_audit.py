@@ -114,7 +114,7 @@ class Told(CauseFinder):
     broken: bool = False
 
     def begin(self, held, masks):
-        self.begun.append(held.name)
+        self.begun += [each.name for each in held]
 
     def remember(self, held, masks):
         self.remembered.append([weight.name for weight in held])

@@ -109,7 +109,7 @@ def causes(training):
 
 
 def begun(causes, held, state):
-    causes.begin(held, state)
+    causes.begin([held], state)
     causes.remember([held], state)
 
 
@@ -138,7 +138,7 @@ def test_values_are_those_of_the_worst_elements(causes):
 def test_only_assignments_since_the_last_check_count(causes, training):
     held = Weight()
     training.count = 2
-    causes.begin(held, masks())
+    causes.begin([held], masks())
     assert causes.facts(held, VIOLATED, masks()).assigned
     causes.remember([held], masks())
     assert not causes.facts(held, VIOLATED, masks()).assigned
@@ -187,7 +187,7 @@ def test_another_optimizer_has_replaced_the_one_of_the_beginning(causes, trainin
 def test_rates_are_of_updates_since_the_last_check_and_since_it_is_held(causes, training):
     held = Weight()
     training.now.updates = 10
-    causes.begin(held, masks())
+    causes.begin([held], masks())
     training.now.updates = 15
     causes.remember([held], masks())
     training.now.updates = 18
