@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,15 @@ def data(outputs: int = 1, count: int = 48) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(count, 6)).astype("f4"), rng.normal(size=(count, outputs)).astype("f4")
 
 
-def fitted(model: keras.Model, frozen: set[str] = frozenset(), epochs: int = 2) -> Program:  # type: ignore[assignment]
-    """A model that one call of `fit` trains."""
-    x, y = data(model.output_shape[-1])
+def fitted(
+    model: keras.Model, frozen: Iterable[str] = (), epochs: int = 2, x: Any = None
+) -> Program:
+    """A model that one call of `fit` trains, on the data or other inputs."""
+    inputs, y = data()
 
     def train(callbacks: Callbacks) -> None:
-        model.fit(x, y, 8, epochs, verbose=0, shuffle=False, callbacks=callbacks)
+        given = inputs if x is None else x
+        model.fit(given, y, 8, epochs, verbose=0, shuffle=False, callbacks=callbacks)
 
     return Program(model, train, set(frozen))
 
@@ -166,12 +169,7 @@ class Distiller(keras.Model):
 def distillation(_: Path) -> Program:
     model = Distiller()
     model.compile(keras.optimizers.SGD(0.1, momentum=0.9))
-    x, y = data()
-
-    def train(callbacks: Callbacks) -> None:
-        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
-
-    return Program(model, train, {"teacher"})
+    return fitted(model, {"teacher"})
 
 
 @program
@@ -186,12 +184,7 @@ def subclassed_without_weights_before_its_first_batch(_: Path) -> Program:
 
     model = Lazy()
     model.compile("adam", "mse")
-    x, y = data()
-
-    def train(callbacks: Callbacks) -> None:
-        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
-
-    return Program(model, train)
+    return fitted(model)
 
 
 @program
@@ -210,12 +203,7 @@ def nested_lists_and_dictionaries(_: Path) -> Program:
     model = Nested()
     model(data()[0][:1])
     model.compile("sgd", "mse")
-    x, y = data()
-
-    def train(callbacks: Callbacks) -> None:
-        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
-
-    return Program(model, train)
+    return fitted(model)
 
 
 @program
@@ -224,12 +212,8 @@ def shared_layer_in_two_branches(_: Path) -> Program:
     shared = layers.Dense(4, "tanh")
     model = keras.Model([one, two], layers.Dense(1)(ops.abs(shared(one) - shared(two))))
     model.compile("adam", "mse")
-    x, y = data()
-
-    def train(callbacks: Callbacks) -> None:
-        model.fit([x, x[::-1]], y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
-
-    return Program(model, train)
+    x = data()[0]
+    return fitted(model, x=[x, x[::-1]])
 
 
 def backbone() -> tuple[keras.Model, keras.Model]:
@@ -319,13 +303,7 @@ def siamese_with_embeddings(_: Path) -> Program:
     encoder = keras.Sequential([keras.Input((3,)), layers.Embedding(9, 4), layers.Flatten()])
     model = keras.Model(words, layers.Dense(1)(encoder(words)))
     model.compile("adam", "mse")
-    rng = np.random.default_rng(0)
-    x, y = rng.integers(0, 9, (48, 3)), rng.normal(size=(48, 1)).astype("f4")
-
-    def train(callbacks: Callbacks) -> None:
-        model.fit(x, y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
-
-    return Program(model, train)
+    return fitted(model, x=np.random.default_rng(0).integers(0, 9, (48, 3)))
 
 
 @program
@@ -394,12 +372,7 @@ def vision_transformer(_: Path) -> Program:
     x = layers.GlobalAveragePooling1D()(layers.LayerNormalization()(x))
     model = keras.Model(inputs, layers.Dense(1)(x))
     model.compile(keras.optimizers.AdamW(1e-2, weight_decay=0.01), "mse")
-    x, y = data()
-
-    def train(callbacks: Callbacks) -> None:
-        model.fit(x[..., None], y, 8, 2, verbose=0, shuffle=False, callbacks=callbacks)
-
-    return Program(model, train)
+    return fitted(model, x=data()[0][..., None])
 
 
 @program
