@@ -16,7 +16,7 @@ from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
 from tb_pastnet.record import alerts, schedule
 from tb_pastnet.record.alerts import LOG, Wish
-from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 
 
@@ -159,7 +159,10 @@ class PastNetCallback(keras.callbacks.Callback):
         self._count.rest(self.model)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
-            if self.params.get("verbose") and (line := self.recorder.summary):
+            line = self.recorder.summary
+            if line and not self.recorder.records:
+                LOGGER.warning("%s", line)
+            elif line and self.params.get("verbose"):
                 print(line)  # noqa: T201 - as `fit` prints
 
     @noted("Could not close the log")

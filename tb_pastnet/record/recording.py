@@ -33,6 +33,10 @@ class Recording:
     and counted. Of several workers of a strategy only the chief writes; in the others, whose values
     are the same, nothing is measured, and no method does anything.
 
+    Attributes:
+        records: how many were made.
+        alerts: what follows where held weights have moved.
+
     Raises:
         UnwritableLog: the log directory can't be made or written.
     """
@@ -56,7 +60,7 @@ class Recording:
         self._tracker = tracker
         self._failures = failures
         self.alerts = Alerts(on_violation, failures)
-        self._records = 0
+        self.records = 0
         self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
         self._closed = False
@@ -86,10 +90,10 @@ class Recording:
         if not self._writes:
             return ""
         home, tracker = self._lineage.run, self._tracker
-        if not self._records:
+        if not self.records:
             return nothing_recorded(home, self._timer.totals.steps, self._schedule.every)
         cost = self.overhead
-        return summary_line(home, self._records, tracker.violations, tracker.sparsity, cost)
+        return summary_line(home, self.records, tracker.violations, tracker.sparsity, cost)
 
     @property
     def last_step(self) -> int | None:
@@ -228,7 +232,7 @@ class Recording:
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
             if sink.offer(record):
-                self._records += 1
+                self.records += 1
             else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
