@@ -12,8 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
-def goes_on(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int:
+
+def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int:
     """Which of some runs a training goes on, by its number; their count where it is another one.
 
     Args:
@@ -22,14 +25,10 @@ def goes_on(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int
         resumes: whether it begins at a step above 0, as from a checkpoint, whose weights are no
             longer those of the beginning. Then it is the run of its origin, or else the newest.
     """
-    same = [number for number, one in enumerate(origins) if one is None or one == origin]
-    if same:
-        return same[-1]
+    for wanted in (origin, None):
+        if wanted in origins:
+            return len(origins) - 1 - origins[::-1].index(wanted)
     return len(origins) - 1 if resumes and origins else len(origins)
-
-
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:

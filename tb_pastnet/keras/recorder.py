@@ -99,10 +99,8 @@ class Recorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
     ) -> None:
-        failures, schedule = (
-            Failures(),
-            Schedule(every, past, initial_step, budget, probe_every=probe_every),
-        )
+        failures = Failures()
+        schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
         recorded = network(model, variables, channel_axis)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from tb_pastnet.core.lineage import goes_on
+from tb_pastnet.core.lineage import run_number
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
 from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
@@ -158,15 +158,15 @@ class EarlierRuns(NamedTuple):
         homes, origins = [logdir], []
         try:
             while earlier := lineages(homes[-1]):
-                origins.append(next(filter(None, map(_read_origin, reversed(earlier))), None))
+                origins.append(next(filter(None, map(_known_origin, reversed(earlier))), None))
                 homes.append(join(logdir, f"{name}_{len(homes) + 1}"))
-        except OSError as error:
+        except Exception as error:
             raise unwritable(logdir, error) from error
         return cls(homes, origins)
 
     def home(self, origin: str, *, resumes: bool) -> str:
         """Where a training is recorded: in a run that it goes on, or in a new one."""
-        number = goes_on(origin, self.origins, resumes=resumes)
+        number = run_number(origin, self.origins, resumes=resumes)
         if number == len(self.origins) and number:
             text = "Recording into %s: %s holds the log of a model that began with other weights."
             LOGGER.warning(text, self.homes[number], self.homes[0])
@@ -177,6 +177,13 @@ def inherited_origin(run: RunName) -> str | None:
     """The origin of the newest lineage before another one that has a readable one; None without."""
     earlier = [lineage for lineage in lineages(run.run) if lineage.ordinal < run.ordinal]
     return next(filter(None, map(_read_origin, reversed(earlier))), None)
+
+
+def _known_origin(run: RunName) -> str | None:
+    """None also where it can't be read, which is no reason not to train."""
+    with suppress(Exception):
+        return _read_origin(run)
+    return None
 
 
 def _read_origin(run: RunName) -> str | None:

@@ -66,11 +66,11 @@ class MaskCommands:
                 nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        with self._at_once():
-            weights = self._weights(name, single=kept is not None)
-            masks = [_asked(weight, kept, channels, "kept") for weight in weights]
-            for weight, mask in zip(weights, masks, strict=True):
-                weight.prune(mask)
+
+        def mask_of(weight: EditedWeight) -> Any:
+            return _asked(weight, kept, channels, "kept")
+
+        self._change(name, kept, mask_of, EditedWeight.prune)
 
     def prune_below(self, name: object, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
@@ -139,11 +139,11 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        with self._at_once():
-            weights = self._weights(name, single=kept is not None)
-            masks = [_through(weight, kept, channels, "kept") for weight in weights]
-            for weight, mask in zip(weights, masks, strict=True):
-                weight.regrow(mask)
+
+        def mask_of(weight: EditedWeight) -> Any:
+            return _through(weight, kept, channels, "kept")
+
+        self._change(name, kept, mask_of, EditedWeight.regrow)
 
     def freeze(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
@@ -161,15 +161,13 @@ class MaskCommands:
                 would be frozen is pruned.
             UnknownName: no variable, or several, have that name.
         """
-        with self._at_once():
-            weights = self._weights(name, single=trainable is not None)
-            everything = trainable is None and channels is None
-            masks = [
-                None if everything else _asked(weight, trainable, channels, "trainable")
-                for weight in weights
-            ]
-            for weight, mask in zip(weights, masks, strict=True):
-                weight.freeze(mask)
+
+        def mask_of(weight: EditedWeight) -> Any:
+            if trainable is None and channels is None:
+                return None
+            return _asked(weight, trainable, channels, "trainable")
+
+        self._change(name, trainable, mask_of, EditedWeight.freeze)
 
     def thaw(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
@@ -185,11 +183,11 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-        with self._at_once():
-            weights = self._weights(name, single=trainable is not None)
-            masks = [_through(weight, trainable, channels, "trainable") for weight in weights]
-            for weight, mask in zip(weights, masks, strict=True):
-                weight.thaw(mask)
+
+        def mask_of(weight: EditedWeight) -> Any:
+            return _through(weight, trainable, channels, "trainable")
+
+        self._change(name, trainable, mask_of, EditedWeight.thaw)
 
     def sparsity(self, name: object = None) -> float:
         """The share of pruned weights, 1 − mean(kept).
@@ -209,6 +207,19 @@ class MaskCommands:
         with self._at_once():
             counted = self._counted(name)
             return mask_input.sparsity(weight.values() != 0 for weight in counted)
+
+    def _change(
+        self,
+        wanted: object,
+        given: npt.ArrayLike | None,
+        mask_of: Callable[[EditedWeight], Any],
+        command: Callable[[EditedWeight, Any], None],
+    ) -> None:
+        """Gives a command to each weight that is meant, once the masks of all are right."""
+        with self._at_once():
+            weights = self._weights(wanted, single=given is not None)
+            for weight, mask in [(weight, mask_of(weight)) for weight in weights]:
+                command(weight, mask)
 
     def _weights(self, wanted: object, *, single: bool = False) -> list[EditedWeight]:
         """The weights that are meant, of layers those that masks can hold; `single`: one mask."""
@@ -233,10 +244,12 @@ class MaskCommands:
         return list(weights.values())
 
     def _counted(self, wanted: object) -> list[EditedWeight]:
-        """What sparsity is counted over: what is meant, or all kernels and what else is pruned."""
+        """What sparsity is counted over: a weight; of several kernels and what else is pruned."""
+        weights = list(map(self._edited, self.state.weights))
         if wanted is not None:
-            return self._weights(wanted)
-        weights = map(self._edited, self.state.weights)
+            weights = self._weights(wanted)
+            if len(weights) == 1:
+                return weights
         return [each for each in weights if each.role == "kernel" or each.pruned]
 
     def _refuse_mask(self, weight: Weight) -> None:

@@ -1,8 +1,9 @@
 """One answer after any restart."""
 
 import numpy as np
+import pytest
 
-from tb_pastnet.core.lineage import first_steps_after, supersede
+from tb_pastnet.core.lineage import first_steps_after, run_number, supersede
 
 
 def kept(*lineages, starts=None):
@@ -39,3 +40,23 @@ def test_a_start_known_from_elsewhere_counts():
 def test_nothing_to_order():
     assert supersede([]) == []
     assert first_steps_after([]) == []
+
+
+@pytest.mark.parametrize(
+    ("origins", "resumes", "expected"),
+    [
+        ([], False, 0),
+        ([], True, 0),
+        (["a"], False, 0),
+        (["b"], False, 1),
+        (["b"], True, 0),
+        (["b", "c"], True, 1),
+        (["a", "b"], True, 0),
+        # Its own goes before one that has recorded nothing.
+        (["a", None], False, 0),
+        (["b", None], False, 1),
+        (["a", "a"], False, 1),
+    ],
+)
+def test_a_training_goes_on_in_the_run_of_its_origin(origins, resumes, expected):
+    assert run_number("a", origins, resumes=resumes) == expected
