@@ -138,7 +138,7 @@ class OptimizerCauses(CauseFinder):
         self._training = training
         self._begun: dict[str, _Beginning] = {}
         self._checked = _Check()
-        self._sound: tuple[Any, int] = (None, -1)
+        self._sound: tuple[Any, int] = (_nothing, -1)
 
     def begin(self, held: Sequence[Held], masks: MaskTable | None) -> None:
         """Remembers how it stands where more of some variables is held from now on."""
@@ -180,16 +180,14 @@ class OptimizerCauses(CauseFinder):
     def newly_bypassed(self, masks: MaskTable | None) -> set[str]:
         """The same as `bypassed`, but not again once all masks of now were seen to be in force."""
         facts = self._training.optimizer(masks)
-        now = (
-            None if facts is None else facts.optimizer,
-            -1 if masks is None else masks.generation,
-        )
-        if self._sound == now:
+        if masks is None or facts is None:
             return set()
-        names = self.bypassed(masks)
-        applied = None if facts is None else facts.applied
-        if applied is not None and not names and applied.generation == now[1]:
-            self._sound = now
+        optimizer, generation = self._sound
+        if optimizer() is facts.optimizer and generation == masks.generation:
+            return set()
+        names, applied = self.bypassed(masks), facts.applied
+        if applied is not None and not names and applied.generation == masks.generation:
+            self._sound = _reference(facts.optimizer), masks.generation
         return names
 
     def bypassed(self, masks: MaskTable | None) -> set[str]:

@@ -419,3 +419,14 @@ def test_where_the_stride_meets_none_that_is_held_all_are_looked_at():
 
 def test_nothing_held_gives_no_position():
     assert sampled(np.zeros(9, bool)).size == 0
+
+
+def test_masks_that_were_seen_in_force_are_not_asked_for_again(causes, training, monkeypatch):
+    asked, state = [], SimpleNamespace(generation=2)
+    monkeypatch.setattr(causes, "bypassed", lambda given: asked.append(given) or set())
+    for generation in (state.generation - 1, state.generation, state.generation):
+        training.now.applied = Applied(4, 0, 4, generation)
+        assert causes.newly_bypassed(state) == set()
+    # Not before the last masks are in force, and once then.
+    assert len(asked) == 2
+    assert causes.newly_bypassed(None) == set()
