@@ -32,6 +32,7 @@ class VariableEntry:
         verified: whether that axis is known to fit.
         channels: number of channels.
         elements: elements of each channel.
+        group: which of the description's `groups` has its learning rate; None: it has that of all.
     """
 
     id: str
@@ -44,6 +45,7 @@ class VariableEntry:
     verified: bool
     channels: int
     elements: int
+    group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Description:
             is in its violations, and needn't be told from the records.
         probe_every: records from one to the next at which a probe was evaluated, where there is
             one: those whose number is a multiple.
+        groups: names of the groups of weights that have a learning rate of their own.
     """
 
     lineage: int
@@ -102,6 +105,7 @@ class Description:
     skipped: tuple[tuple[str, str], ...] = ()
     audited: bool = False
     probe_every: int = 1
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
             skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
             audited=data.get("audited") is True,
             probe_every=max(1, natural(data.get("probe_every", 1))),
+            groups=tuple(text(name) for name in data.get("groups", ())),
         )
 
 
@@ -170,6 +175,7 @@ def _variable(data: Mapping[str, Any]) -> VariableEntry:
         verified=data["verified"] is True,
         channels=channels,
         elements=natural(data["elements"]),
+        group=None if data.get("group") is None else natural(data["group"]),
     )
 
 

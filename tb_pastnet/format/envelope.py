@@ -33,7 +33,7 @@ class Kind(enum.IntEnum):
     OVERHEAD = 8
 
 
-NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2}
+NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2, Kind.TIMELINE: 2}
 """The version of each kind that is written; all from 1 on are read.
 
 A kind has a version of its own, so that a tb_pastnet that doesn't know a new layout still reads the

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import limits, varint
-from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.envelope import Kind, seal, unseal, version_of
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -32,12 +32,14 @@ class Timeline:
         sequence: int64 (records,), strictly increasing.
         steps: int64 (records,), strictly increasing.
         wall_times: float64 (records,), seconds since 1970, stored to the microsecond.
-        learning_rates: float64 (records,), NaN where it isn't known.
+        learning_rates: float64 (records,), NaN where it isn't known, or several are in use.
         offered: sequence numbers given out so far in this lineage.
         thinned: of these, left out by the thinning rule.
         dropped: of these, given up under pressure.
         closed: whether training ended here in order, as far as the writer knew.
         notes: what went wrong and how often, since the lineage began.
+        group_rates: float64 (groups, records), of each group of weights that has a learning rate of
+            its own, in the order of the description's `groups`; NaN where it isn't known.
     """
 
     sequence: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -49,6 +51,7 @@ class Timeline:
     dropped: int = 0
     closed: bool = False
     notes: dict[str, int] = field(default_factory=dict)
+    group_rates: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) -> bytes:
@@ -71,6 +74,8 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
     for text, count in timeline.notes.items():
         raw = text[: limits.MAX_NAME].encode("utf-8", "replace")
         payload += varint.encode([len(raw)]) + raw + varint.encode([count])
+    payload += varint.encode([len(timeline.group_rates)])
+    payload += timeline.group_rates.astype("<f8").tobytes()
     return seal(bytes(payload), Kind.TIMELINE, tag=tag, step=step, lineage=lineage)
 
 
@@ -84,19 +89,29 @@ def decode_timeline(message: bytes, *, tag: str, step: int, lineage: int) -> Tim
     sequence = np.cumsum(reader.signed_array(records))
     steps = (step - np.cumsum(reader.signed_array(records)))[::-1].copy()
     wall_times = np.cumsum(reader.signed_array(records)) / 1e6
-    rates = np.frombuffer(reader.take(8 * records), "<f8").astype(np.float64)
+    rates = _floats(reader, records)
     notes: dict[str, int] = {}
     for _ in range(reader.number(limits.MAX_RECORDS)):
         text = reader.take(reader.number(4 * limits.MAX_NAME)).decode("utf-8", "replace")
         notes[text] = reader.number(limits.MAX_STEP)
+    groups = reader.number(limits.MAX_GROUPS) if version_of(message) > 1 else 0
+    own_rates = _floats(reader, groups * records).reshape(groups, records)
     reader.end()
     if not (varint.increase(sequence) and varint.increase(steps)):
         raise varint.damaged("increasing steps", "steps that go back")
-    return Timeline(sequence, steps, wall_times, rates, offered, thinned, dropped, closed, notes)
+    account = offered, thinned, dropped, closed, notes
+    return Timeline(sequence, steps, wall_times, rates, *account, own_rates)
+
+
+def _floats(reader: varint.Reader, count: int) -> Floats:
+    return np.frombuffer(reader.take(8 * count), "<f8").astype(np.float64)
 
 
 def _check(timeline: Timeline, records: int) -> None:
-    arrays = (timeline.sequence, timeline.wall_times, timeline.learning_rates)
+    arrays = (
+        *(timeline.sequence, timeline.wall_times, timeline.learning_rates),
+        *timeline.group_rates,
+    )
     if any(len(array) != records for array in arrays):
         raise InvalidArgument(
             f"Could not encode a timeline: expected {records} entries in each array, got "

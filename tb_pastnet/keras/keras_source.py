@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,6 +84,16 @@ class KerasSource(Source):
     def learning_rate(self, step: int) -> float:
         """See `Source`."""
         return self._rate(step)
+
+    def rate_groups(self) -> Mapping[str, Collection[str]]:
+        """See `Source`."""
+        if isinstance(self._rate, LearningRate):
+            return self._rate.groups(self.network.weights)
+        return {}
+
+    def group_rates(self) -> Sequence[float]:
+        """See `Source`."""
+        return self._rate.of_groups() if isinstance(self._rate, LearningRate) else ()
 
     def copy(self, number: int) -> None:
         """See `Source`."""

@@ -16,7 +16,7 @@ from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Integers
+from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessage
 from tb_pastnet.reader.threads import a_few_at_once
@@ -73,6 +73,22 @@ class LineageHead:
         """The ids of the variables that its description names."""
         variables = self.description.variables if self.description else ()
         return frozenset(variable.id for variable in variables)
+
+    def rates_of(self, tag: str) -> Floats:
+        """The learning rates of a variable at the steps of the timeline, by the tag of its series.
+
+        NaN where it has none of its own, and others have.
+        """
+        line, group = self.timeline, self._groups.get(variable_of(tag) or "")
+        if group is None or group >= len(line.group_rates):
+            return line.learning_rates
+        rates: Floats = line.group_rates[group]
+        return rates
+
+    @cached_property
+    def _groups(self) -> dict[str, int | None]:
+        variables = self.description.variables if self.description else ()
+        return {variable.id: variable.group for variable in variables}
 
     @property
     def start(self) -> int | None:
@@ -159,6 +175,11 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
     sequence = np.concatenate([part.sequence for part in blocks])
     steps = np.concatenate([part.steps for part in blocks])
     rows = once(sequence, steps)
+    group_rates = np.full((max(len(part.group_rates) for part in blocks), len(steps)), np.nan)
+    ends = np.cumsum([len(part.steps) for part in blocks])
+    for part, end in zip(blocks, ends, strict=True):
+        for group, rates in enumerate(part.group_rates):
+            group_rates[group, end - len(part.steps) : end] = rates
     latest = max(blocks, key=lambda part: (part.offered, part.closed))
     return Timeline(
         sequence[rows],
@@ -170,6 +191,7 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
         latest.dropped,
         latest.closed,
         latest.notes,
+        group_rates[:, rows],
     )
 
 

@@ -171,7 +171,7 @@ def _clock(
         row = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
         timed = line.sequence[row] == records.sequence
         walls[timed] = line.wall_times[row[timed]]
-        rates[timed] = line.learning_rates[row[timed]]
+        rates[timed] = part.lineage.rates_of(part.tag)[row[timed]]
     return walls, rates
 
 

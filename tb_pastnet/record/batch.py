@@ -179,6 +179,7 @@ class Batch:
             dropped=self._seen - self.packed - len(records) - self.thinned,
             closed=closed,
             notes=dict(notes),
+            group_rates=np.array([r.record.group_rates for r in records], np.float64).T,
         )
         # The steps of a tag must increase, also behind a closing timeline that was not the last.
         last = records[-1].record.step if records else -1

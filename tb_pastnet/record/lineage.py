@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
@@ -37,7 +38,11 @@ from tb_pastnet.record.source import Source
 
 
 class Lineage:
-    """Writes the files of a lineage, by a sink that is made once it is known how it begins."""
+    """Writes the files of a lineage, by a sink that is made once it is known how it begins.
+
+    Attributes:
+        groups: the source's groups of weights with a learning rate of their own.
+    """
 
     def __init__(self, run: RunName, source: Source, probe: Probing | None) -> None:
         self._run = run
@@ -45,6 +50,7 @@ class Lineage:
         self._probe = probe
         self._segments = Segments(_directory(run), time.time())
         self._earlier: EarlierRuns | None = None
+        self.groups: Mapping[str, Collection[str]] = {}
 
     @classmethod
     def first(
@@ -107,6 +113,8 @@ class Lineage:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
         source, network = self._source, self._source.network
         own_origin, audited = tracker.origin, tracker.audited
+        self.groups = groups = source.rate_groups()
+        group_of = {name: n for n, names in enumerate(groups.values()) for name in names}
         self._settle(own_origin, resumes=resumed)
 
         @cache
@@ -122,10 +130,14 @@ class Lineage:
                 created=time.time(),
                 versions=_versions(source.packages),
                 layers=network.layers,
-                variables=tuple(weight.text for weight in network.weights),
+                variables=tuple(
+                    replace(weight.text, group=group_of.get(weight.name))
+                    for weight in network.weights
+                ),
                 skipped=network.skipped,
                 audited=audited,
                 probe_every=schedule.probe_every,
+                groups=tuple(groups),
             )
 
         def describe(first_step: int, step: int) -> Message:

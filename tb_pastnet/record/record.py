@@ -17,7 +17,8 @@ class Record(NamedTuple):
     Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`;
     `function` is float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
     where there is no probe, or it couldn't be evaluated. The learning rate is NaN where it isn't
-    known. `thinned` counts records of the lineage before it that a budget left out.
+    known. `thinned` counts records of the lineage before it that a budget left out; `group_rates`
+    are of the source's groups.
     """
 
     sequence: int
@@ -28,6 +29,7 @@ class Record(NamedTuple):
     values: npt.NDArray[np.floating]
     function: npt.NDArray[np.float32] | None = None
     thinned: int = 0
+    group_rates: tuple[float, ...] = ()
 
     @property
     def nbytes(self) -> int:

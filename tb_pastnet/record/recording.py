@@ -251,9 +251,10 @@ class Recording:
             values = self._source.compare(action.compare, replace=replace)
             values[KEPT], free = self._tracker.shares()
             values[TRAINABLE] = free * np.repeat(self._source.trainable(), self._widths)
-            rate = self._learning_rate(step)
+            rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
-            return Record(sequence, step, past_step, time.time(), rate, values, function)
+            made = sequence, step, past_step, time.time(), rate, values, function
+            return Record(*made, group_rates=of_groups)
 
     def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:
@@ -266,12 +267,13 @@ class Recording:
             self._failures.add(f"Could not evaluate the probe: {text}")
             return None
 
-    def _learning_rate(self, step: int) -> float:
+    def _learning_rates(self, step: int) -> tuple[float, tuple[float, ...]]:
+        unknown = float("nan")
         try:
-            return self._source.learning_rate(step)
+            return self._source.learning_rate(step), tuple(self._source.group_rates())
         except Exception as error:
             self._failures.add("Could not read the learning rate", error)
-            return float("nan")
+            return unknown, (unknown,) * len(self._lineage.groups)
 
     def _thin(self, sink: Sink, step: int) -> None:
         """Leaves out a record that the budget can't pay, but neither masks nor violations."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,17 @@ class Source(ABC):
     def learning_rate(self, step: int) -> float:
         """That of a step; NaN where it isn't known."""
         return float("nan")
+
+    def rate_groups(self) -> Mapping[str, Collection[str]]:
+        """Names of the weights of each group that has a learning rate of its own; {}: none has.
+
+        Asked where a lineage begins: until the next one `group_rates` are of these.
+        """
+        return {}
+
+    def group_rates(self) -> Sequence[float]:
+        """The learning rates of the groups, in their order."""
+        return ()
 
     def release(self) -> None:  # noqa: B027
         """Lets go of values that were read for a record: training goes on."""

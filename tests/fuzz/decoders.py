@@ -78,9 +78,8 @@ def _deflated_json(kind: Kind) -> Callable[[bytes], bytes]:
     return message
 
 
-def _sealed_as_1(payload: bytes) -> bytes:
-    """A block of version 1."""
-    return sealed(payload, version=1, kind=Kind.CHANNELS, **PLACE)
+def _sealed_as_1(kind: Kind) -> Callable[[bytes], bytes]:
+    return lambda payload: sealed(payload, version=1, kind=kind, **PLACE)
 
 
 def _planes(data: bytes) -> bytes:
@@ -99,7 +98,7 @@ def _deflated_planes(data: bytes) -> bytes:
 
 
 def _deflated_planes_of_1(data: bytes) -> bytes:
-    return _sealed_as_1(_planes(data))
+    return _sealed_as_1(Kind.CHANNELS)(_planes(data))
 
 
 def _deflated_mask(data: bytes) -> bytes:
@@ -125,8 +124,9 @@ WAYS = (
     Way("channels, sealed planes", Kind.CHANNELS, _deflated_planes),
     Way("mask, sealed bits", Kind.MASK, _deflated_mask),
     Way("function, sealed head and values", Kind.FUNCTION, _deflated_probe),
-    Way("channels of version 1, sealed", Kind.CHANNELS, _sealed_as_1),
+    Way("channels of version 1, sealed", Kind.CHANNELS, _sealed_as_1(Kind.CHANNELS)),
     Way("channels of version 1, sealed planes", Kind.CHANNELS, _deflated_planes_of_1),
+    Way("timeline of version 1, sealed", Kind.TIMELINE, _sealed_as_1(Kind.TIMELINE)),
 )
 
 

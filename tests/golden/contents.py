@@ -66,7 +66,10 @@ def later() -> dict[str, np.ndarray]:
 
 
 def timeline() -> Timeline:
-    """Three records after some that were thinned and dropped, with a clock that goes back."""
+    """Three records after some that were thinned and dropped, with a clock that goes back.
+
+    Version 1 has no rates of groups.
+    """
     return Timeline(
         sequence=np.array([5, 6, 9]),
         steps=np.array([50, 60, 160]),
@@ -77,6 +80,7 @@ def timeline() -> Timeline:
         dropped=2,
         closed=True,
         notes={"No space left on device": 2},
+        group_rates=np.array([[0.125, np.nan, 0.0625], [2.0**-70, 3.0, np.inf]]),
     )
 
 

@@ -47,7 +47,10 @@ def test_channels_of_a_later_version():
 
 def test_timeline():
     expected = contents.timeline()
-    for line in decoded("timeline.bin", Kind.TIMELINE, tag="timeline"):
+    first, second = decoded("timeline.bin", Kind.TIMELINE, tag="timeline")
+    assert first.group_rates.shape == (0, 3)
+    alike(second, expected, "group_rates")
+    for line in first, second:
         alike(line, expected, "sequence", "steps", "wall_times", "learning_rates")
         alike(line, expected, "offered", "thinned", "dropped", "closed")
         assert line.notes == expected.notes

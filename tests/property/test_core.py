@@ -55,15 +55,15 @@ def test_a_damaged_block_is_never_believed(block, data):
         decode_block(bytes(message), tag="t", step=int(block.steps[-1]), lineage=1)
 
 
-@given(increasing(4), hnp.arrays(np.float64, 4), counts, counts, st.booleans())
+@given(increasing(4), hnp.arrays(np.float64, (3, 4)), counts, counts, st.booleans())
 def test_timelines_come_back(steps, rates, offered, dropped, closed):
-    value = Timeline(
-        np.arange(4), steps, np.arange(4.0), rates, offered, 1, dropped, closed, {"é": 2}
-    )
+    account = offered, 1, dropped, closed, {"é": 2}
+    value = Timeline(np.arange(4), steps, np.arange(4.0), rates[0], *account, rates[1:])
     place = {"tag": "timeline", "step": int(steps[-1]), "lineage": 9}
     back = decode_timeline(encode_timeline(value, **place), **place)
     np.testing.assert_array_equal(back.steps, steps)
-    np.testing.assert_array_equal(back.learning_rates, rates)
+    np.testing.assert_array_equal(back.learning_rates, rates[0])
+    np.testing.assert_array_equal(back.group_rates, rates[1:])
     assert (back.offered, back.dropped, back.closed) == (offered, dropped, closed)
 
 

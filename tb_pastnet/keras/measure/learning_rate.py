@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
+from tb_pastnet.keras.model.optimizers import innermost, named_optimizers, steps_of, trains
 from tb_pastnet.keras.types import Model, RateSource
+from tb_pastnet.record.weight import Weight
 
 Schedule = keras.optimizers.schedules.LearningRateSchedule
 
@@ -21,12 +22,14 @@ class LearningRate:
 
     Where one variable holds it, that is read in the same call as the weights, where it costs
     nothing more. Without a source, the rate is that of the optimizer the model is compiled with; of
-    a model that holds several, that of all that make steps, where it is the same.
+    a model that holds several, or where several are given, that of all that make steps, where it is
+    the same.
     """
 
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
         self._source, self._model = source, model
-        self._several = source is None and len(optimizers_of(model)) > 1
+        self._groups: list[Any] = []
+        self._several = len(self._optimizers()) > 1
         owner = source
         if source is None and not self._several:
             owner = getattr(model, "optimizer", None)
@@ -34,6 +37,20 @@ class LearningRate:
         readable = isinstance(holder, keras.Variable | tf.Variable)
         self._variable = holder if readable else None
         self._heard: float | None = None
+
+    def groups(self, weights: Sequence[Weight]) -> dict[str, list[str]]:
+        """Names of the weights that each of several optimizers trains, by the optimizer's name."""
+        optimizers = self._stepping() if self._several else {}
+        self._groups = list(optimizers.values()) if len(optimizers) > 1 else []
+        return {
+            name: [weight.name for weight in weights if trains(optimizer, weight.variable)]
+            for name, optimizer in optimizers.items()
+            if self._groups
+        }
+
+    def of_groups(self) -> list[float]:
+        """The rate of each of the groups."""
+        return [float(tf.convert_to_tensor(_used(optimizer))) for optimizer in self._groups]
 
     def tensors(self) -> list[Any]:
         """What to read with the weights: one float32 scalar, or none."""
@@ -59,7 +76,7 @@ class LearningRate:
     def _value(self, step: int) -> Any:
         source = self._source
         if self._several:
-            return _common(optimizers_of(self._model))
+            return _common(self._stepping().values())
         if source is None:
             source = getattr(self._model, "optimizer", None) or UNKNOWN
         if isinstance(source, Schedule):
@@ -67,6 +84,17 @@ class LearningRate:
         if hasattr(source, "learning_rate"):
             return _used(source)
         return source() if callable(source) and not hasattr(source, "dtype") else source
+
+    def _optimizers(self) -> Mapping[str, Any]:
+        """Several, by name; of a source that is no optimizer, or one, none."""
+        if self._source is None:
+            return named_optimizers(self._model)
+        given = self._source if isinstance(self._source, list | tuple) else ()
+        return {str(optimizer.name): optimizer for optimizer in given}
+
+    def _stepping(self) -> dict[str, Any]:
+        """Those that have made a step."""
+        return {name: each for name, each in self._optimizers().items() if steps_of(each) > 0}
 
 
 def _used(optimizer: Any) -> Any:
@@ -79,7 +107,6 @@ def _used(optimizer: Any) -> Any:
 
 
 def _common(optimizers: Iterable[Any]) -> float:
-    """The rate of all that have made a step; NaN where they have several."""
-    stepping = (each for each in optimizers if int(tf.convert_to_tensor(each.iterations)) > 0)
-    rates = {float(tf.convert_to_tensor(_used(each))) for each in stepping}
+    """The rate of all of them; NaN where they have several."""
+    rates = {float(tf.convert_to_tensor(_used(each))) for each in optimizers}
     return rates.pop() if len(rates) == 1 else UNKNOWN

@@ -6,18 +6,30 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
 
+from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.types import Model
 
 
 def optimizers_of(model: Model) -> list[Any]:
+    """Those of `named_optimizers`."""
+    return list(named_optimizers(model).values())
+
+
+def named_optimizers(model: Model) -> dict[str, Any]:
     """Those that a model holds: compiled with, or as attributes, as a GAN has two; each once.
 
     One that `compile` made, as it was told of none, is listed although it may never make a step.
+
+    Returns:
+        Optimizers by the name of the attribute that holds each, with its key behind it where that
+        is a dictionary, a list or a tuple.
     """
-    own = [getattr(model, "optimizer", None), *getattr(model, "__dict__", {}).values()]
-    found = [each for value in own for each in _optimizers_in(value)]
-    return list({id(optimizer): optimizer for optimizer in found}.values())
+    own = {"optimizer": getattr(model, "optimizer", None), **getattr(model, "__dict__", {})}
+    found = [pair for name, value in own.items() for pair in _optimizers_in(name, value)]
+    names = {id(optimizer): name for name, optimizer in reversed(found)}
+    return {name: optimizer for name, optimizer in found if names[id(optimizer)] == name}
 
 
 def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
@@ -27,10 +39,23 @@ def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
     return optimizer
 
 
-def _optimizers_in(value: object) -> Iterator[keras.optimizers.Optimizer]:
+def steps_of(optimizer: keras.optimizers.Optimizer) -> int:
+    """How many updates an optimizer has made."""
+    return int(tf.convert_to_tensor(optimizer.iterations))
+
+
+def trains(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> bool:
+    """Whether an optimizer was built for a variable."""
+    own = getattr(innermost(optimizer), "_trainable_variables", ())
+    return any(tf_variable(each) is variable for each in own)
+
+
+def _optimizers_in(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, keras.optimizers.Optimizer):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (each for each in value.values() if isinstance(each, keras.optimizers.Optimizer))
-    elif isinstance(value, list | tuple):
-        yield from (each for each in value if isinstance(each, keras.optimizers.Optimizer))
+        yield name, value
+        return
+    if isinstance(value, list | tuple):
+        value = dict(enumerate(value))
+    for key, each in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(each, keras.optimizers.Optimizer):
+            yield f"{name}/{key}", each

@@ -23,7 +23,7 @@ def test_the_layout_is_the_documented_one():
     message = sealed(b"xyz")
     assert message[:8] == b"PAST\x02\x01\x00\x00"
     assert message[12:] == b"xyz"
-    assert seal(b"xyz", Kind.TIMELINE, **PLACE)[:8] == b"PAST\x01\x02\x00\x00"
+    assert seal(b"xyz", Kind.MASKS, **PLACE)[:8] == b"PAST\x01\x04\x00\x00"
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -66,7 +66,7 @@ def test_foreign_bytes_are_told_apart():
 
 
 def test_a_newer_version_asks_for_an_update():
-    for kind, expected in ((Kind.CHANNELS, "1 or 2"), (Kind.TIMELINE, "1")):
+    for kind, expected in ((Kind.CHANNELS, "1 or 2"), (Kind.MASKS, "1")):
         for version in (0, NEWEST[kind] + 1, 255):
             message = sealed_as(b"xyz", version=version, kind=kind, **PLACE)
             with pytest.raises(UnknownVersion) as error:

@@ -20,6 +20,7 @@ def timeline(**changes) -> Timeline:
         "thinned": 2,
         "dropped": 3,
         "notes": {"disk full": 3, "naïve": 1},
+        "group_rates": np.array([[0.5, np.nan, 0.25]]),
     }
     return Timeline(**{**values, **changes})
 
@@ -32,7 +33,7 @@ def roundtrip(value: Timeline, step: int) -> Timeline:
 def test_everything_comes_back():
     value = timeline()
     back = roundtrip(value, 70)
-    for name in ("sequence", "steps", "wall_times", "learning_rates"):
+    for name in ("sequence", "steps", "wall_times", "learning_rates", "group_rates"):
         np.testing.assert_array_equal(getattr(back, name), getattr(value, name))
     for name in ("offered", "thinned", "dropped", "closed", "notes"):
         assert getattr(back, name) == getattr(value, name)
@@ -50,8 +51,12 @@ def test_a_closing_timeline_may_be_empty():
 
 
 def test_arrays_of_different_length_are_refused():
-    with pytest.raises(InvalidArgument, match=r"expected 3 entries in each array, got \[2, 3, 3\]"):
+    with pytest.raises(
+        InvalidArgument, match=r"expected 3 entries in each array, got \[2, 3, 3, 3\]"
+    ):
         roundtrip(timeline(sequence=np.array([1, 2])), 70)
+    with pytest.raises(InvalidArgument, match=r"got \[3, 3, 3, 2\]"):
+        roundtrip(timeline(group_rates=np.zeros((1, 2))), 70)
 
 
 def test_steps_that_go_back_are_refused():
@@ -62,10 +67,11 @@ def test_steps_that_go_back_are_refused():
 @pytest.mark.parametrize(
     ("payload", "text"),
     [
-        (varint.encode([2, 0, 0, 0, 0]) + bytes(2 + 2 + 2 + 16 + 1), "increasing steps"),
+        (varint.encode([2, 0, 0, 0, 0]) + bytes(2 + 2 + 2 + 16 + 2), "increasing steps"),
         (varint.encode([0, 0, 0, 0, 2]), "a number of at most 1, got 2"),
         (varint.encode([0, 0, 0, 0, 0, 1, 50]), "50 more bytes, got 0"),
-        (varint.encode([0, 0, 0, 0, 0, 0, 0]), "the end of the record"),
+        (varint.encode([0, 0, 0, 0, 0, 0, 0, 0]), "the end of the record"),
+        (varint.encode([0, 0, 0, 0, 0, 0, 1 << 13]), "a number of at most 4096"),
     ],
 )
 def test_a_payload_that_does_not_hold_together_is_damaged(payload, text):

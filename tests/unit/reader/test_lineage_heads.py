@@ -36,6 +36,13 @@ def test_steps_that_go_back_are_taken_out() -> None:
     assert merge_timelines([part(0, 4), back]).steps.tolist() == [0, 2, 4, 6]
 
 
+def test_rates_of_groups_are_joined_with_the_steps_that_they_are_of() -> None:
+    later = part(4, 6, group_rates=np.array([[1.0, 2.0], [3.0, 4.0]]))
+    merged = merge_timelines([later, part(0, 1), part(2, 3, group_rates=np.array([[5.0]]))])
+    nan = np.nan
+    np.testing.assert_array_equal(merged.group_rates, [[nan, 5, 1, 2], [nan, nan, 3, 4]])
+
+
 def test_what_cant_be_decoded_is_noted_by_its_cause() -> None:
     causes = {1: ForeignRecord("f"), 2: UnknownVersion("u"), 3: DamagedRecord("d")}
 

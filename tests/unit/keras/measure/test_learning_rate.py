@@ -139,3 +139,41 @@ def test_several_optimizers_have_a_rate_where_it_is_the_same(second, known):
     for optimizer in model.parts.values():
         optimizer.apply([tf.constant([1.0])], [weight])
     assert rate(1) == pytest.approx(0.1) if known else math.isnan(rate(1))
+
+
+class Pair(keras.Model):
+    """Two networks that two optimizers train, as in a GAN."""
+
+    def __init__(self):
+        super().__init__()
+        norm = keras.layers.BatchNormalization(name="norm")
+        self.one = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), norm], name="one")
+        self.other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)], name="other")
+        self.optimizers = [keras.optimizers.SGD(0.5), keras.optimizers.Adam(0.25)]
+
+    def train(self):
+        for part, optimizer in zip((self.one, self.other), self.optimizers, strict=True):
+            variables = part.trainable_variables
+            optimizer.apply([tf.ones(v.shape) for v in variables], variables)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_each_weight_has_the_rate_of_its_own_optimizer(tmp_path, given):
+    pair = Pair()
+    source = pair.optimizers if given else None
+    with Recorder(tmp_path, pair, every=1, learning_rate=source) as recorder:
+        for step in range(1, 4):
+            pair.optimizers[1].learning_rate = 2.0**-step
+            pair.train()
+            recorder.record(step)
+        pair.optimizers[0].learning_rate = 2.0**-3
+        recorder.record(4)
+    [run] = tb_pastnet.read(tmp_path).runs.values()
+    rates = {name: variable.learning_rates.tolist() for name, variable in run.variables.items()}
+    first, second = [0.5, 0.5, 0.5, 0.125], [0.5, 0.25, 0.125, 0.125]
+    assert rates["one/dense/kernel"] == rates["one/dense/bias"] == first
+    assert rates["other/dense/kernel"] == rates["other/dense/bias"] == second
+    # What no optimizer trains has the rate of all, where that is one.
+    common = [0.5, math.nan, math.nan, 0.125]
+    np.testing.assert_array_equal(rates["one/norm/moving_mean"], common)
+    np.testing.assert_array_equal(run.learning_rates, common)
