@@ -18,10 +18,17 @@ def settled_states(
     threshold: float = channel_states.THRESHOLD,
     patience: int = channel_states.PATIENCE,
     audited: bool = False,
+    follows: bool = False,
 ) -> Any:
     """uint8 (records, channels), see `channel_states.unsettled_states` and `channel_states.settle`."""
     unsettled = channel_states.unsettled_states(
-        codes, steps, past_steps, measured=measured, audited=audited, patience=patience
+        codes,
+        steps,
+        past_steps,
+        measured=measured,
+        audited=audited,
+        follows=follows,
+        patience=patience,
     )
     delta = channel_states.relative_delta(codes)
     return channel_states.settle(unsettled, delta, threshold=threshold, patience=patience)

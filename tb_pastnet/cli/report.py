@@ -33,7 +33,7 @@ SCHEMA = 1
 SHOWN = 10
 """Findings and violations of a run that are shown to people."""
 
-STATES = ("moving", "reactivated", "settled", "frozen", "pruned")
+STATES = ("moving", "reactivated", "settled", "frozen", "pruned", "following")
 
 
 def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:

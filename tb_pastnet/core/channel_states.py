@@ -11,6 +11,9 @@ The first that fits:
    has been exactly zero since the first record is settled from there on.
 5. moving: everything else.
 
+Where something else than an optimizer moves a weight on purpose, as a target network is moved, it
+is following instead of 3 to 5.
+
 Beside the state stand two marks: violated (all of it was held since the step of its past value, and
 yet bits changed) and non-finite. Nothing here knows of lineages: a resumed run is one series.
 """
@@ -18,6 +21,7 @@ yet bits changed) and non-finite. Nothing here knows of lineages: a resumed run 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +29,8 @@ import numpy.typing as npt
 from tb_pastnet.core import statistics
 from tb_pastnet.core.quantize import CODES_PER_OCTAVE, NAN, ZERO, Codes, ratio_codes
 
-NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED = range(6)
-NAMES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
+NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, FOLLOWING = range(7)
+NAMES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned", "following")
 STATE = 0x07
 NONFINITE = 0x40
 VIOLATED = 0x80
@@ -63,6 +67,7 @@ def unsettled_states(
     *,
     measured: Flags | None,
     audited: bool = False,
+    follows: bool | Flags = False,
     patience: int = PATIENCE,
 ) -> States:
     """The states before any is settled, which depend on no threshold: for `settle`.
@@ -72,8 +77,9 @@ def unsettled_states(
     channels), is looked at, and changed only where it isn't audited. Steps increase. A statistic
     that wasn't recorded marks nothing.
 
-    `measured`, bool (records,) as from `seen`, says where a channel of zeros counts as pruned
-    without a mask, unless it has NaN or infinity; None: nowhere, as in all but kernels. Where the
+    `measured`, bool (records,) as from `seen`, or (records, channels), says where a channel of
+    zeros counts as pruned without a mask, unless it has NaN or infinity; None: nowhere, as in all
+    but kernels. `follows`, for all or bool (channels,): something else moves it. Where the
     writer `audited` held weights none are marked as moved: a record can't tell them from weights
     that a command on the masks has set.
     """
@@ -85,12 +91,14 @@ def unsettled_states(
     pruned = masked
     if measured is not None:
         zero = (codes[statistics.NORM] == ZERO) & (codes[statistics.PAST_NORM] == ZERO)
-        pruned = masked | (finite & zero & measured[:, None])
+        everywhere = measured if measured.ndim > 1 else measured[:, None]
+        pruned = masked | (finite & zero & everywhere)
     held = pruned | held_by_mask
 
-    state = np.full(held.shape, MOVING, np.uint8)
+    state = np.empty(held.shape, np.uint8)
+    state[:] = np.where(follows, FOLLOWING, MOVING)
     if held.any():
-        state[_any_before(held, patience)] = REACTIVATED
+        state[_any_before(held, patience) & ~np.asarray(follows)] = REACTIVATED
         state[held_by_mask] = FROZEN
         state[pruned] = PRUNED
     if not finite.all():
@@ -139,6 +147,26 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
     return result
 
 
+class Carry(NamedTuple):
+    """What `settling` has to know of the records before: nothing else decides those that follow.
+
+    Attributes:
+        quiet_from: int16 (records, channels), of the last records, fewer than `patience`.
+        limit: int16 (channels,), of the last record.
+        still: bool (channels,), whether none has ever changed.
+    """
+
+    quiet_from: Codes
+    limit: Codes
+    still: Flags
+
+    @classmethod
+    def first(cls, channels: int) -> Carry:
+        """Before the first record."""
+        never = np.full(channels, NEVER, np.int16)
+        return cls(np.zeros((0, channels), np.int16), never, np.ones(channels, bool))
+
+
 def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes:
     """The smallest limit, as from `quiet_limit`, at which a record is settled, or `NEVER`.
 
@@ -146,24 +174,38 @@ def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes
     answers every threshold: with E the smallest limit at which the channel would enter, and S the
     smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
     """
+    return settling_after(Carry.first(delta.shape[1]), delta, unsettled, patience)[0]
+
+
+def settling_after(
+    before: Carry, delta: Codes, unsettled: States, patience: int = PATIENCE
+) -> tuple[Codes, Carry]:
+    """The same of records that go on from others, and what those that follow have to know."""
     plain = unsettled & np.uint8(STATE)
     quiet_from = np.minimum(delta, np.int16(NAN)) + np.int16(1)
     trained = (plain == MOVING) | (plain == REACTIVATED)
     quiet_from[~trained | ((unsettled & np.uint8(NONFINITE)) != 0)] = NEVER
+    earlier = len(before.quiet_from)
+    quiet_from = np.concatenate([before.quiet_from, quiet_from])
     enter, stay = quiet_from.copy(), quiet_from.copy()
     for back in range(1, patience):
         np.maximum(enter[back:], quiet_from[:-back], out=enter[back:])
         np.minimum(stay[back:], quiet_from[:-back], out=stay[back:])
     enter[: patience - 1] = NEVER
-    enter[np.logical_and.accumulate(quiet_from == ZERO + 1, axis=0)] = ZERO + 1
+    still = np.logical_and.accumulate(quiet_from[earlier:] == ZERO + 1, axis=0) & before.still
+    enter[earlier:][still] = ZERO + 1
     calm = np.maximum(quiet_from, np.int16(ZERO + 1 + RESTLESS)) - np.int16(RESTLESS)
     calm[quiet_from == NEVER] = NEVER
     np.maximum(stay, calm, out=stay)
-    for record in range(1, len(enter)):
-        np.maximum(stay[record], enter[record - 1], out=stay[record])
-        np.minimum(enter[record], stay[record], out=enter[record])
-    enter[plain != MOVING] = NEVER
-    return enter
+    last = before.limit
+    for record in range(earlier, len(enter)):
+        np.maximum(stay[record], last, out=stay[record])
+        last = np.minimum(enter[record], stay[record], out=enter[record])
+    kept = max(len(quiet_from) - patience + 1, 0)
+    carry = Carry(quiet_from[kept:].copy(), last.copy(), still[-1] if len(still) else before.still)
+    limits = enter[earlier:]
+    limits[plain != MOVING] = NEVER
+    return limits, carry
 
 
 def quiet_limit(threshold: float) -> int:

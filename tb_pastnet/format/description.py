@@ -33,6 +33,7 @@ class VariableEntry:
         channels: number of channels.
         elements: elements of each channel.
         group: which of the description's `groups` has its learning rate; None: it has that of all.
+        follows: whether something else than an optimizer moves it on purpose.
     """
 
     id: str
@@ -46,6 +47,7 @@ class VariableEntry:
     channels: int
     elements: int
     group: int | None = None
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def _variable(data: Mapping[str, Any]) -> VariableEntry:
         channels=channels,
         elements=natural(data["elements"]),
         group=None if data.get("group") is None else natural(data["group"]),
+        follows=data.get("follows") is True,
     )
 
 

@@ -14,10 +14,11 @@ from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
-from tb_pastnet.record import alerts, schedule
+from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
+from tb_pastnet.record.scalars import Log
 
 
 class PastNetCallback(keras.callbacks.Callback):
@@ -43,6 +44,9 @@ class PastNetCallback(keras.callbacks.Callback):
         probe_every: records from one evaluation of the probe to the next.
         budget: the share of the training's time that recording may take, as of `Recorder`.
         on_violation: "log" or a function, as of `Recorder`, or "stop": `fit` ends after the batch.
+        follows: weights that something else than the optimizer moves on purpose, such as a target
+            network, as of `Recorder`.
+        log: a function that gets the numbers of each record and its step, as of `Recorder`.
 
     Raises:
         InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
@@ -72,10 +76,13 @@ class PastNetCallback(keras.callbacks.Callback):
         budget: float | None = None,
         on_violation: Wish = LOG,
         probe_every: int = 1,
+        follows: Iterable[Any] = (),
+        log: Log | None = None,
     ) -> None:
         super().__init__()
         schedule.check(every, past, budget, probe_every)
         alerts.check(on_violation)
+        scalars.check(log)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,
@@ -89,6 +96,8 @@ class PastNetCallback(keras.callbacks.Callback):
             "probe_every": probe_every,
             "budget": budget,
             "on_violation": on_violation,
+            "follows": follows,
+            "log": log,
         }
         self._recorded: Any = None
         self._count = BatchCount()

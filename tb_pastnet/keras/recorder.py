@@ -21,6 +21,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
 
 
@@ -63,6 +64,11 @@ class Recorder(Recording):
             masks and the audit are never left out. See `docs/overhead.md`.
         on_violation: what follows where held weights have moved: "log", a line for each variable
             and cause, or a function that gets a list of what is new, each with a `text`.
+        follows: weights that something else than an optimizer moves on purpose, such as a target
+            network, as names, patterns, layers or variables. That they aren't trainable doesn't
+            hold them: their channels are *following*, and no violation. Masks hold them as others.
+        log: a function that gets the numbers of each record, a dictionary of floats by names such
+            as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step: `wandb.log` is one.
 
     Raises:
         InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
@@ -98,10 +104,12 @@ class Recorder(Recording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         probe_every: int = 1,
+        follows: Iterable[Any] = (),
+        log: Log | None = None,
     ) -> None:
         failures = Failures()
         schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
-        recorded = network(model, variables, channel_axis)
+        recorded = network(model, variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         given = None if masks is None else masks.state
@@ -114,4 +122,4 @@ class Recorder(Recording):
         tracker = MaskTracker(
             recorded.weights, lambda: given or attached(model), audited, lambda: start, failures
         )
-        super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation)
+        super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation, log)

@@ -34,7 +34,7 @@ VIOLATED, NONFINITE = 1, 2
 """Marks of a column."""
 
 _BY_RECORD = (
-    "moving", "reactivated", "settled", "frozen", "pruned",
+    "moving", "reactivated", "settled", "frozen", "pruned", "following",
     "violated", "nonfinite", "mean_delta", "pruned_weights",
 )  # fmt: skip
 
@@ -54,6 +54,7 @@ class Overview:
         settled: likewise.
         frozen: likewise.
         pruned: likewise.
+        following: likewise.
         violated: int64 (records, layers), channels that moved although they were held, as a whole
             or in part.
         nonfinite: int64 (records, layers), channels with NaN or infinity.
@@ -79,6 +80,7 @@ class Overview:
         self.settled = counts[channel_states.SETTLED].copy()
         self.frozen = counts[channel_states.FROZEN].copy()
         self.pruned = counts[channel_states.PRUNED].copy()
+        self.following = counts[channel_states.FOLLOWING].copy()
         self.violated = states.violated.T.astype(np.int64, order="C")
         self.nonfinite = states.nonfinite.T.astype(np.int64, order="C")
         self.mean_delta = states.mean_delta.T.copy()

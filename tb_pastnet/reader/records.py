@@ -151,7 +151,8 @@ class Records:
                 it is settled; with 0 none ever is.
 
         Returns:
-            str (records, channels): "moving", "reactivated", "settled", "frozen" or "pruned".
+            str (records, channels): "moving", "reactivated", "settled", "frozen", "pruned" or
+            "following".
         """
         states = self._reader.states(self._name, threshold) & np.uint8(STATE)
         names: npt.NDArray[np.str_] = _NAMES[states]

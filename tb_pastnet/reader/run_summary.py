@@ -169,7 +169,10 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))
         state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
+        # Those that follow may wait long for what they are copied from.
+        is_following = (state & np.uint8(channel_states.STATE)) == channel_states.FOLLOWING
         since = channel_states.stalled(records.codes, state)
+        since[is_following.any(axis=0)] = -1
         since = since[since >= 0]
         return _VariableSummary(
             series.steps,

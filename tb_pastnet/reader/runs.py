@@ -177,4 +177,5 @@ def variable_facts(variable: VariableEntry) -> dict[str, Any]:
         "axis": variable.axis,
         "verified": variable.verified,
         "channels": variable.channels,
+        "follows": variable.follows,
     }

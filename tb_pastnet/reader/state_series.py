@@ -112,7 +112,12 @@ def make_state_series(
         codes = series.codes[:, :, part]
         delta[:, part] = channel_states.relative_delta(codes)
         state[:, part] = calm & channel_states.unsettled_states(
-            codes, series.steps, series.past_steps, measured=measured, audited=commanded is None
+            codes,
+            series.steps,
+            series.past_steps,
+            measured=measured,
+            audited=commanded is None,
+            follows=variable.follows,
         )
         return pruned_weights(codes, variable.elements)
 

@@ -18,6 +18,8 @@ from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
 from tb_pastnet.record.record import Probing, Record
+from tb_pastnet.record.scalars import Log, Scalars
+from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import CLOSE_SECONDS, Sink
 from tb_pastnet.record.source import Source
@@ -50,6 +52,7 @@ class Recording:
         failures: Failures,
         probe: Probing | None = None,
         on_violation: Wish = LOG,
+        log: Log | None = None,
     ) -> None:
         self._source = source
         self._schedule = schedule
@@ -60,6 +63,8 @@ class Recording:
         self._tracker = tracker
         self._failures = failures
         self.alerts = Alerts(on_violation, failures)
+        check_log(log)
+        self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
         self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
@@ -239,6 +244,9 @@ class Recording:
             self._tell_violations(sink, step)
             self._source.release()
             self._schedule.finished()
+        if self._scalars is not None:
+            numbers = {"violations": self._tracker.violations, "sparsity": self._tracker.sparsity}
+            self._scalars.tell(record, **numbers, overhead=self.overhead.share)
 
     def _measure(self, sequence: int, step: int, action: Action) -> Record:
         """Measures a record, and makes the current values the past where the same copy is due."""

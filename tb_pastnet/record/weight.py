@@ -48,6 +48,8 @@ class Weight(ABC):
         own_name: its name in that layer; "": the rest of `name`.
         kind: the class of its layer.
         statistic: it isn't trained by gradients.
+        follows: something else than an optimizer moves it on purpose, as a target network is moved:
+            that it isn't trainable doesn't hold it.
         aliases: its paths in the framework, first the one below the root.
         handles: the framework's objects that mean it: its variable, and layers that it belongs to.
 
@@ -71,6 +73,7 @@ class Weight(ABC):
         own_name: str = "",
         kind: str = "",
         statistic: bool = False,
+        follows: bool = False,
         aliases: Sequence[str] = (),
         handles: Sequence[object] = (),
     ) -> None:
@@ -102,6 +105,7 @@ class Weight(ABC):
             verified=axis.verified,
             channels=axis.channels,
             elements=axis.elements,
+            follows=follows,
         )
 
     @abstractmethod

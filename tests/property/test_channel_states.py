@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core import statistics as s
+from tb_pastnet.core.latest_states import LatestStates
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tests.all_states import settled_states
 from tests.examples import examples
@@ -130,3 +131,35 @@ def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, 
     found = settled_states(codes, steps, steps - 1, measured=None, threshold=threshold)
     assert found[:, 0].tolist()[:5] == [channel_states.SETTLED] * 5
     assert (found[5, 0] == channel_states.SETTLED) == (times < 10)
+
+
+@given(records(), st.lists(st.booleans(), min_size=3, max_size=3), thresholds, st.data())
+def test_record_by_record_they_are_those_of_all_together(run, kernels, threshold, data):
+    codes, steps, past = run
+    channels = codes.shape[2]
+    follows = data.draw(st.lists(st.booleans(), min_size=channels, max_size=channels))
+    kernels = np.array(kernels[:channels])
+    latest = LatestStates(np.ones(channels, np.int64), kernels, np.array(follows), threshold)
+    found = [latest.add(codes[:, record])[0] for record in range(codes.shape[1])]
+    for channel in range(channels):
+        own = codes[:, :, channel : channel + 1]
+        expected = settled_states(
+            own,
+            steps,
+            past,
+            measured=channel_states.seen(own) if kernels[channel] else None,
+            threshold=threshold,
+            audited=True,
+            follows=follows[channel],
+        )
+        assert [int(states[channel]) for states in found] == expected[:, 0].tolist()
+
+
+@given(records(), thresholds, patience)
+def test_what_follows_is_never_trained(run, threshold, patience):
+    options = {"patience": patience, "threshold": threshold}
+    plain = told(run, threshold, patience=patience) & channel_states.STATE
+    found = settled_states(*run, measured=channel_states.seen(run[0]), follows=True, **options)
+    held = np.isin(plain, [channel_states.FROZEN, channel_states.PRUNED])
+    expected = np.where(held, plain, channel_states.FOLLOWING)
+    np.testing.assert_array_equal(found & channel_states.STATE, expected)

@@ -5,7 +5,7 @@ import type { FunctionHeader, FunctionPlace } from "../server/types";
 import { formatNumber, formatShape, formatShare, plural } from "./format";
 import { kept, keptByValue } from "./kept";
 import type { Figures } from "./record";
-import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 import { CHANGES, type Change } from "./urlstate";
 
@@ -197,8 +197,8 @@ export interface Move {
 
 function weightsOf({ counts, meanDelta }: Figures): [number, number] {
   if (counts[MOVING] > 0) return [meanDelta, meanDelta === 0 ? SETTLED : MOVING];
-  const [still] = [FROZEN, PRUNED, SETTLED].sort((a, b) => counts[b] - counts[a]);
-  return [counts[REACTIVATED] > 0 || counts[still] === 0 ? Number.NaN : 0, still];
+  const [still] = [FROZEN, PRUNED, SETTLED, FOLLOWING].sort((a, b) => counts[b] - counts[a]);
+  return [counts[REACTIVATED] + counts[FOLLOWING] > 0 || counts[still] === 0 ? Number.NaN : 0, still];
 }
 
 /**

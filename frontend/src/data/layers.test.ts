@@ -14,6 +14,7 @@ function layer(id: string, channels = 2): LayerInfo {
     shape: [1, channels],
     axis: "-1",
     verified: true,
+    follows: false,
     channels,
     weights: channels,
     variables: [],

@@ -60,7 +60,7 @@ it("orders by index, by the first hold and by the final delta, ties by index", (
 
 it("counts states, violations and the mean delta per record", () => {
   const found = countsOf(cells("mF", "mm", "ps"));
-  expect(Array.from(found.counts)).toEqual([0, 2, 0, 0, 0, 1, /* */ 0, 1, 0, 1, 1, 0]);
+  expect(Array.from(found.counts)).toEqual([0, 2, 0, 0, 0, 1, 0, /* */ 0, 1, 0, 1, 1, 0, 0]);
   expect(Array.from(found.violated)).toEqual([0, 1]);
   // Letters 0 and 2 of "mFmmps" move at the first record, letter 3 at the second.
   expect(found.meanDelta[0]).toBeCloseTo((2 ** -1 + 2 ** (-18 / 16)) / 2);

@@ -6,18 +6,21 @@ export const REACTIVATED = 2;
 export const SETTLED = 3;
 export const FROZEN = 4;
 export const PRUNED = 5;
-export const STATES = 6;
+export const FOLLOWING = 6;
+export const STATES = 7;
 export const STATE_BITS = 0x07;
 export const NONFINITE = 0x40;
 export const VIOLATED = 0x80;
 
 /** From the bottom of a strip to its top. */
-export const STACK = [MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, NO_DATA] as const;
+export const STACK = [MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA] as const;
 /** As the legend lists them. */
 export const LEGEND = [MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED] as const;
+/** With what is listed only where it occurs. */
+export const LISTED = [...LEGEND, FOLLOWING] as const;
 
-export const STATE_NAMES = ["no data", "moving", "reactivated", "settled", "frozen", "pruned"] as const;
-export const STATE_TITLES = ["No data", "Moving", "Reactivated", "Settled", "Frozen", "Pruned"] as const;
+export const STATE_NAMES = ["no data", "moving", "reactivated", "settled", "frozen", "pruned", "following"] as const;
+export const STATE_TITLES = ["No data", "Moving", "Reactivated", "Settled", "Frozen", "Pruned", "Following"] as const;
 export const STATE_HINTS = [
   "not recorded",
   "weights still change; tint = Δ",
@@ -25,6 +28,7 @@ export const STATE_HINTS = [
   "below the threshold (may still train)",
   "not trainable (mask or trainable=False)",
   "held at zero",
+  "moved on purpose, by no optimizer",
 ] as const;
 
 export const stateCode = (name: string): number => {

@@ -54,7 +54,7 @@ function front(order: number, code: number): number {
     rest |= (left & 7) << shift;
     shift += 3;
   }
-  return rest | code;
+  return (rest & ORDER) | code;
 }
 
 /** Adds a row of cells to those of its band. */

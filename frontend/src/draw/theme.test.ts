@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FROZEN, LEGEND, PRUNED, REACTIVATED } from "../data/states";
+import { FOLLOWING, FROZEN, LEGEND, PRUNED, REACTIVATED } from "../data/states";
 import { distance, VISIONS } from "./colour.fixtures";
 import { blend, DARK, divergingPixel, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
 
@@ -19,6 +19,16 @@ function closest(theme: Theme): number {
 describe("states are told apart with normal, protan, deutan and tritan sight", () => {
   it("by 17 in light", () => expect(Math.round(closest(LIGHT))).toBeGreaterThanOrEqual(17));
   it("by 20 in dark", () => expect(closest(DARK)).toBeGreaterThanOrEqual(20));
+
+  it.each([
+    ["light", LIGHT, 17],
+    ["dark", DARK, 14],
+  ])("what follows, which is rare, stands out from all others, %s", (_, theme, least) => {
+    const others = LEGEND.slice(1).map((state) => theme.states[state]);
+    for (const vision of VISIONS)
+      for (const other of [...others, ...theme.movement, theme.violated])
+        expect(distance(theme.states[FOLLOWING], other, vision), other).toBeGreaterThanOrEqual(least);
+  });
 
   it.each([
     ["light", LIGHT],

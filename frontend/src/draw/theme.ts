@@ -2,7 +2,7 @@
 
 import { kept } from "../data/kept";
 import { LEVELS } from "../data/scale";
-import { LEGEND, STATE_NAMES } from "../data/states";
+import { LISTED, STATE_NAMES } from "../data/states";
 
 export type Stops = readonly [string, string, string];
 
@@ -18,8 +18,8 @@ function makeTheme(dark: boolean) {
     diverging: either<Stops>(["#00695c", "#f4f4f6", "#6a2391"], ["#4fd1bd", "#3a3b3e", "#d9a3ff"]),
     /** Flat colours by state code; the empty string for no data. */
     states: either(
-      ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1"],
-      ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043"],
+      ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1", "#1e3b2c"],
+      ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3ffc3"],
     ),
     hatch: either("#d3d7dc", "#55585c"),
     violated: either("#d466ff", "#ff99ff"),
@@ -39,7 +39,7 @@ export const [LIGHT, DARK]: readonly [Theme, Theme] = [makeTheme(false), makeThe
 
 /** The custom properties that style sheets take colours of the pictures from. */
 export const variablesOf = (theme: Theme): Record<string, string> => ({
-  ...Object.fromEntries(LEGEND.map((state) => [STATE_NAMES[state], theme.states[state]])),
+  ...Object.fromEntries(LISTED.map((state) => [STATE_NAMES[state], theme.states[state]])),
   ...Object.fromEntries(
     (["hatch", "violated", "nonfinite", "panel", "text", "muted"] as const).map((name) => [name, theme[name]]),
   ),

@@ -4,13 +4,13 @@ import { type Cells, deltaAt } from "../data/cells";
 import { ALIKE } from "../data/difference";
 import { formatCount, formatShare, plural } from "../data/format";
 import type { Figures } from "../data/record";
-import { LEGEND, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";
+import { LISTED, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";
 import { sparsityText } from "../data/violations";
 import type { Account } from "../server/types";
 
 /** The two largest states, for the header of a run. */
 export function largest(figures: Figures): { state: number; count: number }[] {
-  return LEGEND.map((state) => ({ state, count: figures.counts[state] }))
+  return LISTED.map((state) => ({ state, count: figures.counts[state] }))
     .sort((a, b) => b.count - a.count)
     .slice(0, 2)
     .filter((entry, i) => i === 0 || entry.count > 0);
@@ -33,7 +33,7 @@ export const asideText = (figures: Figures | null, step: number): string =>
 /** "93% moving, 6.5% settled, 2 channels violated" */
 export function sharesText(figures: Figures | null): string {
   if (!figures || figures.total === 0) return "no record yet";
-  const parts = LEGEND.filter((state) => figures.counts[state] > 0).map(
+  const parts = LISTED.filter((state) => figures.counts[state] > 0).map(
     (state) => `${formatShare(figures.counts[state], figures.total)} ${STATE_NAMES[state]}`,
   );
   if (figures.violated > 0) parts.push(`${plural(figures.violated, "channel")} violated`);

@@ -56,6 +56,8 @@ interface Shape {
   axis: string;
   verified: boolean;
   channels: number;
+  /** Whether something else than an optimizer moves it on purpose. */
+  follows: boolean;
 }
 
 export interface LayerInfo extends Shape {

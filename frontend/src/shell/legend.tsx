@@ -6,7 +6,7 @@ import { formatPower, formatShare } from "../data/format";
 import { differenceTicks } from "../data/measure";
 import type { Figures } from "../data/record";
 import { scaleTop } from "../data/scale";
-import { LEGEND, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { MEASURE_TITLES } from "../data/urlstate";
 import { blend, type Stops } from "../draw/theme";
 import { stepsText } from "../parts/words";
@@ -14,7 +14,7 @@ import { cellsOf } from "../state/answers";
 import { awaited, figuresAt } from "../state/at";
 import { baselineRun, differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
-import { activeLayer, draftThreshold, focusedRun, type Run, threshold, totalLayers } from "../state/runs";
+import { activeLayer, draftThreshold, focusedRun, listed, type Run, threshold, totalLayers } from "../state/runs";
 import { measure, theme, view } from "../state/store";
 
 /** Of the run in focus, all that the view shows of it, at the step under the pointer. */
@@ -61,7 +61,7 @@ export function Legend() {
         </h2>
       </summary>
       <ul class="legend">
-        {LEGEND.map((state) => {
+        {listed.value.map((state) => {
           const [name, title, hint] = [STATE_NAMES, STATE_TITLES, STATE_HINTS].map((texts) => texts[state]);
           return <LegendRow key={name} {...{ name, title, hint, total }} count={figures?.counts[state]} />;
         })}

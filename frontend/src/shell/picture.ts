@@ -2,12 +2,12 @@
 
 import { formatCount, formatPower } from "../data/format";
 import { scaleTop } from "../data/scale";
-import { LEGEND, MOVING, PRUNED, STATE_TITLES } from "../data/states";
+import { MOVING, PRUNED, STATE_TITLES } from "../data/states";
 import { type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
 import type { Box } from "../draw/raster";
 import type { Theme } from "../draw/theme";
 import { cursor } from "../state/cursor";
-import { shownRuns, threshold } from "../state/runs";
+import { listed, shownRuns, threshold } from "../state/runs";
 import { theme } from "../state/store";
 
 /** Controls say nothing on paper. */
@@ -134,7 +134,7 @@ function legendOf(colors: Theme): [(box: Box) => Mark, string][] {
     [MOVING]: (box) => ({ kind: "gradient", box, colors: colors.movement, down: false }),
   };
   const span = `, Δ from ${formatPower(threshold.value)} to ${formatPower(scaleTop(threshold.value))}`;
-  const states = LEGEND.map((state): [(box: Box) => Mark, string] => [
+  const states = listed.value.map((state): [(box: Box) => Mark, string] => [
     swatches[state] ?? plain(colors.states[state]),
     `${STATE_TITLES[state]}${state === MOVING ? span : ""}`,
   ]);

@@ -5,7 +5,7 @@ import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
 import { differenceText } from "../data/measure";
 import type { Figures } from "../data/record";
-import { LEGEND, NO_DATA, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { NO_DATA, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { MEASURE_TITLES } from "../data/urlstate";
 import { sparsityText } from "../data/violations";
 import { Icon, Marker, movedTo } from "../parts/widgets";
@@ -15,7 +15,7 @@ import { awaited, figuresAt, wallTimeAt } from "../state/at";
 import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
 import { tipped } from "../state/followers";
 import { rows } from "../state/rows";
-import { activeLayer, layerIn, type Run, runs } from "../state/runs";
+import { activeLayer, layerIn, listed, type Run, runs } from "../state/runs";
 import { type Hover, hover, measure } from "../state/store";
 
 const ROOM = { width: 252, height: 276 };
@@ -43,7 +43,7 @@ function Shares({ figures }: { figures: Figures }) {
   const { counts, total, violated, nonfinite } = figures;
   return (
     <>
-      {LEGEND.map((state) => (
+      {listed.value.map((state) => (
         <Line
           key={state}
           fill={`fill-${STATE_NAMES[state]}`}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -21,7 +22,9 @@ _TRAINABLE = attrgetter("trainable")
 class TFWeight(Weight):
     """A weight that a variable of TensorFlow holds, or a `GraphWeight`."""
 
-    def __init__(self, name: str, entry: Found, axis: ChannelAxis) -> None:
+    def __init__(
+        self, name: str, entry: Found, axis: ChannelAxis, *, follows: bool = False
+    ) -> None:
         super().__init__(
             name,
             [int(size) for size in entry.variable.shape],
@@ -31,10 +34,12 @@ class TFWeight(Weight):
             own_name=entry.name,
             kind=entry.type,
             statistic=entry.statistic,
+            follows=follows,
             aliases=entry.paths,
             handles=_handles(entry),
         )
-        self.found = entry
+        # What follows is held by no flag, as what no gradient trains.
+        self.found = replace(entry, statistic=True) if follows else entry
         self.variable = entry.variable
 
     def read(self) -> Array:
@@ -80,9 +85,10 @@ def network(
     model: Model,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
+    follows: Iterable[Any] = (),
 ) -> Network[TFWeight]:
     """Lists what is recorded of a model."""
-    return network_of(find_variables(model), shown(model), variables, channel_axes)
+    return network_of(find_variables(model), shown(model), variables, channel_axes, follows)
 
 
 def network_of(
@@ -90,6 +96,7 @@ def network_of(
     subject: str,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
+    follows: Iterable[Any] = (),
 ) -> Network[TFWeight]:
     """Lists what is recorded of variables that were found."""
     usable: dict[str, Found] = {}
@@ -104,10 +111,11 @@ def network_of(
         else:
             skipped.append((name, reason))
     named = names_in(usable)
+    moved = {*named.all(follows)}
     axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
     return Network.of(
         [
-            TFWeight(name, entry, _axis(name, entry, axes.get(name)))
+            TFWeight(name, entry, _axis(name, entry, axes.get(name)), follows=name in moved)
             for name, entry in usable.items()
         ],
         variables,

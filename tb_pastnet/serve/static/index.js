@@ -1,1 +1,1 @@
-import("./page-KP53MIR5.js");import("./chunk-RCBHSZME.js");import("./chunk-ZVZM3PCY.js");import("./chunk-ETC4LOVP.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-KP53MIR5.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-IRNF3XYC.js");import("./chunk-YSC2OFE7.js");import("./chunk-P3DQNXTO.js");import("./chunk-ZIQL5JCK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-IRNF3XYC.js");async function t(){(await n).show(e)}export{t as render};

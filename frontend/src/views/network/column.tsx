@@ -4,7 +4,7 @@ import { formatCount, formatShare, plural } from "../../data/format";
 import { differenceText, measureName } from "../../data/measure";
 import type { Figures } from "../../data/record";
 import { GAP, type Layout, NAME_WIDTH, placeAt } from "../../data/rowbox";
-import { LEGEND, STATE_NAMES } from "../../data/states";
+import { LISTED, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
 import { startDrag, stepPointer } from "../../parts/plot";
@@ -66,7 +66,7 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
   return (
     <>
       <div class="bar" style={{ width: `${width}px` }} role="img" aria-label={`${run.name}: ${sharesText(fixed)}`}>
-        {LEGEND.map((state) =>
+        {LISTED.map((state) =>
           figures?.counts[state] ? (
             <span key={state} class={`fill-${STATE_NAMES[state]}`} style={{ flexGrow: figures.counts[state] }} />
           ) : null,

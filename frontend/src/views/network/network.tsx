@@ -16,7 +16,7 @@ import {
   placeAt,
   placeRows,
 } from "../../data/rowbox";
-import { LEGEND, STATE_TITLES } from "../../data/states";
+import { STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
@@ -28,7 +28,7 @@ import { baselineDiff, baselineDiffText, baselineRun, baseOf, differs } from "..
 import { cursor } from "../../state/cursor";
 import { openLayer, stepRun, toggleGroup } from "../../state/navigate";
 import { rows } from "../../state/rows";
-import { activeLayer, layers, type Run, shownRuns, viewedSteps } from "../../state/runs";
+import { activeLayer, layers, listed, type Run, shownRuns, viewedSteps } from "../../state/runs";
 import { focusRow, hover, layerFilter, measure, page, tables } from "../../state/store";
 import { columnWidth, netWidth, scrollBack, scrollDown, scrolledBy, sight, stripBlock } from "../../state/viewport";
 import css from "../../style/network.css";
@@ -80,7 +80,7 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
 function NetworkTable() {
   const base = differs.value ? baselineRun.value : null;
   const numbers = [
-    ...["Channels", "Step", ...LEGEND.map((state) => STATE_TITLES[state]), "Violated", "Non-finite"],
+    ...["Channels", "Step", ...listed.value.map((state) => STATE_TITLES[state]), "Violated", "Non-finite"],
     ...(sparse.value ? ["Pruned weights"] : []),
     ...(base ? [`${MEASURE_TITLES[measure.value]} against ${base.name}`] : []),
   ];
@@ -93,7 +93,7 @@ function NetworkTable() {
         run.name,
         of(({ channels }) => formatCount(channels)),
         of((own) => stepsText(own).replace(/^steps? /, "")),
-        ...LEGEND.map((state) =>
+        ...listed.value.map((state) =>
           of(({ counts, total }) => `${formatCount(counts[state])} (${formatShare(counts[state], total)})`),
         ),
         of(({ violated }) => formatCount(violated)),

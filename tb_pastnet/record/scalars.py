@@ -1,0 +1,103 @@
+"""A record as a dictionary of plain numbers, for what else follows a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core import channel_states
+from tb_pastnet.core.latest_states import LatestStates
+from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.statistics import quantize_statistics
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.record import Record
+from tb_pastnet.record.weight import Network, Weight
+
+Log = Callable[[dict[str, float], int], object]
+"""A function that gets the numbers of a record, by name, and its step."""
+
+_STATES = channel_states.NAMES[1:]
+_SHARES = (*_STATES, "nonfinite")
+
+
+class Scalars:
+    """Hands on the share of channels in each state, of the network and of each layer.
+
+    Layers are told by the weight that the tab draws them by, states are those that it shows. A
+    number that isn't known is left out, and a layer's state until it occurs.
+    """
+
+    def __init__(self, log: Log, network: Network[Weight], failures: Failures) -> None:
+        self._log = log
+        self._failures = failures
+        places = {weight.name: place for place, weight in enumerate(network.weights)}
+        mains = [places[layer.main] for layer in network.layers]
+        widths = np.array([weight.axis.channels for weight in network.weights], np.int64)
+        starts = np.cumsum(widths) - widths
+        own = [np.arange(starts[main], starts[main] + widths[main]) for main in mains]
+        self._channels = np.concatenate(own)
+        self._layers = [layer.id for layer in network.layers]
+        self._widths = widths[mains]
+        self._starts = np.cumsum(self._widths) - self._widths
+        weights = [network.weights[main] for main in mains]
+        self._states = LatestStates(
+            self._widths,
+            np.array([weight.role == "kernel" for weight in weights]),
+            np.array([weight.text.follows for weight in weights]),
+        )
+        self._occurred = np.zeros((len(_SHARES), len(mains)), bool)
+
+    def tell(self, record: Record, **others: float) -> None:
+        """Hands a record on, and other numbers with it; what fails is counted and logged once."""
+        try:
+            self._log(self._numbers(record) | _known(others), record.step)
+        except Exception as error:
+            self._failures.add("Could not call the function of log=", error)
+
+    def _numbers(self, record: Record) -> dict[str, float]:
+        states, codes = self._states.add(quantize_statistics(record.values[:, self._channels]))
+        plain = states & np.uint8(channel_states.STATE)
+        flags = [plain == code for code in range(1, len(channel_states.NAMES))]
+        flags.append((states & np.uint8(channel_states.NONFINITE)) != 0)
+        counts = np.stack([self._by_layer(flag) for flag in flags])
+        self._occurred |= counts > 0
+        # As the tab has it: each taken as 1 at most.
+        deltas = np.minimum(dequantize(codes), 1.0)
+        moving = flags[channel_states.MOVING - 1] & ~np.isnan(deltas)
+        moved, number = self._by_layer(np.where(moving, deltas, 0.0)), self._by_layer(moving)
+
+        totals = counts.sum(axis=1) / len(self._channels)
+        numbers = dict(zip(_SHARES, totals.tolist(), strict=True))
+        numbers["delta"] = _ratio(moved.sum(), number.sum())
+        for at, layer in enumerate(self._layers):
+            for share in np.flatnonzero(self._occurred[:, at]):
+                numbers[f"layers/{layer}/{_SHARES[share]}"] = counts[share, at] / self._widths[at]
+            numbers[f"layers/{layer}/delta"] = _ratio(moved[at], number[at])
+        return _known(numbers)
+
+    def _by_layer(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        sums: npt.NDArray[np.float64] = np.add.reduceat(values, self._starts, dtype=np.float64)
+        return sums
+
+
+def check(log: object) -> None:
+    """Raises InvalidArgument for what can't be called."""
+    if log is not None and not callable(log):
+        raise InvalidArgument(
+            f"Could not choose where numbers go: expected log= a function, got {log!r:.60}. It "
+            f"gets a dictionary and a step: wandb.log is one."
+        )
+
+
+def _ratio(total: float, count: float) -> float:
+    return float(total / count) if count else math.nan
+
+
+def _known(numbers: dict[str, float]) -> dict[str, float]:
+    """Under the name that they are logged by, as Python's own floats."""
+    return {f"pastnet/{name}": float(x) for name, x in numbers.items() if not math.isnan(x)}
