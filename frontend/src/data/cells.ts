@@ -5,7 +5,18 @@ import type { LayerEvent, LayerHeader } from "../server/types";
 import { formatCount, formatFineShare } from "./format";
 import { kept } from "./kept";
 import { type Figures, nothing } from "./record";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
+import {
+  FOLLOWING,
+  FROZEN,
+  MOVING,
+  NO_DATA,
+  NONFINITE,
+  PRUNED,
+  REACTIVATED,
+  STATE_BITS,
+  STATES,
+  VIOLATED,
+} from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 
 export interface Cells {
@@ -169,6 +180,8 @@ function count({ records, channels, state, delta, values }: Cells, changes: Int3
       changes[kind + to]--;
       if (code === MOVING) for (let t = from; t < to; t++) moved[t] += capped[delta[row + t]];
       if (code === MOVING || code === REACTIVATED || byte & VIOLATED) summary.lastMoved[c] = to - 1;
+      else if (code === FOLLOWING)
+        for (let t = from; t < to; t++) if (capped[delta[row + t]] > 0) summary.lastMoved[c] = t;
       if ((code === FROZEN || code === PRUNED) && summary.firstHeld[c] > from) summary.firstHeld[c] = from;
       if (byte & VIOLATED && summary.firstViolated[c] < 0) summary.firstViolated[c] = from;
     }

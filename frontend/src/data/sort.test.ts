@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type Cells, countsOf, summarise } from "./cells";
 import { listed } from "./fixtures";
 import { orderRows, segmentsOf } from "./sort";
-import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
 
 const SHORT: Record<string, number> = {
   m: MOVING,
@@ -11,9 +11,11 @@ const SHORT: Record<string, number> = {
   f: FROZEN,
   p: PRUNED,
   F: FROZEN | VIOLATED,
+  t: FOLLOWING,
+  T: FOLLOWING,
 };
 
-/** Cells from one word a channel: mmsp is moving, moving, settled, pruned. */
+/** Cells from one word a channel: mmsp is moving, moving, settled, pruned; t follows something that moves. */
 function cells(...words: string[]): Cells {
   const records = words[0]?.length ?? 0;
   const steps = Float64Array.from({ length: records }, (_, t) => 10 * t);
@@ -27,7 +29,7 @@ function cells(...words: string[]): Cells {
     wallTimes: steps,
     end: records * 10,
     state: Uint8Array.from(words.join(""), (letter) => SHORT[letter]),
-    ...listed(Array.from(words.join(""), (letter, i) => (letter === "m" ? 2 ** (-1 - i / 16) : 0))),
+    ...listed(Array.from(words.join(""), (letter, i) => ("mt".includes(letter) ? 2 ** (-1 - i / 16) : 0))),
   };
 }
 
@@ -37,6 +39,14 @@ it("sums up each channel", () => {
   expect(Array.from(summary.lastMoved)).toEqual([1, 3, 3]);
   expect(Array.from(summary.firstHeld)).toEqual([4, 1, 0]);
   expect(Array.from(summary.firstViolated)).toEqual([-1, 1, -1]);
+});
+
+it("sees what follows move, and never holds it", () => {
+  const summary = summarise(cells("tTtT", "TTTT", "mtpt"));
+  expect(Array.from(summary.final)).toEqual([FOLLOWING, FOLLOWING, FOLLOWING]);
+  expect(Array.from(summary.lastMoved)).toEqual([2, -1, 3]);
+  expect(Array.from(summary.firstHeld)).toEqual([4, 4, 2]);
+  expect(Array.from(orderRows(summary, "moved"))).toEqual([2, 0, 1]);
 });
 
 it("orders by last moved inside the final states, and names the segments", () => {

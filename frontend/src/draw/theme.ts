@@ -19,7 +19,7 @@ function makeTheme(dark: boolean) {
     /** Flat colours by state code; the empty string for no data. */
     states: either(
       ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1", "#1e3b2c"],
-      ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3ffc3"],
+      ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3e1b4"],
     ),
     hatch: either("#d3d7dc", "#55585c"),
     violated: either("#d466ff", "#ff99ff"),

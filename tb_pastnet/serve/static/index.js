@@ -1,1 +1,1 @@
-import("./page-IRNF3XYC.js");import("./chunk-YSC2OFE7.js");import("./chunk-P3DQNXTO.js");import("./chunk-ZIQL5JCK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-IRNF3XYC.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-XY46GFKR.js");import("./chunk-SAFMVEIR.js");import("./chunk-I6E7X5UT.js");import("./chunk-G66ZZMRO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-XY46GFKR.js");async function t(){(await n).show(e)}export{t as render};
