@@ -19,7 +19,7 @@ from tests.blocks import all_records
 from tests.masks_in_force import masks_in_force
 from tests.tensorboards import Board
 
-STATES = np.array(["no data", "moving", "reactivated", "settled", "frozen", "pruned"])
+STATES = np.array(["no data", "moving", "reactivated", "settled", "frozen", "pruned", "following"])
 STATISTICS = (
     "norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable",
 )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_pastnet.core import channel_states
 from tests import event_files as files
 from tests.commands import command
 from tests.contract.test_http_api import sample_log
@@ -44,7 +45,7 @@ def test_its_numbers_are_those_of_the_routes(sample: Path, loader: str) -> None:
                 counts, violated = arrays["counts"][at, -1], arrays["violated"][at, -1]
                 if arrays["age"][at, -1]:  # the last record itself can't be read
                     counts, violated = [header["channels"][at], 0, 0, 0, 0, 0], 0
-                states = ("no_data", "moving", "reactivated", "settled", "frozen", "pruned")
+                states = ("no_data", *channel_states.NAMES[1:])
                 assert [layer[state] for state in states] == list(counts)
                 assert layer["violated"] == violated
                 assert layer["pruned_weights"] == arrays["pruned"][at, -1]

@@ -18,7 +18,7 @@ Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 ZERO, NAN, INFINITE = -32768, 32766, 32767
-STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
+STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned", "following")
 NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED = range(6)
 PATIENCE, TEN_TIMES, STALLED = 5, 53, 20
 
@@ -221,7 +221,7 @@ class Oracle:
         return Figures(
             step,
             step,
-            tuple(int((states == state).sum()) for state in range(6)),
+            tuple(int((states == state).sum()) for state in range(7)),
             int(own.violated[record].sum()),
             int((~own.finite[record]).sum()),
             float(deltas.sum(dtype=np.float64)),
@@ -249,7 +249,7 @@ class Oracle:
                 parts.append(self.at_record(layer, record, threshold))
         if not parts:
             return None
-        counts = [sum(one.counts[state] for one in parts) for state in range(6)]
+        counts = [sum(one.counts[state] for one in parts) for state in range(7)]
         return Figures(
             min(one.oldest for one in parts),
             max(one.step for one in parts),

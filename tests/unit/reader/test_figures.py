@@ -68,7 +68,7 @@ class Written:
         """What is known of a layer at its newest record at or before a step, and its age."""
         past = [one for one in self.steps[layer] if one <= step]
         if not past:
-            counts = [LAYERS[layer], 0, 0, 0, 0, 0]
+            counts = [LAYERS[layer], 0, 0, 0, 0, 0, 0]
             none = {"counts": counts, "violated": 0, "nonfinite": 0, "mean_delta": np.nan}
             return none, 0
         record = len(past) - 1
@@ -189,12 +189,12 @@ def test_a_run_without_layers_and_one_without_records() -> None:
     memory_run(provider, "a", range(1, 5), layers={})
     figures = Written(provider).figures()
     _, arrays, _ = figures.block(2, 64)
-    assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 6), (0, 4))
+    assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 7), (0, 4))
     assert "".join(overview_csv(figures)).count("\n") == 1
     provider = MemoryProvider()
     memory_run(provider, "a", range(0))
     _, arrays, _ = Written(provider).figures().block(2, 64)
-    assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 6), (0,))
+    assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 7), (0,))
 
 
 def test_a_part_is_of_the_steps_from_one_to_another() -> None:

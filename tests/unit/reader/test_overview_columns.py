@@ -68,7 +68,7 @@ def test_a_part_of_the_steps_is_split_as_the_whole_is() -> None:
         assert overview(provider, 4, part)[1]["steps"].tolist() == [0, 2, 4, 6]
     _, nowhere = overview(provider, 4, StepSpan(first=1000))
     assert nowhere["steps"].tolist() == []
-    assert (nowhere["shares"].shape, nowhere["total_shares"].shape) == ((2, 0, 6), (0, 6))
+    assert (nowhere["shares"].shape, nowhere["total_shares"].shape) == ((2, 0, 7), (0, 7))
     assert {array.dtype.str for array in nowhere.values()} == {"<f8", "<f4", "|u1"}
 
 
@@ -95,18 +95,18 @@ def test_shares_are_those_of_the_records_and_add_up(seed: int) -> None:
 
 
 def test_a_channel_that_is_reactivated_for_a_moment_keeps_a_part_of_its_column() -> None:
-    counts = np.zeros((100, 6))
+    counts = np.zeros((100, 7))
     counts[:, FROZEN] = 4096
     counts[37, [FROZEN, REACTIVATED]] = [4095, 1]
     found = pooled(counts, [0, 50])["shares"]
-    assert found.tolist() == [[0, 0, 1, 0, WHOLE - 1, 0], [0, 0, 0, 0, WHOLE, 0]]
+    assert found.tolist() == [[0, 0, 1, 0, WHOLE - 1, 0, 0], [0, 0, 0, 0, WHOLE, 0, 0]]
 
 
 def test_records_without_data_are_no_part_of_a_column_that_has_some() -> None:
     gone, there = [4, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0, 1]
     found = pooled([gone, there, gone, gone], [0, 3])["shares"]
     assert found[0].tolist() == [0, 191, 0, 0, 0, 64]
-    assert found[1].tolist() == [WHOLE, 0, 0, 0, 0, 0]
+    assert found[1].tolist() == [WHOLE, 0, 0, 0, 0, 0, 0]
 
 
 def test_a_mark_of_one_record_stays() -> None:
@@ -118,7 +118,7 @@ def test_a_mark_of_one_record_stays() -> None:
 
 
 def test_the_mean_delta_of_a_column_is_weighted_by_moving_channels() -> None:
-    counts = np.zeros((5, 6))
+    counts = np.zeros((5, 7))
     counts[:, MOVING], counts[:, SETTLED] = [1, 3, 0, 4, 0], [3, 1, 4, 0, 4]
     found = pooled(counts, [0, 2, 4], mean=[0.5, 0.25, np.nan, 0.125, np.nan])
     np.testing.assert_allclose(found["mean_delta"], [(0.5 + 3 * 0.25) / 4, 0.125, np.nan])
@@ -136,9 +136,9 @@ def test_marks_and_reactivated_channels_of_a_log_reach_the_columns() -> None:
     for name, at in (("shares", (0, 1)), ("total_shares", (1,))):
         assert arrays[name][at][REACTIVATED] == 1, name
     assert arrays["shares"][0].tolist() == [
-        [0, 0, 0, 0, WHOLE, 0],
-        [0, 0, 1, 0, WHOLE - 1, 0],
-        *[[0, 0, 0, 0, WHOLE, 0]] * 2,
+        [0, 0, 0, 0, WHOLE, 0, 0],
+        [0, 0, 1, 0, WHOLE - 1, 0, 0],
+        *[[0, 0, 0, 0, WHOLE, 0, 0]] * 2,
     ]
     assert arrays["marks"].tolist() == [[0, 0, 0, VIOLATED], [0] * 4]
     assert arrays["total_marks"].tolist() == [0, 0, 0, VIOLATED]
@@ -153,7 +153,7 @@ def test_a_layer_without_a_record_has_no_data_there() -> None:
     assert arrays["shares"][1, :, NO_DATA].tolist() == [WHOLE] * 16 + [0] * 16
     assert header["accounts"][1]["unreadable"] == 16
     # Of all layers together the others are told.
-    assert arrays["total_shares"][0].tolist() == [153, 102, 0, 0, 0, 0]
+    assert arrays["total_shares"][0].tolist() == [153, 102, 0, 0, 0, 0, 0]
     _, arrays = overview(provider, 1)
     assert arrays["shares"][1, :, NO_DATA].tolist() == [0]
 
@@ -171,8 +171,8 @@ def test_a_run_without_layers_is_an_empty_picture() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={})
     _, arrays = overview(provider, 64)
-    assert arrays["shares"].shape == (0, 4, 6)
-    assert arrays["total_shares"].shape == (4, 6)
+    assert arrays["shares"].shape == (0, 4, 7)
+    assert arrays["total_shares"].shape == (4, 7)
     assert np.isnan(arrays["total_mean_delta"]).all()
 
 
@@ -183,7 +183,7 @@ def test_a_run_of_which_only_the_description_is_there_is_in_the_index() -> None:
     assert (run["records"], run["first_step"], run["last_step"]) == (0, None, None)
     assert (run["wall_time"], run["steps"]) == ([None, None], [])
     _, arrays = overview(provider, 64)
-    assert arrays["shares"].shape == (2, 0, 6)
+    assert arrays["shares"].shape == (2, 0, 7)
 
 
 def test_all_layers_together_are_told_by_their_channels() -> None:
