@@ -186,7 +186,12 @@ class Names:
         firsts = ((name, alias) for name, each in self._called.items() for alias in each.names[:1])
         below = [name for name, alias in firsts if fnmatchcase(alias, pattern)]
         if not (ours or below):
-            fits = (name for alias, name in self._foreign if fnmatchcase(alias, pattern))
+            fits = [name for alias, name in self._foreign if fnmatchcase(alias, pattern)]
+            if not fits:
+                raise UnknownName(
+                    f"Could not find variables by {pattern!r}: expected a pattern that fits some, "
+                    f"got one that fits none. There are {_listed(list(self._called))}."
+                )
             return list(dict.fromkeys(fits))
         if not (ours and below) or ours == below:
             return ours or below

@@ -33,8 +33,8 @@ class Source(ABC):
         return True
 
     def trainable(self) -> Sequence[bool]:
-        """Of each weight, whether the framework's own flags let updates change it."""
-        return [weight.trainable() for weight in self.network.weights]
+        """Of each weight, whether the framework's own flags let it change, or it follows."""
+        return [weight.text.follows or weight.trainable() for weight in self.network.weights]
 
     def learning_rate(self, step: int) -> float:
         """That of a step; NaN where it isn't known."""

@@ -442,3 +442,138 @@ def loop_of_train_on_batch_in_a_callback_list(_: Path) -> Program:
         every.on_train_end()
 
     return Program(model, train)
+
+
+class Follower(keras.Model):
+    """An online network, and a target that follows it after each step: BYOL with a predictor."""
+
+    def __init__(self, *, predicts: bool) -> None:
+        super().__init__()
+        self.online, self.target = dense(5, 4, name="online"), dense(5, 4, name="target")
+        self.target.set_weights(self.online.get_weights())
+        self.target.trainable = False
+        self.predictor = (
+            keras.Sequential([keras.Input((4,)), layers.Dense(4)]) if predicts else None
+        )
+
+    def train_step(self, x: Any) -> dict[str, Any]:
+        wanted = self.target(x[:, ::-1])
+        with tf.GradientTape() as tape:
+            found = self.online(x)
+            if self.predictor is not None:
+                found = self.predictor(found)
+            loss = ops.mean(ops.square(found - wanted))
+        weights = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        for target, online in zip(self.target.weights, self.online.weights, strict=True):
+            target.assign(0.9 * target + 0.1 * online)
+        return {"loss": loss}
+
+
+def following(model: Follower) -> Program:
+    model.compile(keras.optimizers.Adam(1e-2))
+    batches = tf.data.Dataset.from_tensor_slices(data()[0]).batch(8)
+    return Program(model, lambda given: fit(model, batches, given), follows=("target/*",))
+
+
+@program
+def byol(_: Path) -> Program:
+    return following(Follower(predicts=True))
+
+
+@program
+def mean_teacher(_: Path) -> Program:
+    return following(Follower(predicts=False))
+
+
+class DDPG(keras.Model):
+    """Actor and critic, each with an optimizer and a target that follows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actor, self.critic = dense(4, 2, name="actor"), self.judge("critic")
+        self.actor_target, self.critic_target = (
+            dense(4, 2, name="actor_target"),
+            self.judge("critic_target"),
+        )
+        self.pairs = [(self.actor, self.actor_target), (self.critic, self.critic_target)]
+        for now, late in self.pairs:
+            late.set_weights(now.get_weights())
+            late.trainable = False
+        self.optimizers = {
+            "actor": keras.optimizers.Adam(1e-3),
+            "critic": keras.optimizers.SGD(0.1),
+        }
+
+    @staticmethod
+    def judge(name: str) -> keras.Model:
+        return keras.Sequential(
+            [keras.Input((8,)), layers.Dense(4, "relu"), layers.Dense(1)], name=name
+        )
+
+    def train_step(self, batch: Any) -> dict[str, Any]:
+        state, reward = batch
+        later = ops.concatenate([state, self.actor_target(state)], 1)
+        wanted = reward + 0.9 * self.critic_target(later)
+        with tf.GradientTape() as tape:
+            taken = ops.concatenate([state, ops.stop_gradient(self.actor(state))], 1)
+            loss = ops.mean(ops.square(self.critic(taken) - wanted))
+        GAN.step(tape, loss, self.critic, self.optimizers["critic"])
+        with tf.GradientTape() as tape:
+            value = -ops.mean(self.critic(ops.concatenate([state, self.actor(state)], 1)))
+        GAN.step(tape, value, self.actor, self.optimizers["actor"])
+        for now, late in self.pairs:
+            for source, target in zip(now.weights, late.weights, strict=True):
+                target.assign(0.95 * target + 0.05 * source)
+        return {"loss": loss}
+
+
+@program
+def ddpg(_: Path) -> Program:
+    model = DDPG()
+    model.compile()
+    batches = tf.data.Dataset.from_tensor_slices(data()).batch(8)
+    return Program(
+        model,
+        lambda given: fit(model, batches, given),
+        follows=("actor_target/*", "critic_target/*"),
+    )
+
+
+@program
+def efficientnet_fine_tuned_in_two_phases(_: Path) -> Program:
+    base = keras.applications.EfficientNetB0(
+        include_top=False, weights=None, input_shape=(32, 32, 3), pooling="avg"
+    )
+    named = {
+        f"{base.name}/{layer.name}/{weight.name}": layer
+        for layer in base.layers
+        for weight in layer.trainable_weights
+    }
+    base.trainable = False
+    inputs = keras.Input((32, 32, 3))
+    model = keras.Model(inputs, layers.Dense(2)(base(inputs, training=False)))
+    x = np.random.default_rng(2).normal(size=(12, 32, 32, 3)).astype("f4")
+    y = np.arange(12) % 2
+
+    def train(callbacks: Callbacks) -> None:
+        for rate, opened in ((1e-3, 0), (1e-5, 20)):
+            for layer in base.layers[len(base.layers) - opened :]:
+                layer.trainable = not isinstance(layer, layers.BatchNormalization)
+            model.compile(
+                keras.optimizers.Adam(rate), keras.losses.SparseCategoricalCrossentropy(True)
+            )
+            model.fit(x, y, 4, 2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    trains = [x for x in base.layers[-20:] if not isinstance(x, layers.BatchNormalization)]
+    return Program(model, train, {name for name, layer in named.items() if layer not in trains})
+
+
+@program
+def second_of_several_models_in_a_process(_: Path) -> Program:
+    others = [dense(5, 1) for _ in range(3)]
+    for other in others[:2]:
+        other.compile("adam", "mse")
+        other.fit(*data(), 8, verbose=0)
+    others[2].compile("adam", "mse")
+    return fitted(others[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fnmatch import fnmatch
 from pathlib import Path
 
 import keras
@@ -13,7 +14,8 @@ import tb_pastnet as pastnet
 from tests.programs.programs import PROGRAMS
 from tests.programs.watched import EVERY, check_numbers, run
 
-SAMPLED = random.Random(37).sample(sorted(PROGRAMS), 6)
+LONG = {"efficientnet_fine_tuned_in_two_phases"}
+SAMPLED = random.Random(37).sample(sorted({*PROGRAMS} - LONG), 6)
 WHOLE = pytest.mark.prove
 EACH = [pytest.param(name, marks=() if name in SAMPLED else WHOLE, id=name) for name in PROGRAMS]
 
@@ -35,8 +37,11 @@ def test_a_program_is_recorded(name: str, tmp_path: Path) -> None:
     assert not lineage.violations
     recorded_run = pastnet.read(tmp_path / "log").runs["."]
     recorded = {entry.id for entry in lineage.description.variables}
-    assert recorded == set(watched.names)
+    skipped = {name for name, _ in lineage.description.skipped}
+    assert recorded == set(watched.names) - skipped
     for name, variable in recorded_run.variables.items():
-        still = np.unique(variable.states()[-1]).tolist()
+        states = np.unique(variable.states()[-1]).tolist()
         frozen = any(f"{name}/".startswith(f"{own}/") for own in watched.program.frozen)
-        assert (still == ["frozen"]) == frozen, (name, still)
+        follows = any(fnmatch(name, pattern) for pattern in watched.program.follows)
+        assert (states == ["frozen"]) == frozen, (name, states)
+        assert (states == ["following"]) == follows, (name, states)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,13 +26,14 @@ class Program:
     Attributes:
         model: what is recorded.
         train: trains it, with some callbacks.
-        follows: the first parts of names that something else than gradients moves.
+        follows: patterns of names that something else than gradients moves.
         frozen: names that aren't trained, as the author means it.
     """
 
     model: keras.Model
     train: Callable[[list[keras.callbacks.Callback]], Any]
     frozen: set[str] = field(default_factory=set)
+    follows: tuple[str, ...] = ()
 
 
 class Watch(keras.callbacks.Callback):
@@ -77,7 +79,7 @@ def run(make: Callable[[], Program], logdir: Path) -> Watched:
     plain = make()
     plain.train([])
     recorded, watch = make(), Watch()
-    callback = PastNetCallback(logdir, every=EVERY)
+    callback = PastNetCallback(logdir, every=EVERY, follows=recorded.follows)
     recorded.train([watch, callback])
     callback.close()
     ends = zip(plain.model.weights, recorded.model.weights, strict=True)
@@ -110,6 +112,6 @@ def check_numbers(watched: Watched) -> int:
 
 
 def _others(entry: Any, value: np.ndarray) -> tuple[int, ...]:
-    """The axes that are summed over: of these programs channels are one axis, as the log says."""
-    kept = int(entry.axis) % value.ndim
-    return tuple(axis for axis in range(value.ndim) if axis != kept)
+    """The axes that are summed over: all but those of channels, which the log tells."""
+    kept = np.ravel(ast.literal_eval(entry.axis)) % value.ndim
+    return tuple(axis for axis in range(value.ndim) if axis not in kept)

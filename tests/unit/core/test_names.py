@@ -116,7 +116,12 @@ def test_layers_patterns_and_lists_give_all_in_the_order_of_the_network():
         ["dense/kernel"],
     ]
     assert NAMES.all("*/kernel") == ["dense/kernel", "dense_1/kernel", "inner/dense/kernel"]
-    assert NAMES.all("*nothing*") == NAMES.all([]) == []
+    assert NAMES.all([]) == []
+
+
+def test_a_pattern_that_fits_none_is_a_slip():
+    with pytest.raises(UnknownName, match="fits none. There are dense/kernel, dense_1/kernel"):
+        NAMES.all(["dense/kernel", "*nothing*"])
 
 
 def test_a_layer_with_several_is_no_single_variable():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet import Recorder
+from tb_pastnet import Recorder, read
 from tb_pastnet.core.statistics import DELTA_NORM, NORM, PAST_NORM, TRAINABLE
-from tb_pastnet.errors import InvalidArgument, UnwritableLog
+from tb_pastnet.errors import InvalidArgument, UnknownName, UnwritableLog
 from tests.recorded import read_lineages, read_one
 
 
@@ -236,3 +236,56 @@ def test_a_remote_log(model, weight):
         train(recorder, weight, [1, 2, 3])
     (directory,) = tf.io.gfile.listdir("ram://remote/run")
     assert tf.io.gfile.glob(f"ram://remote/run/{directory.rstrip('/')}/*.pastnet")
+
+
+@pytest.fixture
+def pair():
+    """An online network, and a target that isn't trainable."""
+    nets = [
+        keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)], name=name)
+        for name in ("online", "target")
+    ]
+    nets[1].trainable = False
+    x = keras.Input((3,))
+    return keras.Model(x, [net(x) for net in nets]), *nets
+
+
+def moved(logdir, pair, follows):
+    model, _, target = pair
+    with Recorder(logdir, model, every=1, initial_step=0, follows=follows) as recorder:
+        for step in range(1, 4):
+            kernel = target.layers[-1].kernel
+            kernel.assign(kernel * [2, 1.5, 1, 1])
+            recorder.record(step)
+    (run,) = read(logdir).runs.values()
+    return run
+
+
+@pytest.mark.parametrize("handle", ["name", "pattern", "layer", "variables"])
+def test_what_follows_moves_on_purpose(tmp_path, pair, handle):
+    target = pair[2]
+    follows = {
+        "name": ["target/dense/kernel", "target/dense/bias"],
+        "pattern": "target/*",
+        "layer": target,
+        "variables": target.weights,
+    }[handle]
+    run = moved(tmp_path, pair, follows)
+    assert run.violations == ()
+    assert set(run.variables["target/dense/kernel"].states().ravel()) == {"following"}
+    assert set(run.variables["target/dense/bias"].states().ravel()) == {"following"}
+    assert "following" not in run.variables["online/dense/kernel"].states()
+    assert not any(layer.startswith("target") for each in run.findings() for layer in each.layers)
+
+
+def test_without_a_word_it_is_a_violation(tmp_path, pair):
+    run = moved(tmp_path, pair, ())
+    assert {(each.variable, each.channel) for each in run.violations} == {
+        ("target/dense/kernel", 0),
+        ("target/dense/kernel", 1),
+    }
+
+
+def test_a_name_of_nothing_follows_nothing(tmp_path, pair):
+    with pytest.raises(UnknownName, match="'targets/.*' *: expected a pattern that fits some"):
+        moved(tmp_path, pair, "targets/*")
