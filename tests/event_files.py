@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +177,7 @@ class LineageWriter:
     offered: int = 0
     written: int = 0
     changes: int = 0
+    follows: Collection[str] = ()
     event_steps: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -194,7 +195,8 @@ class LineageWriter:
         return self.directory / name
 
     def describe(self, step: int, *, audited: bool = False) -> None:
-        layers, variables = network(self.layers)
+        layers, found = network(self.layers)
+        variables = tuple(replace(one, follows=one.layer in self.follows) for one in found)
         description = Description(
             self.lineage,
             self.ordinal,

@@ -103,6 +103,7 @@ class PastNetCallback(keras.callbacks.Callback):
         self._count = BatchCount()
         self._begin = 0
         self._begun = False
+        self._remaining: int | None = None
         self._uncounted = 0
         self._early = Failures()
         self._timer: OverheadTimer | None = None
@@ -130,6 +131,8 @@ class PastNetCallback(keras.callbacks.Callback):
     @metered("Could not see what is held")
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Sees what is held before the next step; within an epoch each record call does."""
+        is_last = epoch + 1 == self.params.get("epochs")
+        self._remaining = self.params.get("steps") if is_last else None
         if self.recorder is not None:
             self.recorder.observe()
 
@@ -141,6 +144,9 @@ class PastNetCallback(keras.callbacks.Callback):
             wrong = self._begin_fit()
             if wrong is not None:
                 raise wrong
+        if self._remaining is not None and self.recorder is not None:
+            self.recorder.expect_end(self._count.step + self._remaining)
+            self._remaining = None
 
     @metered("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:

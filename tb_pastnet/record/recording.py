@@ -139,6 +139,10 @@ class Recording:
         if not self._idle:
             self._observe()
 
+    def expect_end(self, step: int) -> None:
+        """Makes a record of the last step of a training, which this tells beforehand."""
+        self._schedule.expect_end(step)
+
     @metered("Could not copy the past values")
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""

@@ -34,9 +34,11 @@ class Action(NamedTuple):
 class Schedule:
     """Says at each step what is due.
 
-    Records are due where `step // every` grows. The previous value is copied one step before a
+    Records are due where `step // every` grows, and at the first step and the last: the end of a
+    training where it was told of. The previous value is copied one step before a
     record is due, so that what it shows doesn't depend on `every`. Under `steps_per_execution` a
-    "step" is what is seen: one execution.
+    "step" is what is seen: one execution. With a lag of several steps the first and the last have
+    no copy that is as old as that, and none is made.
 
     Args:
         every, past, budget, probe_every: as of a Recorder, or InvalidArgument. Where a copy is
@@ -68,11 +70,15 @@ class Schedule:
         self.copies = -(-lag // every)
         self._lag = lag if isinstance(past, int) or past == "previous" else None
         self.last = start
+        # Due besides multiples of `every`.
+        self._first = self._end = -1
+        if start is not None:
+            self._begin(start)
         # Steps of the copies; None where one was never taken.
         self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
         self._unknown = start is None
-        # Whether the record that is due as the n-th of all (step // every) is made, once decided.
-        self._decided: dict[int, bool] = {}
+        # Whether a record that is due is made, once decided.
+        self._decided: dict[tuple[int, bool], bool] = {}
         # Before this step nothing is due, while steps follow one another.
         self._quiet_until = 0
 
@@ -94,12 +100,19 @@ class Schedule:
         self._unknown = False
         self._quiet_until = 0
         self._decided.clear()
+        self._begin(step)
         if self._budget is not None:
             self._budget.begin()
         if self.past == "initial":
             return None
         self._steps = [None] * self.copies
         return 0
+
+    def expect_end(self, step: int) -> None:
+        """Takes note of the last step of a training, as far as it is known."""
+        if self._lag in (None, 1):
+            self._end = step
+            self._quiet_until = 0
 
     def sync(self) -> int:
         """The current values become the past. Returns the copy to take now."""
@@ -118,38 +131,55 @@ class Schedule:
         if self._unknown:
             self.last, self._unknown = step - 1, False
             self._steps[0] = step - 1
+            self._begin(step - 1)
         previous = step - 1 if self.last is None else self.last
         self.last = step
-        number = step // self.every
-        due = number > previous // self.every
+        due = self._is_due(previous, step)
         if due:
             # What was passed over waits no more.
-            self._decided = {n: yes for n, yes in self._decided.items() if n >= number}
-        record = due and self._affords(number)
+            number = step // self.every
+            self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
+        record = due and self._affords(step)
         compare = self._compare(step) if due else 0
         past_step = self._steps[compare]
         copy = self._copy(step, step - previous, record)
         if copy is not None:
             self._steps[copy] = None
         # The next record, and the next step that is `_lag` before one.
-        self._quiet_until = step + min(
-            self.every - start % self.every for start in (step, step + (self._lag or 0))
-        )
+        lags = (0, self._lag or 0)
+        ends = [self._end - lag for lag in lags if self._end - lag > step]
+        dues = [step + self.every - (step + lag) % self.every for lag in lags]
+        self._quiet_until = min(*dues, *ends)
         return Action(record, compare, past_step, copy, due and not record)
 
     def finished(self) -> None:
         """Takes note that a record was made at the last step seen, or has failed."""
         if self._budget is not None and self.last is not None:
-            self._decided.pop(self.last // self.every, None)
+            self._decided.pop(self._key(self.last), None)
             self._budget.finished()
 
-    def _affords(self, number: int) -> bool:
-        """Whether the record that is due as the n-th is made. Asked again it doesn't change."""
+    def _begin(self, start: int) -> None:
+        """Values of a step are there to compare with the next one's."""
+        self._first = start + 1 if self._lag in (None, 1) else -1
+        self._end = -1
+
+    def _is_due(self, previous: int, step: int) -> bool:
+        """Whether a record is due at a step that follows another."""
+        besides = any(previous < at <= step for at in (self._first, self._end))
+        return besides or step // self.every > previous // self.every
+
+    def _affords(self, step: int) -> bool:
+        """Whether the record that is due at a step is made. Asked again it doesn't change."""
         if self._budget is None:
             return True
-        if number not in self._decided:
-            self._decided[number] = self._budget.affords(sum(self._decided.values()))
-        return self._decided[number]
+        key = self._key(step)
+        if key not in self._decided:
+            self._decided[key] = self._budget.affords(sum(self._decided.values()))
+        return self._decided[key]
+
+    def _key(self, step: int) -> tuple[int, bool]:
+        """The record of a step: the n-th of those that `every` asks for, or one besides."""
+        return step // self.every, step in (self._first, self._end)
 
     def _compare(self, step: int) -> int:
         taken = [(step_of, copy) for copy, step_of in enumerate(self._steps) if step_of is not None]
@@ -164,8 +194,7 @@ class Schedule:
             return 0 if self.past == "record" and record else None
         # The step that would be compared with these values, if steps go on as the last ones did.
         due = step + stride * -(-self._lag // stride)
-        number = due // self.every
-        if number == (due - stride) // self.every or not self._affords(number):
+        if not self._is_due(due - stride, due) or not self._affords(due):
             return None
         free = [copy for copy, taken in enumerate(self._steps) if taken is None]
         oldest = min(range(self.copies), key=lambda copy: self._steps[copy] or 0)

@@ -67,7 +67,7 @@ def test_what_was_recorded_is_what_the_routes_answer(
         assert channel(here, 1)["state"][-1] == "settled"
         assert channel(here, 2)["state"][-1] == "pruned"
         _, arrays = here.arrays("/records", run="run")
-        assert arrays["counts"][0, -1].tolist() == [0, 1, 0, 1, 0, 1]
+        assert arrays["counts"][0, -1].tolist() == [0, 1, 0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("loader", LOADERS)

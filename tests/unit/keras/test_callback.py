@@ -172,8 +172,8 @@ def test_the_past_of_an_epoch(tmp_path):
     fit(compiled(), callback)
     callback.close()
     log = read_one(tmp_path)
-    assert log.record_steps() == [5, 10, 15, 20]
-    assert log.record_past_steps() == [0, 0, 10, 10]
+    assert log.record_steps() == [1, 5, 10, 15, 20]
+    assert log.record_past_steps() == [0, 0, 0, 10, 10]
 
 
 def test_a_model_that_its_first_batch_builds(callback, tmp_path):
@@ -241,7 +241,7 @@ def test_learning_rates_and_chosen_variables(tmp_path):
     callback.close()
     log = read_one(tmp_path)
     rates = np.concatenate([timeline.learning_rates for timeline in log.timelines])
-    np.testing.assert_allclose(rates, [0.1, 0.1, 0.05, 0.05])
+    np.testing.assert_allclose(rates, [0.1, 0.1, 0.1, 0.05, 0.05])
     assert list(log.codes) == ["dense/kernel", "dense_1/kernel"]
 
 
@@ -299,8 +299,8 @@ def test_a_violation_calls_a_function_and_training_goes_on(tmp_path):
 @pytest.mark.parametrize("verbose", [0, 2])
 def test_the_end_of_fit_says_what_was_recorded(tmp_path, capsys, caplog, verbose):
     model = compiled()
-    for every in (100, 1):
-        callback = PastNetCallback(tmp_path / str(every), every=every)
+    for every, past in ((100, 3), (1, "previous")):
+        callback = PastNetCallback(tmp_path / str(every), every=every, past=past)
         model.fit(X, Y, batch_size=8, epochs=1, verbose=verbose, callbacks=[callback])
         callback.close()
     lines = [line for line in capsys.readouterr().out.splitlines() if str(tmp_path) in line]

@@ -37,20 +37,21 @@ def test_what_is_stored(tmp_path, model, weight):
         train(recorder, weight, range(1, 7))
         assert recorder.last_step == 6
     log = read_one(tmp_path)
-    assert log.record_steps() == [2, 4, 6]
-    assert log.record_past_steps() == [1, 3, 5]
+    assert log.record_steps() == [1, 2, 4, 6]
+    assert log.record_past_steps() == [0, 1, 3, 5]
     values = log.values("dense/kernel")
-    np.testing.assert_allclose(values[:, NORM], [[2, 1], [4, 1], [6, 1]], rtol=0.022)
-    np.testing.assert_allclose(values[:, PAST_NORM], [[1, 1], [3, 1], [5, 1]], rtol=0.022)
-    assert values[:, DELTA_NORM].tolist() == [[1, 0]] * 3
-    assert np.concatenate([t.learning_rates for t in log.timelines]).tolist() == [0.25] * 3
+    np.testing.assert_allclose(values[:, NORM, 0], [1, 2, 4, 6], rtol=0.022)
+    np.testing.assert_allclose(values[:, PAST_NORM, 0], [0, 1, 3, 5], rtol=0.022)
+    assert values[:, [NORM, PAST_NORM], 1].tolist() == [[1, 1]] * 4
+    assert values[:, DELTA_NORM].tolist() == [[1, 0]] * 4
+    assert np.concatenate([t.learning_rates for t in log.timelines]).tolist() == [0.25] * 4
     assert abs(np.concatenate([t.wall_times for t in log.timelines]) - time.time()).max() < 60
     text = log.description
-    assert (text.every, text.past, text.first_step, text.ordinal) == (2, "previous", 2, 1)
+    assert (text.every, text.past, text.first_step, text.ordinal) == (2, "previous", 1, 1)
     assert [layer.id for layer in text.layers] == ["dense"]
     assert text.versions["tb-pastnet"]
     assert (log.last.offered, log.last.thinned, log.last.dropped, log.last.closed) == (
-        3,
+        4,
         0,
         0,
         True,
@@ -60,10 +61,10 @@ def test_what_is_stored(tmp_path, model, weight):
 @pytest.mark.parametrize(
     ("past", "past_steps", "deltas"),
     [
-        ("previous", [1, 3, 5], [1, 1, 1]),
-        ("record", [0, 2, 4], [2, 2, 2]),
-        ("initial", [0, 0, 0], [2, 4, 6]),
-        ("epoch", [0, 3, 3], [2, 1, 3]),
+        ("previous", [0, 1, 3, 5], [1, 1, 1, 1]),
+        ("record", [0, 1, 2, 4], [1, 1, 2, 2]),
+        ("initial", [0, 0, 0, 0], [1, 2, 4, 6]),
+        ("epoch", [0, 0, 3, 3], [1, 2, 1, 3]),
         (3, [0, 1, 3], [2, 3, 3]),
     ],
 )

@@ -47,8 +47,8 @@ def test_a_change_is_written_with_the_first_step_that_has_it(tmp_path):
         (7, KERNEL, "trainable", trainable.ravel().tolist()),
     ]
     values = log.values(KERNEL)
-    np.testing.assert_allclose(values[:, KEPT], [[0.75, 0.75]] * 2, rtol=0.022)
-    np.testing.assert_allclose(values[:, TRAINABLE], [[0.75, 0]] * 2, rtol=0.022)
+    np.testing.assert_allclose(values[:, KEPT], [[1, 1], *[[0.75, 0.75]] * 2], rtol=0.022)
+    np.testing.assert_allclose(values[:, TRAINABLE], [[1, 1], *[[0.75, 0]] * 2], rtol=0.022)
 
 
 def test_shares_count_flags_and_masks_together(tmp_path):
@@ -182,7 +182,7 @@ def test_layers_that_own_their_masks(tmp_path):
         (5, kernel, "kept", 4),
         (6, kernel, "kept", 5),
     ]
-    np.testing.assert_allclose(log.values(kernel)[:, KEPT, 1], [0.25] * 3, rtol=0.022)
+    np.testing.assert_allclose(log.values(kernel)[:, KEPT, 1], [1, *[0.25] * 3], rtol=0.022)
     masks = Masks(model, enforce=False)
     assert masks.sparsity() == masks.sparsity("kernel") == 3 / 8
     with pytest.raises(

@@ -63,7 +63,7 @@ def test_they_are_those_that_the_log_tells(tmp_path):
             recorder.record(step)
     (run,) = pastnet.read(tmp_path).runs.values()
     overview = run.overview()
-    assert [step for _, step in calls] == overview.steps.tolist() == list(range(2, 61, 2))
+    assert [step for _, step in calls] == overview.steps.tolist() == [1, *range(2, 61, 2)]
     names, total = channel_states.NAMES[1:], overview.channels.sum()
     for record, (numbers, _) in enumerate(calls):
         for name in names:

@@ -30,7 +30,7 @@ def run(schedule, steps):
 def test_previous_is_one_step_before_whatever_every_is():
     for every in (1, 3, 10):
         records = run(Schedule(every, "previous"), range(1, 41))
-        assert [step for step, *_ in records] == list(range(every, 41, every))
+        assert [step for step, *_ in records] == sorted({1, *range(every, 41, every)})
         assert all(past == held == step - 1 for step, past, held in records)
 
 
@@ -43,6 +43,7 @@ def test_previous_copies_only_where_the_next_step_is_due():
 def test_previous_of_executions_of_several_steps():
     records = run(Schedule(10, "previous"), range(4, 61, 4))
     assert records == [
+        (4, 0, 0),
         (12, 8, 8),
         (20, 16, 16),
         (32, 28, 28),
@@ -59,7 +60,8 @@ def test_k_steps_before(every, lag):
     assert all(past == held for _, past, held in records)
     # Before k steps were made, the oldest value there is.
     assert all(past == max(step - lag, 0) for step, past, _ in records if step >= lag)
-    assert [step for step, *_ in records] == list(range(every, 101, every))
+    first = {1} if lag == 1 else set()
+    assert [step for step, *_ in records] == sorted({*first, *range(every, 101, every)})
 
 
 @given(
@@ -70,22 +72,32 @@ def test_k_steps_before(every, lag):
 def test_strides_that_change_leave_no_record_out(every, past, strides):
     steps = np.cumsum(strides).tolist()
     records = run(Schedule(every, past), steps)
-    due = [b for a, b in pairwise([0, *steps]) if b // every > a // every]
-    assert [step for step, *_ in records] == due
+    due = {b for a, b in pairwise([0, *steps]) if b // every > a // every}
+    first = set() if past == 3 else {steps[0]}
+    assert [step for step, *_ in records] == sorted(due | first)
     assert all(told == held and held < step for step, told, held in records)
 
 
 def test_record_is_the_last_record():
-    assert run(Schedule(5, "record"), range(1, 16)) == [(5, 0, 0), (10, 5, 5), (15, 10, 10)]
+    assert run(Schedule(5, "record"), range(1, 16)) == [
+        (1, 0, 0),
+        (5, 1, 1),
+        (10, 5, 5),
+        (15, 10, 10),
+    ]
 
 
 def test_initial_stays():
-    assert run(Schedule(5, "initial"), range(1, 11)) == [(5, 0, 0), (10, 0, 0)]
+    assert run(Schedule(5, "initial"), range(1, 11)) == [
+        (1, 0, 0),
+        (5, 0, 0),
+        (10, 0, 0),
+    ]
 
 
 def test_epoch_follows_sync():
     schedule = Schedule(2, "epoch")
-    assert run(schedule, range(1, 5)) == [(2, 0, 0), (4, 0, 0)]
+    assert run(schedule, range(1, 5)) == [(1, 0, 0), (2, 0, 0), (4, 0, 0)]
     assert schedule.sync() == 0
     schedule.copied(0)
     assert schedule.advance(5) == Action(False, 0, 4, None)
@@ -98,7 +110,51 @@ def test_steps_may_begin_anywhere():
         (10, 9, 9),
         (20, 19, 19),
     ]
-    assert run(Schedule(10, "previous", 85), range(86, 101)) == [(90, 89, 89), (100, 99, 99)]
+    assert run(Schedule(10, "previous", 85), range(86, 101)) == [
+        (86, 85, 85),
+        (90, 89, 89),
+        (100, 99, 99),
+    ]
+
+
+@pytest.mark.parametrize("past", ["previous", 1, "record", "initial", "epoch"])
+def test_the_last_step_of_a_training_is_recorded_where_it_is_foretold(past):
+    schedule = Schedule(10, past)
+    assert [step for step, *_ in run(schedule, range(1, 13))] == [1, 10]
+    schedule.expect_end(17)
+    records = run(schedule, range(13, 40))
+    assert [step for step, *_ in records] == [17, 20, 30]
+    told = {"record": [10, 17, 20], "initial": [0, 0, 0], "epoch": [0, 0, 0]}
+    assert [step for _, step, _ in records] == told.get(past, [16, 19, 29])
+
+
+@pytest.mark.parametrize("end", [1, 2, 10, 11, 20, 21])
+def test_an_end_beside_another_record_is_one_record(end):
+    schedule = Schedule(10, "previous")
+    schedule.expect_end(end)
+    records = run(schedule, range(1, 31))
+    assert [step for step, *_ in records] == sorted({1, 10, 20, 30, end})
+    assert all(told == held == step - 1 for step, told, held in records)
+
+
+def test_an_execution_that_passes_the_end_is_the_last():
+    schedule = Schedule(100, "previous")
+    schedule.expect_end(14)
+    assert run(schedule, range(4, 33, 4)) == [(4, 0, 0), (16, 12, 12)]
+
+
+def test_a_lag_that_has_no_copy_for_it_has_neither_first_nor_last():
+    schedule = Schedule(10, 3)
+    schedule.expect_end(15)
+    assert [step for step, *_ in run(schedule, range(1, 31))] == [10, 20, 30]
+
+
+def test_a_new_beginning_knows_no_end():
+    schedule = Schedule(10, "previous")
+    schedule.expect_end(15)
+    run(schedule, range(1, 6))
+    schedule.copied(schedule.restart(2))
+    assert [step for step, *_ in run(schedule, range(3, 21))] == [3, 10, 20]
 
 
 def test_only_due_steps_seen():
