@@ -32,7 +32,8 @@ class PastNetCallback(keras.callbacks.Callback):
 
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
-        every: a record is due where `step // every` grows.
+        every: a record is due where `step // every` grows, at the first step, and at the last of a
+            `fit` that knows how many batches it has.
         past: what it is compared with, as of `Recorder`: "previous" is one execution before,
             "epoch" the last epoch's end, "initial" the beginning of `fit`.
         variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.

@@ -41,7 +41,8 @@ class Recorder(Recording):
     Args:
         logdir: the run's directory, local or of one of TensorFlow's file systems.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
-        every: a record is due where `step // every` grows.
+        every: a record is due where `step // every` grows, and at the first step; at the last one
+            where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
         variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.

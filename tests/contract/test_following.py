@@ -41,7 +41,7 @@ def test_routes_tell_it(logdir: Path, loader: str) -> None:
         header, _ = here.arrays("/layer", run="byol", layer="target")
         assert header["follows"] is True
         _, drawn = here.arrays("/overview", run="byol", cols=2)
-        assert drawn["shares"][1, :, 6].tolist() == [255, round(255 * 5 / 6)]
+        assert drawn["shares"][1, :, 6].tolist() == pytest.approx([255, 212.5], abs=0.5)
         # A threshold settles only what trains.
         _, arrays = here.arrays("/records", run="byol", th=1000.0)
         assert arrays["counts"][1, -1].tolist() == [0, 0, 0, 0, 0, 1, 5]

@@ -19,6 +19,7 @@ SAID = {
     "lottery_tickets.md": "36.0%",
     "past_networks.md": "after sync: 0.0",
     "overhead.md": "252 records were due: ",
+    "other_loggers.md": "records: [1, 4, 8, 12, 16] moving: 1.0",
     "function_view.md": "recorded to step 16",
     "many_devices.md": "pruned: 0.5 leaks: []",
     "cloning.md": "out of sync: False\nin sync again: True",
