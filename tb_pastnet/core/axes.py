@@ -66,7 +66,15 @@ _RULES: Mapping[str, Mapping[str, _Rule]] = {
 }
 
 _ONE_AXIS_ONLY = ("LayerNormalization", "RMSNormalization")
-_MAIN = ("kernel", "pointwise_kernel", "embeddings", "gamma", "scale")
+_MAIN = (
+    "lora_kernel",
+    "lora_embeddings",
+    "kernel",
+    "pointwise_kernel",
+    "embeddings",
+    "gamma",
+    "scale",
+)
 
 
 @dataclass(frozen=True)
@@ -196,6 +204,8 @@ def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -
     own = name.rpartition("/")[2]
     if statistic:
         return "statistic"
+    if own.startswith("lora_"):
+        return "other"
     if own in ("bias", "beta"):
         return "bias"
     if own in ("gamma", "scale"):

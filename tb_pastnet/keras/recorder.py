@@ -13,7 +13,9 @@ from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
-from tb_pastnet.keras.model.weights import AxisOverrides, network
+from tb_pastnet.keras.model.lora import with_effective
+from tb_pastnet.keras.model.walk import find_variables
+from tb_pastnet.keras.model.weights import AxisOverrides, network_of, shown
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
 from tb_pastnet.record.alerts import LOG, Wish
@@ -110,7 +112,8 @@ class Recorder(Recording):
     ) -> None:
         failures = Failures()
         schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
-        recorded = network(model, variables, channel_axis, follows)
+        found = with_effective(find_variables(model))
+        recorded = network_of([*found], shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         given = None if masks is None else masks.state

@@ -577,3 +577,23 @@ def second_of_several_models_in_a_process(_: Path) -> Program:
         other.fit(*data(), 8, verbose=0)
     others[2].compile("adam", "mse")
     return fitted(others[2])
+
+
+@program
+def low_rank_adaptation(_: Path) -> Program:
+    """LoRA in a Dense, an Embedding and an EinsumDense; all else is frozen, but the head."""
+    inputs = keras.Input((4,), dtype="int32")
+    parts = [
+        layers.Embedding(10, 6, name="embedding"),
+        layers.EinsumDense("abc,cd->abd", (4, 5), name="einsum"),
+        layers.Dense(4, "tanh", name="dense"),
+    ]
+    x = inputs
+    for part in parts:
+        x = part(x)
+    model = keras.Model(inputs, layers.Dense(1, name="head")(layers.Flatten()(x)))
+    for part in parts:
+        part.enable_lora(2)
+    tokens = np.random.default_rng(3).integers(0, 10, (48, 4))
+    model.compile(keras.optimizers.Adam(1e-2), "mse")
+    return fitted(model, {"embedding/embeddings", "einsum/kernel", "dense/kernel"}, x=tokens)

@@ -71,7 +71,13 @@ class Watched:
     names: dict[str, int]
 
     def of(self, name: str, step: int) -> np.ndarray:
-        return self.watch.weights[self.watch.steps.index(step)][self.names[name]]
+        if name in self.names:
+            return self.watch.weights[self.watch.steps.index(step)][self.names[name]]
+        layer, _, own = name.rpartition("/lora_")
+        base, a, b = (
+            self.of(f"{layer}/{part}", step) for part in (own, f"lora_{own}_a", f"lora_{own}_b")
+        )
+        return base + a @ b
 
 
 def run(make: Callable[[], Program], logdir: Path) -> Watched:

@@ -43,7 +43,8 @@ class ModelAudit(AuditSource):
         current: Callable[[], Mapping[str, Array]] = dict,
     ) -> None:
         self._current = current
-        self.weights = [weight for weight in weights if not weight.statistic]
+        # What is computed moves where its parts do.
+        self.weights = [each for each in weights if not (each.statistic or each.found.computed)]
         self.causes = OptimizerCauses(self)
         self._model = model
         self._given = optimizer

@@ -38,6 +38,7 @@ class Found:
         paths: its names in Keras, first the one below the root.
         owner: the Keras layer whose path this is; None of variables elsewhere.
         rule: its name in the table of channel axes, "" where that is `name`.
+        computed: it is made of other variables, which are listed, too.
     """
 
     layer: str
@@ -54,6 +55,7 @@ class Found:
     paths: tuple[str, ...] = ()
     owner: Any = None
     rule: str = ""
+    computed: bool = False
     masks: OwnMasks | None = None
 
     @property

@@ -85,10 +85,9 @@ def network(
     model: Model,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
-    follows: Iterable[Any] = (),
 ) -> Network[TFWeight]:
     """Lists what is recorded of a model."""
-    return network_of(find_variables(model), shown(model), variables, channel_axes, follows)
+    return network_of(find_variables(model), shown(model), variables, channel_axes)
 
 
 def network_of(

@@ -81,7 +81,7 @@ class Probe:
 
     def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float32]:
         """Compares with these values of the recorded weights: `MEASURES`, float32 (4, places)."""
-        tensors = [tf.convert_to_tensor(value) for value in past]
+        tensors = [tf.convert_to_tensor(past[place]) for place in self._stored]
         return narrow(self._measure(tensors)[0].numpy().T)
 
     def _try_out(
@@ -90,7 +90,10 @@ class Probe:
         """Traces the network and compares it once; how many numbers a sample has at each place."""
         trace, inputs = tracer.trace(batch.arguments)
         self._trace, self._inputs, self._traced = trace, list(inputs), tracer.places
-        variables = [weight.variable for weight in network.weights]
+        weights = network.weights
+        # What is computed follows from those that it is made of.
+        self._stored = [n for n, weight in enumerate(weights) if not weight.found.computed]
+        variables = [weights[place].variable for place in self._stored]
         self._stand_ins = [TemporaryVariable(_sources(each)[0]) for each in variables]
         self._past = {
             id(source.handle): stand_in.variable.handle
