@@ -31,7 +31,8 @@ class PastNetCallback(keras.callbacks.Callback):
     `compile` in between, as after changing what is trainable.
 
     Args:
-        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        logdir: the run's directory, local or of one of TensorFlow's file systems. "{trial}" in it
+            is the number of a training, as in a tuner's `runs/{trial}`: the next that is free.
         every: a record is due where `step // every` grows, at the first step, and at the last of a
             `fit` that knows how many batches it has.
         past: what it is compared with, as of `Recorder`: "previous" is one execution before,

@@ -41,7 +41,8 @@ class Recorder(Recording):
     its arguments: it makes no directory and measures nothing. None ever waits for another worker.
 
     Args:
-        logdir: the run's directory, local or of one of TensorFlow's file systems.
+        logdir: the run's directory, local or of one of TensorFlow's file systems. "{trial}" in it
+            is the number of a training, as in a tuner's `runs/{trial}`: the next that is free.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
         every: a record is due where `step // every` grows, and at the first step; at the last one
             where `expect_end` tells it.

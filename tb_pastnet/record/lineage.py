@@ -36,6 +36,9 @@ from tb_pastnet.record.segments import (
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Source
 
+TRIAL = "{trial}"
+"""Stands for the number of a training in the name of a log directory."""
+
 
 class Lineage:
     """Writes the files of a lineage, by a sink that is made once it is known how it begins.
@@ -71,7 +74,9 @@ class Lineage:
             start: the step of the values now, None where that isn't known yet.
         """
         earlier = EarlierRuns.of(logdir)
-        home = logdir if start is None else earlier.home(origin(), resumes=start > 0)
+        home = earlier.homes[0]
+        if start is not None:
+            home = earlier.home(origin(), resumes=start > 0)
         lineage = cls(create_lineage(home), source, probe)
         lineage._earlier = earlier if start is None else None
         try:
@@ -158,31 +163,41 @@ class EarlierRuns(NamedTuple):
     Attributes:
         homes: their directories, that of the first is the log directory; then one more.
         origins: of each run, None of one that has recorded nothing.
+        numbered: whether the log directory names a trial's number, so that each training that
+            begins is a run of its own.
     """
 
     homes: Sequence[str]
     origins: Sequence[str | None]
+    numbered: bool = False
 
     @classmethod
     def of(cls, logdir: str) -> EarlierRuns:
         """Reads them; raises UnwritableLog."""
-        name = base_name(logdir)
-        homes, origins = [logdir], []
+        homes, origins = [_home(logdir, 1)], []
         try:
             while earlier := lineages(homes[-1]):
                 origins.append(next(filter(None, map(_known_origin, reversed(earlier))), None))
-                homes.append(join(logdir, f"{name}_{len(homes) + 1}"))
+                homes.append(_home(logdir, len(homes) + 1))
         except Exception as error:
             raise unwritable(logdir, error) from error
-        return cls(homes, origins)
+        return cls(homes, origins, TRIAL in logdir)
 
     def home(self, origin: str, *, resumes: bool) -> str:
         """Where a training is recorded: in a run that it goes on, or in a new one."""
-        number = run_number(origin, self.origins, resumes=resumes)
-        if number == len(self.origins) and number:
+        wanted = "" if self.numbered and not resumes else origin
+        number = run_number(wanted, self.origins, resumes=resumes)
+        if number == len(self.origins) and number and not self.numbered:
             text = "Recording into %s: %s holds the log of a model that began with other weights."
             LOGGER.warning(text, self.homes[number], self.homes[0])
         return self.homes[number]
+
+
+def _home(logdir: str, number: int) -> str:
+    """The directory of the n-th run, from 1, in a log directory."""
+    if TRIAL in logdir:
+        return logdir.replace(TRIAL, str(number))
+    return logdir if number == 1 else join(logdir, f"{base_name(logdir)}_{number}")
 
 
 def inherited_origin(run: RunName) -> str | None:

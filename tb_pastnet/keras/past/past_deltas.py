@@ -65,11 +65,12 @@ class PastDeltas(Shadows):
         super().__init__(variables, _shadow)
         self.stored = [variable for part in self._parts for variable in part.stored]
 
-    def sync(self, tau: float = 1.0) -> None:
+    def sync(self, tau: float = 1.0, *, statistics: bool = False) -> None:
         """Makes the past equal to the current values.
 
         Args:
             tau: 1. There is no half way, as deltas are of one step.
+            statistics: as of `PastVariables`; with tau = 1 all is copied.
 
         Raises:
             InvalidArgument: another tau.
@@ -80,7 +81,7 @@ class PastDeltas(Shadows):
                 f"follow softly."
             )
         for part in self._parts:
-            part.sync()
+            part.sync(statistics=statistics)
 
 
 class _HalvedShadow(Shadow):
@@ -106,7 +107,7 @@ class _HalvedShadow(Shadow):
         delta = tf.cast(self._read()[1], self.current.dtype)
         return _as_moved(tf.convert_to_tensor(self.current), delta)
 
-    def sync(self, tau: float | tf.Tensor = 1.0) -> None:
+    def sync(self, tau: float | tf.Tensor = 1.0, *, statistics: bool = False) -> None:
         self._delta.assign(tf.zeros_like(self._delta))
         self._mark.assign(checksum(self.current.read_value()))
 

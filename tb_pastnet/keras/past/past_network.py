@@ -133,14 +133,14 @@ class PastNetwork(tf.Module):
             return trace.call(tensors, {**self._scratch.filled(trace), **state})
 
     @tf.autograph.experimental.do_not_convert
-    def sync(self, tau: float | Any = 1.0) -> None:
+    def sync(self, tau: float | Any = 1.0, *, statistics: bool = False) -> None:
         """Moves the past values towards the current ones, as `PastVariables.sync` does.
 
         Raises:
             InvalidArgument: a number outside of 0 to 1, or called in one of several replicas.
         """
         self._check_alone()
-        self.past.sync(tau)
+        self.past.sync(tau, statistics=statistics)
 
     @contextmanager
     def step(self) -> Iterator[None]:

@@ -53,10 +53,10 @@ class Shadow:
         """Current minus past."""
         return difference(tf.convert_to_tensor(self.current), self.full.read_value())
 
-    def sync(self, tau: float | tf.Tensor = 1.0) -> None:
+    def sync(self, tau: float | tf.Tensor = 1.0, *, statistics: bool = False) -> None:
         """Moves the past value towards the current one."""
         value = tf.convert_to_tensor(self.current)
-        hard = self._hard or (isinstance(tau, int | float) and tau == 1)
+        hard = (self._hard and not statistics) or (isinstance(tau, int | float) and tau == 1)
         if not hard and value.dtype.is_floating:
             value = moved(value, self.full.read_value(), tau)
         self.full.assign(value)
@@ -205,13 +205,14 @@ class PastVariables(Shadows):
         super().__init__(variables, Shadow)
         self.past = [part.full for part in self._parts]
 
-    def sync(self, tau: float | Any = 1.0) -> None:
+    def sync(self, tau: float | Any = 1.0, *, statistics: bool = False) -> None:
         """Moves the past values towards the current ones: past = tau * current + (1 - tau) * past.
 
         Args:
             tau: 1 copies; smaller values follow softly (Keras's `ema_momentum` is 1 - tau).
-                A tensor does as well. Variables that aren't trainable, such as a
-                BatchNormalization's statistics, and those that aren't floating are always copied.
+                A tensor does as well. What isn't floating is always copied.
+            statistics: whether variables that aren't trainable, such as a BatchNormalization's
+                statistics, follow softly, too. Else they are copied: they are averages already.
 
         Raises:
             InvalidArgument: a number outside of 0 to 1.
@@ -222,7 +223,7 @@ class PastVariables(Shadows):
                 f"copy."
             )
         for part in self._parts:
-            part.sync(tau)
+            part.sync(tau, statistics=statistics)
 
 
 def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:

@@ -58,11 +58,20 @@ class PastGraph:
             self.initializer = tf.group(*(past.initializer for _, past in pairs), name="init")
         self.sync_op = self.sync()
 
-    def sync(self, tau: float | Any = 1.0, after: Nest = (), before: Nest = ()) -> Any:
+    def sync(
+        self,
+        tau: float | Any = 1.0,
+        after: Nest = (),
+        before: Nest = (),
+        *,
+        statistics: bool = False,
+    ) -> Any:
         """Builds the operation that moves past values towards current ones, as `sync_op` does."""
         graph = open_graph(innermost(self.graph), "sync a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"):
-            return build_sync(self._pairs, tau, after, before, graph=graph, name="sync")
+            return build_sync(
+                self._pairs, tau, after, before, graph=graph, name="sync", statistics=statistics
+            )
 
     @contextmanager
     def step(self, tau: float | Any = 1.0) -> Iterator[Any]:

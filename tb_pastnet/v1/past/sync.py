@@ -36,6 +36,8 @@ def sync_op(
     before: Nest = (),
     graph: tf.Graph | None = None,
     name: str = "sync",
+    *,
+    statistics: bool = False,
 ) -> Any:
     """Builds the operation that syncs one scope's variables with another's.
 
@@ -48,15 +50,16 @@ def sync_op(
             isn't "net_2". "" is the root.
         past_scope: that of the past. It may lie inside of the other, or the other inside of it:
             what is in the inner one belongs to that alone.
-        tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well.
-            Variables that aren't trainable, such as moving statistics, and those that aren't
-            floating are always copied.
+        tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well. What
+            isn't floating is always copied.
         after: tensors and operations, one or a nest of them, that the sync waits for, such as the
             past's outputs.
         before: likewise, those that wait for the sync, such as those of UPDATE_OPS: of all that
             they need what writes to the current variables.
         graph: a tf.Graph; None: the default graph.
         name: of the operation.
+        statistics: whether variables that aren't trainable, such as moving statistics, follow
+            softly, too. Else they are copied.
 
     Returns:
         A tf.Operation, which is done when all are written.
@@ -79,7 +82,7 @@ def sync_op(
     """
     graph = open_graph(graph, f"sync {past_scope!r} with {current_scope!r}")
     pairs = _matched(current_scope, past_scope, graph)
-    return build_sync(pairs, tau, after, before, graph=graph, name=name)
+    return build_sync(pairs, tau, after, before, graph=graph, name=name, statistics=statistics)
 
 
 def build_sync(
@@ -90,6 +93,7 @@ def build_sync(
     *,
     graph: tf.Graph,
     name: str,
+    statistics: bool = False,
 ) -> tf.Operation:
     """Builds the operation that syncs each past variable with its current one, see `sync_op`."""
     _check_tau(tau)
@@ -99,7 +103,10 @@ def build_sync(
         # What is read may alias the variable. It is written before the operation is done, so that
         # an update that waits for it can't change what is copied.
         with tf.control_dependencies(earlier):
-            values = [_synced(current, past, tau) for current, past in pairs]
+            values = [
+                _synced(current, past, tau if statistics or current.trainable else 1.0)
+                for current, past in pairs
+            ]
         with tf.control_dependencies(values):
             writes = [past.assign(value) for (_, past), value in zip(pairs, values, strict=True)]
         sync = tf.group(*writes, name=scope)
@@ -121,7 +128,7 @@ def _check_tau(tau: float | tf.Tensor) -> None:
 
 def _synced(current: GraphVariable, past: GraphVariable, tau: float | tf.Tensor) -> tf.Tensor:
     value = current.tensor()
-    if (is_number(tau) and tau == 1) or not (current.trainable and value.dtype.is_floating):
+    if (is_number(tau) and tau == 1) or not value.dtype.is_floating:
         # A resource variable would go on with the storage of a reference variable that was read.
         return tf.raw_ops.DeepCopy(x=value)
     return moved(value, past.tensor(), tau)

@@ -60,6 +60,29 @@ def test_other_weights_at_the_first_step_are_another_run(tmp_path, caplog):
     assert f"Recording into {tmp_path / tmp_path.name}_2: {tmp_path} holds the log" in caplog.text
 
 
+def test_trials_are_numbered(tmp_path, caplog):
+    logdir = tmp_path / "search" / "trial{trial}"
+    for value in (1.0, 1.0, 2.0):
+        run(logdir, weights(value), initial_step=0)
+    assert sorted(folder.name for folder in logdir.parent.iterdir()) == [
+        "trial1",
+        "trial2",
+        "trial3",
+    ]
+    # One that goes on from a checkpoint goes on in its own.
+    run(logdir, weights(2.0), initial_step=2)
+    counts = [len(read_lineages(logdir.parent / f"trial{number}")) for number in (1, 2, 3)]
+    assert counts == [1, 1, 2]
+    assert caplog.text == ""
+
+
+def test_a_trial_that_is_known_only_at_its_first_record_is_numbered(tmp_path):
+    logdir = tmp_path / "{trial}"
+    for _ in range(2):
+        run(logdir, weights(), initial_step=None)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["1", "2"]
+
+
 def test_the_working_directory_has_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for value in (1.0, 2.0):

@@ -48,13 +48,14 @@ def test_copies_are_not_aliases(model):
     assert not (before[0] == after[0]).any()
 
 
-def test_a_soft_sync_copies_statistics(model):
+@pytest.mark.parametrize("statistics", [False, True])
+def test_a_soft_sync_copies_statistics_unless_it_is_asked_not_to(model, statistics):
     shadow = PastVariables(model.weights)
     past = [p.numpy() for p in shadow.past]
     move(model)
-    shadow.sync(tau=0.25)
+    shadow.sync(tau=0.25, statistics=statistics)
     for variable, old, new in zip(model.weights, past, shadow.past, strict=True):
-        share = 1.0 if "moving" in variable.name else 0.25
+        share = 1.0 if "moving" in variable.name and not statistics else 0.25
         np.testing.assert_allclose(new, old + share, rtol=1e-6)
 
 

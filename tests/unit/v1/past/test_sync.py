@@ -86,6 +86,17 @@ def test_a_soft_sync_goes_a_part_of_the_way(kind):
             same(found, {"norm/mean": 2.0, "count": 7})
 
 
+@pytest.mark.parametrize(("statistics", "mean"), [(False, 4.0), (True, 1.0)])
+def test_statistics_follow_softly_where_that_is_asked(kind, statistics, mean):
+    variable("net/mean", np.float32(4.0), trainable=False)
+    past = variable("past/mean", np.float32(0.0), trainable=False)
+    with tf.Session() as session:
+        soft = sync_op("net", "past", tau=0.25, statistics=statistics)
+        session.run(tf.global_variables_initializer())
+        session.run(soft)
+        assert session.run(past) == mean
+
+
 def test_half_of_the_precision_is_kept_as_it_is(kind):
     variable("net/w", np.float16([1.0, 65504.0]))
     past = variable("past/w", np.float16([0.0, 0.0]))
