@@ -189,8 +189,9 @@ class Names:
             fits = [name for alias, name in self._foreign if fnmatchcase(alias, pattern)]
             if not fits:
                 raise UnknownName(
-                    f"Could not find variables by {pattern!r}: expected a pattern that fits some, "
-                    f"got one that fits none. There are {_listed(list(self._called))}."
+                    f"Could not find variables by {pattern!r}: expected a pattern that fits some "
+                    f"of {_listed(list(self._called)) or 'none at all'}, got one that fits none. "
+                    f"Correct it, or leave it out."
                 )
             return list(dict.fromkeys(fits))
         if not (ours and below) or ours == below:

@@ -88,12 +88,17 @@ def here(request: pytest.FixtureRequest, trained: Any) -> Iterator[Board]:
         yield opened
 
 
+def due_steps(kind: str) -> list[int]:
+    """The first, the last, and multiples."""
+    return sorted({1, STEPS, *range(EVERY[kind], STEPS + 1, EVERY[kind])})
+
+
 def past_of(kind: str, step: int) -> int:
     """The step of the past values, as the words say it."""
     if kind == "previous":
         return step - 1
     if kind == "record":
-        return step - EVERY[kind]
+        return max(due for due in [0, *due_steps(kind)] if due < step)
     return 0 if kind == "initial" or step <= STEPS // 2 else STEPS // 2
 
 
@@ -106,7 +111,7 @@ def test_each_layer_and_output_moved_as_the_twins_say(here: Board, trained: Any,
     (given,) = header["probe"]
     assert (given["shape"], given["dtype"]) == (list(PROBE.shape), "float32")
     steps = arrays["steps"].astype(int).tolist()
-    assert steps == list(range(EVERY[past], STEPS + 1, EVERY[past]))
+    assert steps == due_steps(past)
     pasts = [past_of(past, step) for step in steps]
     assert arrays["past_steps"].tolist() == pasts
     places = [(place["kind"], place["name"], place["elements"]) for place in header["places"]]

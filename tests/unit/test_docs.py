@@ -49,7 +49,7 @@ def test_the_python_that_reads_logs_runs(python, tmp_path):
     pandas = importlib.util.find_spec("pandas") is not None
     blocks = FENCED.findall((ROOT / "docs" / "reading_logs.md").read_text("utf-8"))
     said = python.run("\n".join(one for one in blocks if pandas or "dataframe" not in one))
-    assert "Run('ticket', 12 records, steps 4 to 48, 2 layers)" in said
+    assert "Run('ticket', 13 records, steps 1 to 48, 2 layers)" in said
     assert "50% of the weights are pruned" in said
     assert "overlap: 0.50" in said
     assert not pandas or "ticket     0.5  0.5" in said
@@ -75,7 +75,7 @@ def test_the_program_of_workers_runs_as_two(tmp_path, monkeypatch):
     workers = Workers(begin=CONFIGURE)
     assert workers.run(program) == ["leaks: []\n"] * 2
     workers.close()
-    assert read_one(tmp_path / "runs" / "workers").record_steps() == list(range(10, 101, 10))
+    assert read_one(tmp_path / "runs" / "workers").record_steps() == [1, *range(10, 101, 10)]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)

@@ -49,10 +49,10 @@ def test_each_update_is_seen_and_nothing_else(tmp_path):
             values.append(kernel_of(session))
             session.run(f"{KERNEL}/read:0")  # an evaluation is no step
     log = read_one(tmp_path)
-    assert (log.record_steps(), log.record_past_steps()) == ([2, 4, 6], [1, 3, 5])
+    assert (log.record_steps(), log.record_past_steps()) == ([1, 2, 4, 6], [0, 1, 3, 5])
     assert log.last.closed
     axis = explicit_axis(-1, (6, 4), KERNEL)
-    for at, step in enumerate((2, 4, 6)):
+    for at, step in enumerate((1, 2, 4, 6)):
         expected = channel_statistics(values[step], values[step - 1], axis)
         np.testing.assert_allclose(log.values(KERNEL)[at], expected, rtol=0.023)
 

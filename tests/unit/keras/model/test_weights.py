@@ -61,7 +61,6 @@ def test_nothing_left_to_record_is_refused():
         ({"n": tf.Variable(1)}, {}),
         ({}, {}),
         (plain(), {"variables": []}),
-        (plain(), {"variables": "*/nothing"}),
         (keras.Sequential([keras.Input((2,)), layers.ReLU()]), {}),
     ]:
         with pytest.raises(InvalidArgument, match=r"expected at least one variable of floating"):

@@ -217,8 +217,10 @@ def test_names_that_fit_nothing(model):
         PastNetwork(model, variables=["dense_9/kernel"])
     with refused("Could not choose", "expected a variable or a layer of the network"):
         PastNetwork(model, variables=[tf.Variable(1.0)])
-    with refused("at least one variable, got none"):
+    with pytest.raises(UnknownName, match="fits none"):
         PastNetwork(model, variables=["*/gamma"])
+    with refused("at least one variable, got none"):
+        PastNetwork(model, variables=[])
 
 
 def test_the_past_of_another_network(model):

@@ -182,9 +182,10 @@ def test_some_are_chosen():
         ("ab/w", "a/b"): ["net/a/b", "ab/w"],
         (known[2], known[3].parts[0]): ["net/b/w", "ab/w"],
         (): [],
-        "none*": [],
     }.items():
         assert [one.name for one in choose(wanted, known)] == expected
+    with pytest.raises(UnknownName, match="expected a pattern that fits some of .* got one that"):
+        choose("none*", known)
     with pytest.raises(UnknownName, match=r"^Could not find variable 'c': expected one of "):
         choose("c", known)
     with pytest.raises(

@@ -111,10 +111,11 @@ def test_names_that_fit_none_or_several(x, weight):
         error=UnknownName,
     )
     refused(
-        "Could not make a past network: expected variables between its inputs and outputs, got none. Give inputs from before the first layer.",
+        "Could not find variables by '*/kernel': expected a pattern that fits some of net/w, head/w, got one that fits none. Correct it, or leave it out.",
         x,
         output,
         "*/kernel",
+        error=UnknownName,
     )
     # A refusal takes no name either.
     assert past_network(x, output, "net/w").mapping == {"net/w": "past/net/w"}
