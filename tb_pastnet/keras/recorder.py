@@ -10,8 +10,8 @@ import keras
 
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.masks import Masks
+from tb_pastnet.keras.masks.masks_within import masks_within
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
 from tb_pastnet.keras.model.walk import find_variables
@@ -117,14 +117,13 @@ class Recorder(Recording):
         recorded = network_of([*found], shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        given = None if masks is None else masks.state
+        within = masks_within(model, recorded.weights)
+        tables = within if masks is None else (lambda: masks.state)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)
             optimizer = learning_rate if trains else None
-            audited = audit_of(model, recorded.weights, given, optimizer, source.current)
+            audited = audit_of(model, recorded.weights, tables, optimizer, source.current)
         start = recorded.origin()
-        tracker = MaskTracker(
-            recorded.weights, lambda: given or attached(model), audited, lambda: start, failures
-        )
+        tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation, log)

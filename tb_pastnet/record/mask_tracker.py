@@ -139,7 +139,7 @@ class MaskTracker:
         if version == self._version and not (due and self._owned):
             return
         if store is not None:
-            store.origin = store.origin or self._own_origin()
+            store.keep_origin(self._own_origin)
         updates = []
         for weight, span in zip(self._weights, self._spans, strict=True):
             masks = _masks_of(weight, store)

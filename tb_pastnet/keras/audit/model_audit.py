@@ -80,10 +80,10 @@ class ModelAudit(AuditSource):
     def optimizer(self, masks: MaskTable | None) -> _KerasOptimizerFacts | None:
         """The innermost optimizer that trains, None where none of Keras is known."""
         optimizer = self._given
+        if optimizer is None:
+            optimizer = getattr(self._model, "optimizer", None)
         if optimizer is None and masks is not None and masks.keeper is not None:
             optimizer = masks.keeper.optimizer()
-        elif optimizer is None:
-            optimizer = getattr(self._model, "optimizer", None)
         optimizer = innermost(optimizer)
         of_keras = isinstance(optimizer, keras.optimizers.Optimizer)
         return _KerasOptimizerFacts(optimizer) if of_keras else None
@@ -100,7 +100,7 @@ class ModelAudit(AuditSource):
 def audit_of(
     model: Any,
     weights: Sequence[TFWeight],
-    masks: MaskTable | None = None,
+    masks: Callable[[], MaskTable | None] | None = None,
     optimizer: keras.optimizers.Optimizer | None = None,
     current: Callable[[], Mapping[str, Array]] = dict,
 ) -> Audit:
@@ -109,12 +109,12 @@ def audit_of(
     Args:
         model: whose weights these are.
         weights: those that may be held.
-        masks: of a model that can't carry them.
+        masks: gives those that hold them; None: those that the model carries.
         optimizer: that trains it, where the model doesn't know it.
         current: gives values by name where many are read at once; others are read one by one.
     """
     source = ModelAudit(model, weights, optimizer, current)
-    return Audit(source, lambda: masks or attached(model))
+    return Audit(source, masks or (lambda: attached(model)))
 
 
 class _KerasOptimizerFacts:

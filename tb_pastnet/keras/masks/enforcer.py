@@ -133,6 +133,7 @@ def attach(model: Any, state: MaskState) -> None:
     """Keeps the masks with the model, so that they are saved with it."""
     if not isinstance(model, keras.layers.Layer | tf.Module):
         return
+    MaskState.attached += 1
     try:
         setattr(model, ATTRIBUTE, state)
     except tf.errors.NotFoundError as error:

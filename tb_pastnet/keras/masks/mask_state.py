@@ -28,7 +28,13 @@ STORED = "masks"
 
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
-    """The masks of a model's variables."""
+    """The masks of a model's variables.
+
+    Attributes:
+        attached: how often any were attached to a model in this process.
+    """
+
+    attached = 0
 
     def __init__(self, weights: Sequence[TFWeight]) -> None:
         MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))

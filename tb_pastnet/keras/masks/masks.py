@@ -140,7 +140,7 @@ class Masks(MaskCommands):
     @cached_property
     def _audit(self) -> Audit:
         weights = list(self.state.weights.values())
-        return audit_of(self._model, weights, self.state, self._optimizer)
+        return audit_of(self._model, weights, lambda: self.state, self._optimizer)
 
     @property
     def resumed(self) -> Resumed | None:

@@ -106,6 +106,10 @@ class MaskTable:
             else:
                 observe()
 
+    def keep_origin(self, find: Callable[[], str]) -> None:
+        """Keeps the origin with the masks, where it isn't known yet."""
+        self.origin = self.origin or find()
+
     def settle(self) -> None:
         """Takes up what was loaded meanwhile."""
 

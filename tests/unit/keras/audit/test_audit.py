@@ -71,7 +71,7 @@ def test_masks_of_what_cannot_carry_them():
     variable = tf.Variable(np.ones((3, 2), "f"))
     mapping = {"dense/kernel": variable}
     masks = Masks(mapping, enforce=False)
-    audit = audit_of(mapping, masks=masks.state)
+    audit = audit_of(mapping, masks=lambda: masks.state)
     masks.freeze(KERNEL, channels=[1])
     variable.assign_add([[0, 1], [0, 0], [0, 0]])
     [found] = audit.check(4)
@@ -82,7 +82,7 @@ def test_assign_of_a_plain_variable_is_seen():
     variable = tf.Variable(np.ones((3, 2), "f"))
     mapping = {"dense/kernel": variable}
     masks = Masks(mapping, enforce=False)
-    audit = audit_of(mapping, masks=masks.state)
+    audit = audit_of(mapping, masks=lambda: masks.state)
     masks.freeze(KERNEL, channels=[1])
     variable.assign(np.zeros((3, 2)))
     assert [one.cause for one in audit.check(4)] == ["loaded"]

@@ -1,0 +1,82 @@
+"""Masks of a part are in the log of the whole."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from tb_pastnet import Masks, PastNetCallback, read
+
+X = np.random.default_rng(0).normal(size=(32, 6)).astype("f4")
+Y = np.random.default_rng(1).normal(size=(32, 2)).astype("f4")
+
+
+@pytest.fixture
+def parts():
+    """Two networks, one behind the other in a third, which is compiled."""
+    keras.utils.set_random_seed(2)
+    first = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4, "tanh")], name="first")
+    second = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="second")
+    inputs = keras.Input((6,))
+    whole = keras.Model(inputs, second(first(inputs)))
+    whole.compile(keras.optimizers.AdamW(0.05), "mse")
+    return first, second, whole
+
+
+def fit(logdir, whole, *callbacks):
+    callback = PastNetCallback(logdir, every=2)
+    whole.fit(X, Y, 4, 2, verbose=0, callbacks=[callback, *callbacks])
+    callback.close()
+    (run,) = read(logdir).runs.values()
+    return run
+
+
+def test_a_part_that_is_pruned_is_so_in_the_log_of_the_whole(tmp_path, parts):
+    first, _, whole = parts
+    masks = Masks(first, optimizer=whole.optimizer)
+    masks.prune("dense/kernel", channels=[1])
+    run = fit(tmp_path, whole)
+    kernel = run.variables["first/dense/kernel"]
+    assert kernel.states()[-1].tolist() == ["moving", "pruned", "moving", "moving"]
+    np.testing.assert_array_equal(kernel.masks(16).kept, masks.kept["dense/kernel"])
+    assert run.sparsity[-1] == 6 / 32
+    assert run.violations == ()
+    assert not np.asarray(first.layers[0].kernel)[:, 1].any()
+
+
+def test_several_parts_have_masks_of_their_own(tmp_path, parts):
+    first, second, whole = parts
+    Masks(first, enforce=False).freeze("dense/bias")
+    Masks(second, enforce=False).freeze("dense/bias")
+    first.layers[0].bias.assign(first.layers[0].bias)
+
+    run = fit(tmp_path, whole)
+    # Only declared: each is found to move.
+    moved = {(each.variable, each.first_step) for each in run.violations}
+    assert moved == {("first/dense/bias", 1), ("second/dense/bias", 1)}
+
+
+def test_masks_that_change_while_it_trains_are_seen(tmp_path, parts):
+    first, _, whole = parts
+    masks = Masks(first, optimizer=whole.optimizer)
+    masks.freeze("dense/kernel", channels=[3])
+
+    class Late(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                masks.prune("dense/kernel", channels=[0])
+
+    run = fit(tmp_path, whole, Late())
+    states = run.variables["first/dense/kernel"].states()[:, 0].tolist()
+    assert states == ["moving"] * 5 + ["pruned"] * 4
+    assert run.violations == ()
+
+
+def test_a_part_whose_masks_the_whole_does_not_hold_is_found_out(tmp_path, parts):
+    first, _, whole = parts
+    first.compile("sgd", "mse")
+    Masks(first).prune("dense/kernel", channels=[1])
+    run = fit(tmp_path, whole)
+    assert {(each.variable, each.channel) for each in run.violations} == {("first/dense/kernel", 1)}
+    assert run.violations[0].first_step == 1
