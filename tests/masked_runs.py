@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests import event_files as files
+from tests.by_chance import mean_overlap
 
 Sets = dict[str, np.ndarray]
 
@@ -101,16 +102,14 @@ def random_changes(
 def ratio(one: Iterable[Any], other: Iterable[Any]) -> tuple[int, int, float, float]:
     """Intersection, union, overlap and overlap by chance of some layers, element by element."""
     both = union = 0
-    expected_both = expected_union = 0.0
+    sizes = []
     for a, b in zip(one, other, strict=True):
         both += int((a & b).sum())
         union += int((a | b).sum())
-        d1, d2 = a.mean(), b.mean()
-        expected_both += a.size * d1 * d2
-        expected_union += a.size * (d1 + d2 - d1 * d2)
+        sizes.append((int(a.sum()), int(b.sum()), a.size))
     return (
         both,
         union,
         both / union if union else 1.0,
-        expected_both / expected_union if expected_union else 1.0,
+        mean_overlap(sizes),
     )

@@ -1,11 +1,9 @@
 """How far two sets of weights or of channels are the same one, and how far they were by chance.
 
-The overlap of two sets is their intersection over their union, |A ∩ B| / |A ∪ B|. By chance two
-sets of the densities d₁ and d₂ among n elements share n·d₁·d₂ of them, and overlap by
-d₁·d₂ / (d₁ + d₂ − d₁·d₂).
-
-Over several layers, intersections and unions add up before one is divided by the other: a large
-layer weighs more than a small one, and chance is given by layer: within each its own densities.
+The overlap of two sets is their intersection over their union, |A ∩ B| / |A ∪ B|. Over several
+layers, intersections and unions add up before one is divided by the other, so that a large layer
+weighs more than a small one. By chance means: the mean overlap of two random sets that have as many
+elements of each layer. What these share of a layer has the hypergeometric distribution.
 """
 
 from __future__ import annotations
@@ -17,12 +15,15 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
+FEW = 16
+"""Elements of a set up to which its overlap by chance is exact."""
+
 
 def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     """Intersection over union of numbers of elements: |A ∩ B| / (|A| + |B| − |A ∩ B|).
 
-    With what `expected_both` gives it is the overlap by chance; with sums over layers it is that of
-    the layers joined. It is 1 where both sets are empty, NaN where a number is.
+    With sums over layers it is that of the layers joined. It is 1 where both sets are empty, NaN
+    where a number is.
     """
     intersection = np.asarray(shared, np.float64)
     union = np.asarray(first, np.float64) + np.asarray(second, np.float64) - intersection
@@ -31,11 +32,97 @@ def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) 
     return result
 
 
-def expected_both(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
-    """How many elements two independent sets share on average: |A|·|B| / n = n·d₁·d₂; 0 of none."""
-    total = np.asarray(elements, np.float64)
-    product = np.asarray(first, np.float64) * np.asarray(second, np.float64)
-    result: Floats = product / np.where(total == 0, 1.0, total)
+def by_chance(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
+    """The mean overlap of two random sets of some sizes among so many elements.
+
+    Exact where the smaller set has at most `FEW` elements, else within 0.01 %. It is 1 where both
+    sets are empty, NaN where a number is.
+
+    Example:
+        >>> round(by_chance(1, 1, 10).item(), 6)  # one in ten draws is the same
+        0.1
+    """
+    arrays = [np.asarray(each, np.float64) for each in (first, second, elements)]
+    chance = ByChance(np.broadcast_shapes(*(array.shape for array in arrays)))
+    chance.add(*arrays)
+    return chance.overlap()
+
+
+class ByChance:
+    """The mean overlap of random sets, to which layers add their elements one after the other.
+
+    Of a number S of shared elements with mean m, and sets of T elements together, the overlap is
+    S / (T − S). With U = T − m and the central moments v, t and f of S its mean is
+    m / U + T · (v / U³ + t / U⁴ + f / U⁵ + …), by Taylor's series around m; f is taken as 3v² + v,
+    that of a Poisson distribution. Where S can't be more than `FEW` all its values are weighed by
+    their probabilities.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._mean, self._variance, self._third, self._sizes, self._most = np.zeros((5, *shape))
+        self._probability = np.zeros((*shape, FEW + 1))
+        self._probability[..., 0] = 1
+
+    def add(
+        self, first: Floats, second: Floats, elements: Floats, where: npt.ArrayLike = True
+    ) -> None:
+        """Adds a layer: sizes of both sets and how many elements there are, where it counts."""
+        shape, counts = self._mean.shape, np.asarray(where)
+        sizes = [np.where(counts, each, 0.0) for each in (first, second, elements)]
+        first, second, elements = (np.broadcast_to(each, shape) for each in sizes)
+        total = np.maximum(elements, 1)
+        mean = first * second / total
+        apart = (elements - first) * (elements - second) / (total * np.maximum(elements - 1, 1))
+        skew = (elements - 2 * first) * (elements - 2 * second)
+        self._mean += mean
+        self._variance += mean * apart
+        self._third += mean * apart * skew / (total * np.maximum(elements - 2, 1))
+        self._sizes += first + second
+        self._most += np.minimum(first, second)
+        few = self._most <= FEW
+        if few.any():
+            before, own = self._probability[few], _shared(first[few], second[few], elements[few])
+            joined = np.zeros_like(before)
+            for shared in range(FEW + 1):
+                joined[..., shared:] += own[..., shared, None] * before[..., : FEW + 1 - shared]
+            self._probability[few] = joined
+
+    def overlap(self) -> Floats:
+        """The mean overlap of all that was added."""
+        union = self._sizes - self._mean
+        empty = union <= 0
+        union = np.where(empty, 1.0, union)
+        variance, fourth = self._variance, 3 * self._variance**2 + self._variance
+        more = variance / union**3 + self._third / union**4 + fourth / union**5
+        result = self._mean / union + self._sizes * more
+        shared = np.arange(FEW + 1.0)
+        of_each = shared / np.maximum(self._sizes[..., None] - shared, 1)
+        exact = (self._probability * of_each).sum(axis=-1)
+        result = np.where(self._most <= FEW, exact, result)
+        return np.where(empty, 1.0, result)
+
+
+def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
+    """The probability of each number of shared elements up to `FEW`, at most which there are."""
+    least = np.maximum(first + second - elements, 0)[..., None]
+    first, second, rest = (
+        first[..., None],
+        second[..., None],
+        (elements - first - second)[..., None],
+    )
+    shared = least + np.arange(FEW)
+    ways = np.maximum(first - shared, 0) * np.maximum(second - shared, 0)
+    with np.errstate(divide="ignore"):
+        # Of each number to the one before: there is no way from the largest on.
+        ratios = np.log(ways) - np.log((shared + 1) * (rest + shared + 1))
+    logs = np.cumsum(ratios, axis=-1)
+    logs = np.concatenate([np.zeros_like(logs[..., :1]), logs], axis=-1)
+    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    # They begin at the least number that two such sets can share.
+    place = np.arange(FEW + 1) - least.astype(np.int64)
+    moved = np.take_along_axis(weights, np.maximum(place, 0), axis=-1)
+    result: Floats = np.where(place >= 0, moved, 0.0)
     return result
 
 

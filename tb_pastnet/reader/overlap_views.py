@@ -164,7 +164,7 @@ class Shared:
 
     common: Floats  # (runs, runs), elements in the sets of both, NaN where unknown
     own: Floats  # (runs, runs), those in the set of the run of the row, of the same layers
-    expected: Floats  # (runs, runs), elements in both by chance
+    chance: Floats  # (runs, runs), the overlap by chance
     layers: Integers  # (runs, runs), how many layers both have
     unmatched: Integers  # (runs, runs), layers that only one has, or of another shape
     kept: Floats  # (runs,), elements in the set of each run, of all its layers
@@ -224,14 +224,13 @@ def _pair(
     elif math.isnan(shared_count + first + second):
         reason = _UNREADABLE
     comparable = reason is None
-    by_chance = overlap.overlap(shared.expected[a, b], first, second)
     return {
         "a": a,
         "b": b,
         "comparable": comparable,
         "reason": reason,
         "overlap": float(overlap.overlap(shared_count, first, second)) if comparable else None,
-        "chance": float(by_chance) if comparable else None,
+        "chance": float(shared.chance[a, b]) if comparable else None,
         "intersection": int(shared_count) if comparable else None,
         "union": int(first + second - shared_count) if comparable else None,
         "layers": int(shared.layers[a, b]),
@@ -251,7 +250,8 @@ def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Sha
 
 def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     count = len(steps)
-    common, own, expected = np.zeros((3, count, count))
+    common, own = np.zeros((2, count, count))
+    chance = overlap.ByChance((count, count))
     matched, unmatched = np.zeros((2, count, count), np.int64)
     kept, elements = np.zeros((2, count))
     lost = Notes()
@@ -272,8 +272,8 @@ def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
         unmatched[any_counts & ~pairs] += 1
         common[pairs] += _intersections(sizes, sets, meet & pairs)[pairs]
         own[pairs] += np.broadcast_to(sizes[:, None], pairs.shape)[pairs]
-        expected[pairs] += overlap.expected_both(sizes[:, None], sizes, widths[:, None])[pairs]
-    return Shared(common, own, expected, matched, unmatched, kept, elements, lost)
+        chance.add(sizes[:, None], sizes, widths[:, None], pairs)
+    return Shared(common, own, chance.overlap(), matched, unmatched, kept, elements, lost)
 
 
 def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floats:
@@ -310,8 +310,8 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
     reason = _ORIGIN if not comparison.related[0, 1] else None if matched else _LAYERS
     elements = [count_of(variable, comparison.unit) for variable, _ in matched.values()]
     kept, other_kept, shared = _counts(comparison, steps, matched.values(), lost, reason is None)
-    expected = overlap.expected_both(kept, other_kept, np.array(elements, np.float64)[:, None])
-    expected[np.isnan(shared)] = np.nan
+    chance = overlap.by_chance(kept, other_kept, np.array(elements, np.float64)[:, None])
+    chance[np.isnan(shared)] = np.nan
     records_at = None if step is None else [int(own[0]) if own[0] >= 0 else None for own in steps]
     header = {
         "run": run.name,
@@ -330,7 +330,7 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
         "first_steps": firsts.astype(np.float64),
         "steps": lasts.astype(np.float64),
         "overlap": overlap.overlap(shared, kept, other_kept),
-        "chance": overlap.overlap(expected, kept, other_kept),
+        "chance": chance,
         "kept": kept,
         "other_kept": other_kept,
         "both": shared,

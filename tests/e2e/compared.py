@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.by_chance import mean_overlap
 from tests.event_files import LineageWriter, codes, hold
 
 PER_CHANNEL = 9
@@ -103,13 +104,12 @@ def chosen(run: str, layer: str, step: int, unit: str, mask: str) -> np.ndarray:
 def overlap(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float, int, int]:
     """Overlap, its value by chance, intersection and union over layers."""
     both = either = 0
-    meet = join = 0.0
+    sizes = []
     for a, b in pairs:
         both += int((a & b).sum())
         either += int((a | b).sum())
-        meet += a.size * a.mean() * b.mean()
-        join += a.size * (a.mean() + b.mean() - a.mean() * b.mean())
-    return both / either, meet / join, both, either
+        sizes.append((int(a.sum()), int(b.sum()), a.size))
+    return both / either, mean_overlap(sizes), both, either
 
 
 def of_pair(a: str, b: str, step: int, unit: str, mask: str) -> tuple[float, float, int, int]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from tests.by_chance import mean_overlap
 from tests.oracle.plain import Oracle
 from tests.oracle.weights import Flags
 
@@ -46,9 +47,5 @@ def of_layer(
         return kept, other_kept, math.nan, math.nan, math.nan, elements
     both = float((own & other).sum())
     union = kept + other_kept - both
-    shared = kept * other_kept / elements
-    by_chance = kept + other_kept - shared
-    return (
-        kept, other_kept, both, both / union if union else 1.0,
-        shared / by_chance if by_chance else 1.0, elements,
-    )  # fmt: skip
+    by_chance = mean_overlap([(int(kept), int(other_kept), elements)])
+    return kept, other_kept, both, both / union if union else 1.0, by_chance, elements

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tb_pastnet.core import overlap
+from tests.by_chance import mean_overlap
+from tests.examples import examples
 
 
 def sets(count: int = 2, most: int = 300) -> st.SearchStrategy[np.ndarray]:
@@ -27,26 +31,32 @@ def test_an_overlap_is_intersection_over_union(flags: np.ndarray) -> None:
     assert overlap.overlap(len(a & b), len(a), len(b)) == right
 
 
-@given(sets())
-def test_chance_is_the_formula_of_the_densities(flags: np.ndarray) -> None:
-    size = flags.shape[1]
-    one, other = (int(x.sum()) for x in flags)
-    expected = overlap.expected_both(one, other, size)
-    found = overlap.overlap(expected, one, other)
-    d1, d2 = (x / size if size else 0.0 for x in (one, other))
-    assert expected == pytest.approx(size * d1 * d2)
-    assert found == pytest.approx(d1 * d2 / (d1 + d2 - d1 * d2) if d1 + d2 else 1.0)
-    assert 0 <= found <= 1
+numbers = st.integers(0, 3000) | st.integers(0, 40)
 
 
-def test_chance_is_what_random_sets_share_on_average() -> None:
+@given(numbers, st.data())
+@examples(40)
+def test_chance_is_the_mean_under_the_hypergeometric_distribution(size: int, data: Any) -> None:
+    one, other = (min(data.draw(numbers), size) for _ in "ab")
+    found, right = float(overlap.by_chance(one, other, size)), mean_overlap([(one, other, size)])
+    exact = min(one, other) <= overlap.FEW
+    assert found == pytest.approx(right, rel=1e-9 if exact else 3e-5, abs=1e-12)
+
+
+def test_values_that_can_be_counted_by_hand() -> None:
+    found = overlap.by_chance([1, 1, 2, 3, 0], [1, 2, 2, 3, 2], [10, 2, 3, 3, 4])
+    # Two of three: a third of the draws are the same set, of the others one of three is shared.
+    np.testing.assert_allclose(found, [0.1, 0.5, 1 / 3 + 2 / 3 / 3, 1, 0], rtol=1e-12)
+
+
+def test_chance_is_what_random_sets_overlap_by_on_average() -> None:
     rng = np.random.default_rng(4)
     flags = np.arange(200) < np.array([[120], [30]])
     drawn = rng.permuted(np.broadcast_to(flags, (4000, 2, 200)), axis=2)
-    shared = (drawn[:, 0] & drawn[:, 1]).sum(axis=1)
+    overlaps = (drawn[:, 0] & drawn[:, 1]).sum(axis=1) / (drawn[:, 0] | drawn[:, 1]).sum(axis=1)
     # Four standard errors.
-    assert overlap.expected_both(120, 30, 200) == pytest.approx(
-        shared.mean(), abs=4 * shared.std() / np.sqrt(4000)
+    assert overlap.by_chance(120, 30, 200) == pytest.approx(
+        overlaps.mean(), abs=4 * overlaps.std() / np.sqrt(4000)
     )
 
 
@@ -64,19 +74,25 @@ def test_layers_joined_are_their_sums(layers: list[np.ndarray]) -> None:
     assert overlap.overlap(both, one, other) == (len(a & b) / len(a | b) if a | b else 1.0)
 
 
-def test_by_chance_each_layer_counts_by_its_own_densities() -> None:
-    one, other, sizes = np.array([[8, 1], [2, 9], [10, 90]])
-    expected = overlap.expected_both(one, other, sizes).sum()
-    d1, d2 = one / sizes, other / sizes
-    right = (sizes * d1 * d2).sum() / (sizes * (d1 + d2 - d1 * d2)).sum()
-    assert overlap.overlap(expected, one.sum(), other.sum()) == pytest.approx(right, rel=1e-12)
+@given(st.lists(st.tuples(*3 * [st.integers(0, 30)]), max_size=4))
+@examples(40)
+def test_by_chance_each_layer_is_drawn_by_itself(layers: list[tuple[int, int, int]]) -> None:
+    layers = [(min(a, n), min(b, n), n) for a, b, n in layers]
+    chance = overlap.ByChance((2,))
+    for one, other, size in layers:
+        # The second place has none of them, but one of its own.
+        chance.add(*np.array([[one], [other], [size]], float), where=[True, False])
+    chance.add(*np.array([[1.0], [1.0], [10.0]]), where=[False, True])
+    found = chance.overlap()
+    few = sum(min(a, b) for a, b, _ in layers) <= overlap.FEW
+    assert found[0] == pytest.approx(mean_overlap(layers), rel=1e-9 if few else 1e-4)
+    assert found[1] == pytest.approx(0.1)
 
 
 def test_empty_sets_and_no_elements_overlap_by_one() -> None:
     assert overlap.overlap(0, 0, 0) == 1
     assert overlap.overlap(0, 0, 3) == 0
-    assert overlap.expected_both(0, 0, 0) == 0
-    assert overlap.overlap(overlap.expected_both(0, 0, 0), 0, 0) == 1
+    assert overlap.by_chance(0, 0, 0) == overlap.by_chance(0, 0, 7) == 1
     assert overlap.overlap([], [], []).shape == (0,)
 
 
@@ -84,7 +100,7 @@ def test_what_is_unknown_stays_unknown() -> None:
     nan = np.nan
     found = overlap.overlap([nan, 1, 1, 0], [2, nan, 2, 0], [2, 2, nan, nan])
     assert np.isnan(found).all()
-    assert np.isnan(overlap.expected_both([nan, 1], [1, nan], [4, 4])).all()
+    assert np.isnan(overlap.by_chance([nan, 1, 90], [1, nan, nan], [4, 4, 99])).all()
 
 
 @pytest.fixture(params=["numpy", "table"])
