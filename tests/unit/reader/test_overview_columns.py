@@ -106,7 +106,7 @@ def test_records_without_data_are_no_part_of_a_column_that_has_some() -> None:
     gone, there = [4, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0, 1]
     found = pooled([gone, there, gone, gone], [0, 3])["shares"]
     assert found[0].tolist() == [0, 191, 0, 0, 0, 64]
-    assert found[1].tolist() == [WHOLE, 0, 0, 0, 0, 0, 0]
+    assert found[1].tolist() == [WHOLE, 0, 0, 0, 0, 0]
 
 
 def test_a_mark_of_one_record_stays() -> None:
