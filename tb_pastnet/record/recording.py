@@ -174,6 +174,8 @@ class Recording:
         """
         if self._idle:
             return not self._writes
+        if closed:
+            self._audit_end()
         self._tell_late()
         if closed:
             self._timer.rest()
@@ -312,6 +314,12 @@ class Recording:
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
         with self._masks_part:
             self._tracker.hand_masks(sink, step, due=due)
+
+    def _audit_end(self) -> None:
+        """What moved after the last record, such as by averages that are written at the end."""
+        if self._sink is not None and self._schedule.last is not None:
+            self._tell_violations(self._sink, self._schedule.last)
+            self._source.release()
 
     def _tell_late(self) -> None:
         """What else is known: masks that changed after the last step are in force from the next."""

@@ -324,3 +324,19 @@ def test_a_probe_has_a_cadence_of_its_own_which_the_log_knows(tmp_path):
     assert read_one(tmp_path).description.probe_every == 3
     with pytest.raises(InvalidArgument, match="expected probe_every= a whole number"):
         PastNetCallback(tmp_path, probe_every=0)
+
+
+def test_what_moves_after_the_last_step_is_in_the_log(tmp_path):
+    class Late(keras.callbacks.Callback):
+        def on_train_end(self, logs=None):
+            kernel = self.model.layers[0].kernel
+            kernel.assign_add(keras.ops.ones_like(kernel))
+
+    model = compiled()
+    model.layers[0].trainable = False
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    callback = PastNetCallback(tmp_path, every=2)
+    fit(model, Late(), callback, epochs=1)
+    run = pastnet.read(tmp_path).runs["."]
+    assert {(each.variable, each.first_step) for each in run.violations} == {("dense/kernel", 10)}
+    callback.close()
