@@ -208,6 +208,11 @@ class MaskCommands:
             counted = self._counted(name)
             return mask_input.sparsity(weight.values() != 0 for weight in counted)
 
+    def __repr__(self) -> str:
+        read = [self.state.read(name) for name in self.state.weights]
+        frozen = sum(int((kept & ~trainable).sum()) for kept, trainable in read)
+        return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
+
     def _change(
         self,
         wanted: object,

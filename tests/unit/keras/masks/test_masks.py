@@ -289,3 +289,12 @@ def test_non_finite_weights_are_kept_by_magnitude(masks):
 
 def attached_values(masks):
     return masks.state.weights["one/kernel"].variable
+
+
+def test_it_says_what_it_holds():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    masks = Masks(model, enforce=False)
+    assert repr(masks) == "<Masks of 2 weights: 0.0% pruned, 0 frozen>"
+    masks.prune("dense/kernel", channels=[0])
+    masks.freeze("dense/kernel", channels=[0, 1])
+    assert repr(masks) == "<Masks of 2 weights: 33.3% pruned, 4 frozen>"
