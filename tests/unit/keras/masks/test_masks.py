@@ -293,7 +293,7 @@ def attached_values(masks):
 
 def test_it_says_what_it_holds():
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
-    masks = Masks(model, enforce=False)
+    masks = pastnet.Masks(model, enforce=False)
     assert repr(masks) == "<Masks of 2 weights: 0.0% pruned, 0 frozen>"
     masks.prune("dense/kernel", channels=[0])
     masks.freeze("dense/kernel", channels=[0, 1])
