@@ -10,7 +10,7 @@ CAUSES: dict[str, str] = {
     "momentum": "momentum left in the optimizer's slots",
     "ema": "the optimizer's moving average overwrote them",
     "loaded": "weights were loaded or set",
-    "optimizer_replaced": "compile replaced the optimizer that held them",
+    "optimizer_replaced": "an optimizer trains them that doesn't hold them",
     "not_recompiled": "trainable was changed without compile",
     "bypassed": "a step that was traced before the masks came goes around them",
     "unmasked_update": "an update that doesn't go through the masks",

@@ -83,12 +83,10 @@ class MaskEnforcer:
         hook = hook_of(inner)
         if hook is None:
             merged(lambda _: self._hooks.append(weakref.ref(Hook(inner, self._state))), inner)
-        elif hook.table is not self._state:
-            raise InvalidArgument(
-                f"Could not hold the masks of {shown(self._model)}: expected an optimizer of its "
-                f"own, got one that holds the masks of another model. Give each model its own "
-                f"optimizer."
-            )
+        elif not any(table is self._state for table in hook.tables):
+            # Networks that one optimizer trains, such as the parts of a larger one.
+            hook.tables.append(self._state)
+            self._hooks.append(weakref.ref(hook))
 
     def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
         """Puts a change in force at once; no traced step knows of a variable's first masks."""

@@ -32,12 +32,13 @@ _WEIGHTS = "_trainable_variables"
 class Hook:
     """Holds what masks hold, on one innermost optimizer; counts the updates that went through it.
 
-    Its `generation` is that of the masks when the last step was traced.
+    Its `generation` is that of the masks when the last step was traced, of all tables together:
+    parts of a network may have masks of their own.
     """
 
     def __init__(self, optimizer: keras.optimizers.Optimizer, table: MaskTable) -> None:
         self.optimizer = optimizer
-        self.table = table
+        self.tables = [table]
         with tf.init_scope(), optimizer._distribution_strategy.scope():
             self.applied = self._counter("applied")
             self.generation = self._counter("generation")
@@ -68,7 +69,8 @@ class Hook:
             original(grads, trainable_variables)
             self._restore(list(moved.values()), held)
             self.applied.assign_add(1, read_value=False)
-            self.generation.assign(self.table.generation, read_value=False)
+            generation = sum(table.generation for table in self.tables)
+            self.generation.assign(generation, read_value=False)
 
         apart: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
         return apart
@@ -77,7 +79,11 @@ class Hook:
         return list(getattr(self.optimizer, _WEIGHTS, ()))
 
     def _masks(self, variables: Sequence[Any]) -> list[VariableMasks | None]:
-        return [self.table.storage_of(tf_variable(variable)) for variable in variables]
+        return [self._storage_of(tf_variable(variable)) for variable in variables]
+
+    def _storage_of(self, variable: Any) -> VariableMasks | None:
+        found = (table.storage_of(variable) for table in self.tables)
+        return next((masks for masks in found if masks is not None), None)
 
     def _restore(self, moved: Sequence[VariableMasks], held: Sequence[tuple[Any, Any]]) -> None:
         averages = averages_of(self.optimizer)

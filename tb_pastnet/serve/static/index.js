@@ -1,1 +1,1 @@
-import("./page-XY46GFKR.js");import("./chunk-SAFMVEIR.js");import("./chunk-I6E7X5UT.js");import("./chunk-G66ZZMRO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-XY46GFKR.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-TDBZONWV.js");import("./chunk-SAFMVEIR.js");import("./chunk-I6E7X5UT.js");import("./chunk-V3OELMKF.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-TDBZONWV.js");async function t(){(await n).show(e)}export{t as render};

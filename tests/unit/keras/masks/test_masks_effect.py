@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 import tb_pastnet as pastnet
-from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.optimizers import hook_of
 from tests.masked import SHAPES, data, held_bits, hold_some, network, values
@@ -208,23 +207,6 @@ def test_a_train_step_of_ones_own(model):
     mine.compile(sgd(), "mse")
     fit(mine)
     assert held_bits(mine, masks) == held
-
-
-def test_an_optimizer_that_holds_the_masks_of_another_model(model):
-    other = network()
-    pastnet.Masks(other, model.optimizer)
-    text = (
-        "expected an optimizer of its own, got one that holds the masks of another model. Give each"
-    )
-    with pytest.raises(InvalidArgument, match=text):
-        pastnet.Masks(model)
-    pastnet.Masks(other, model.optimizer)
-    model.compile(sgd(), "mse")
-    masks = pastnet.Masks(model)
-    hold_some(masks)
-    model.compile(hook_of(attached(other).keeper.hooks[0].optimizer).optimizer, "mse")
-    with pytest.raises(InvalidArgument, match=text):
-        fit(model)
 
 
 def test_masks_of_a_model_are_one(model):

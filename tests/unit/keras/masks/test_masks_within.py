@@ -57,6 +57,26 @@ def test_several_parts_have_masks_of_their_own(tmp_path, parts):
     assert moved == {("first/dense/bias", 1), ("second/dense/bias", 1)}
 
 
+def test_one_optimizer_holds_the_masks_of_several_parts(tmp_path, parts):
+    first, second, whole = parts
+    kernels = [part.layers[0].kernel for part in (first, second)]
+    before = [np.asarray(kernel) for kernel in kernels]
+    Masks(first, optimizer=whole.optimizer).freeze("dense/kernel", channels=[2])
+    masks = Masks(second, optimizer=whole.optimizer)
+    masks.prune("dense/kernel", channels=[0])
+    run = fit(tmp_path, whole)
+    after = [np.asarray(kernel) for kernel in kernels]
+    np.testing.assert_array_equal(after[0][:, 2], before[0][:, 2])
+    assert not after[1][:, 0].any()
+    assert (after[0][:, :2] != before[0][:, :2]).all()
+    assert (after[1][:, 1] != before[1][:, 1]).all()
+    assert run.variables["first/dense/kernel"].states()[-1, 2] == "frozen"
+    assert run.variables["second/dense/kernel"].states()[-1].tolist() == ["pruned", "moving"]
+    assert run.violations == ()
+    # And for each of them alone.
+    assert masks.audit() == []
+
+
 def test_masks_that_change_while_it_trains_are_seen(tmp_path, parts):
     first, _, whole = parts
     masks = Masks(first, optimizer=whole.optimizer)
