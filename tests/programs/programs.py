@@ -597,3 +597,16 @@ def low_rank_adaptation(_: Path) -> Program:
     tokens = np.random.default_rng(3).integers(0, 10, (48, 4))
     model.compile(keras.optimizers.Adam(1e-2), "mse")
     return fitted(model, {"embedding/embeddings", "einsum/kernel", "dense/kernel"}, x=tokens)
+
+
+@program
+def head_on_an_int8_base(_: Path) -> Program:
+    """A base whose kernels are quantized for inference, and a head that is trained."""
+    base = dense(8, 4, name="base")
+    for layer in base.layers:
+        layer.quantize("int8")
+    base.trainable = False
+    inputs = keras.Input((6,))
+    model = keras.Model(inputs, layers.Dense(1, name="head")(base(inputs)))
+    model.compile("adam", "mse")
+    return fitted(model, {"base/dense/bias", "base/dense_1/bias"})
