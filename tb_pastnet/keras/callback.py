@@ -133,8 +133,8 @@ class PastNetCallback(keras.callbacks.Callback):
     @metered("Could not see what is held")
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Sees what is held before the next step; within an epoch each record call does."""
-        is_last = epoch + 1 == self.params.get("epochs")
-        self._remaining = self.params.get("steps") if is_last else None
+        fit = self.params or {}  # a loop of a user's own may give none
+        self._remaining = fit.get("steps") if epoch + 1 == fit.get("epochs") else None
         if self.recorder is not None:
             self.recorder.observe()
 
@@ -179,7 +179,7 @@ class PastNetCallback(keras.callbacks.Callback):
             line = self.recorder.summary
             if line and not self.recorder.records:
                 LOGGER.warning("%s", line)
-            elif line and self.params.get("verbose"):
+            elif line and (self.params or {}).get("verbose"):
                 print(line)  # noqa: T201 - as `fit` prints
 
     @noted("Could not close the log")

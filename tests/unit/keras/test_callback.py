@@ -340,3 +340,19 @@ def test_what_moves_after_the_last_step_is_in_the_log(tmp_path):
     run = pastnet.read(tmp_path).runs["."]
     assert {(each.variable, each.first_step) for each in run.violations} == {("dense/kernel", 10)}
     callback.close()
+
+
+def test_a_loop_that_tells_callbacks_nothing_of_itself(tmp_path, caplog):
+    model, callback = compiled(), PastNetCallback(tmp_path, every=2)
+    callback.set_model(model)
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    for batch in range(5):
+        callback.on_train_batch_begin(batch)
+        model.train_on_batch(X[:8], Y[:8])
+        callback.on_train_batch_end(batch)
+    callback.on_epoch_end(0)
+    callback.on_train_end()
+    callback.close()
+    assert pastnet.read(tmp_path).runs["."].steps.tolist() == [1, 2, 4]
+    assert caplog.text == ""
