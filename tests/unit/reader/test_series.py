@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.quantize import NAN
 from tb_pastnet.core.statistics import STATISTICS
-from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.block import Block, OpenBlock, encode_block, open_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.runs import SeriesPart
-from tb_pastnet.reader.series import RecordSeries, join_blocks, make_series
+from tb_pastnet.reader.series import RecordSeries, join_blocks, make_series, restored
 from tb_pastnet.reader.series_source import StoredMessage
 from tests.sealed import block as block_message
 
@@ -268,3 +268,17 @@ def test_statistics_of_a_later_version_are_noted_and_the_others_are_read() -> No
     # What wasn't recorded isn't known.
     assert (series.codes[1:] == NAN).all()
     assert series.notes == {notes.LATER_STATISTICS: 3}
+
+
+def test_blocks_whose_steps_overlap_are_restored_apart() -> None:
+    place = {"tag": "t", "lineage": 1}
+
+    def opened(first: int, at: list[int]) -> OpenBlock:
+        count, steps = len(at), np.array(at)
+        codes = np.zeros((len(STATISTICS), count, 2), np.int16)
+        block = Block(np.arange(first, first + count), steps, steps - 1, codes)
+        return open_block(encode_block(block, **place), **place, step=at[-1])
+
+    pieces = [opened(0, [1, 2, 3]), opened(3, [2, 3, 4]), opened(6, [5, 6])]
+    found = [block.steps.tolist() for block in restored(pieces)]
+    assert found == [[1, 2, 3], [2, 3, 4, 5, 6]]

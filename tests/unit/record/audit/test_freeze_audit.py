@@ -169,6 +169,13 @@ def test_only_what_is_held_is_compared_and_only_from_then_on(source):
     assert source.causes.remembered == [["k"]] * 5
 
 
+def test_one_that_is_held_behind_a_free_one_is_looked_at():
+    free, held = (Whole(name, np.ones((1, 3), np.float32), trainable=name == "a") for name in "ab")
+    audit = Audit(Source(free, held), lambda: None)
+    held.value[0, 2] = 5
+    assert [violation.variable for violation in audit.check(1)] == ["b"]
+
+
 def test_a_weight_that_is_free_again_is_held_anew_as_it_is(source):
     kernel = source.weights[0]
     audit = Audit(source, lambda: None)
