@@ -141,9 +141,13 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
 
     One with NaN or infinity never settles; with a threshold of 0 or less none does.
     """
-    settled = settling(delta, state, patience) <= quiet_limit(threshold)
+    return settled_below(state, settling(delta, state, patience), quiet_limit(threshold))
+
+
+def settled_below(unsettled: States, limits: Codes, limit: int) -> States:
+    """The states where those settle that do so at a limit, of which `settling` gave the least."""
     # SETTLED - MOVING keeps the marks as they are.
-    result: States = state + settled.astype(np.uint8) * np.uint8(SETTLED - MOVING)
+    result: States = unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
     return result
 
 

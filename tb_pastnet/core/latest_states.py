@@ -58,6 +58,4 @@ class LatestStates:
         )[-1:]
         delta = channel_states.relative_delta(codes)[None]
         limits, self._carry = channel_states.settling_after(self._carry, delta, unsettled)
-        settled = (limits <= self._limit).astype(np.uint8)
-        step = np.uint8(channel_states.SETTLED - channel_states.MOVING)
-        return (unsettled + settled * step)[0], delta[0]
+        return channel_states.settled_below(unsettled, limits, self._limit)[0], delta[0]

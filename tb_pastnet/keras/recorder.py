@@ -50,8 +50,9 @@ class Recorder(Recording):
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
         variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
-        learning_rate: a number, a variable, an optimizer, a Keras schedule or a function. None:
-            the optimizer that the model was compiled with.
+        learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
+            function. None: the optimizers that the model holds. Of several each weight has the rate
+            of its own.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
             None: one less than the first step that is recorded.
         masks: of a mapping of variables; a Keras model or a tf.Module carries its own, which are
@@ -118,7 +119,8 @@ class Recorder(Recording):
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         within = masks_within(model, recorded.weights)
-        tables = within if masks is None else (lambda: masks.state)
+        given = None if masks is None else masks.state
+        tables = within if given is None else (lambda: given)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)

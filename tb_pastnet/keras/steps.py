@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-import tensorflow as tf
 
-from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of
 from tb_pastnet.keras.types import Model
 
 
@@ -76,7 +75,7 @@ class BatchCount:
 
 def _batches(optimizer: keras.optimizers.Optimizer) -> int:
     """Batches of whole updates that an optimizer has seen."""
-    return int(tf.convert_to_tensor(optimizer.iterations)) * _accumulated(optimizer)
+    return steps_of(optimizer) * _accumulated(optimizer)
 
 
 def _accumulated(optimizer: keras.optimizers.Optimizer) -> int:

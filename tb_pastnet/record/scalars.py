@@ -39,8 +39,8 @@ class Scalars:
         mains = [places[layer.main] for layer in network.layers]
         widths = np.array([weight.axis.channels for weight in network.weights], np.int64)
         starts = np.cumsum(widths) - widths
-        own = [np.arange(starts[main], starts[main] + widths[main]) for main in mains]
-        self._channels = np.concatenate(own)
+        spans = [np.arange(starts[main], starts[main] + widths[main]) for main in mains]
+        self._channels = np.concatenate(spans)
         self._layers = [layer.id for layer in network.layers]
         self._widths = widths[mains]
         self._starts = np.cumsum(self._widths) - self._widths
@@ -74,10 +74,10 @@ class Scalars:
         totals = counts.sum(axis=1) / len(self._channels)
         numbers = dict(zip(_SHARES, totals.tolist(), strict=True))
         numbers["delta"] = _ratio(moved.sum(), number.sum())
-        for at, layer in enumerate(self._layers):
-            for share in np.flatnonzero(self._occurred[:, at]):
-                numbers[f"layers/{layer}/{_SHARES[share]}"] = counts[share, at] / self._widths[at]
-            numbers[f"layers/{layer}/delta"] = _ratio(moved[at], number[at])
+        for row, layer in enumerate(self._layers):
+            for share in np.flatnonzero(self._occurred[:, row]):
+                numbers[f"layers/{layer}/{_SHARES[share]}"] = counts[share, row] / self._widths[row]
+            numbers[f"layers/{layer}/delta"] = _ratio(moved[row], number[row])
         return _known(numbers)
 
     def _by_layer(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

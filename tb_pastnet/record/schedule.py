@@ -34,11 +34,10 @@ class Action(NamedTuple):
 class Schedule:
     """Says at each step what is due.
 
-    Records are due where `step // every` grows, and at the first step and the last: the end of a
-    training where it was told of. The previous value is copied one step before a
-    record is due, so that what it shows doesn't depend on `every`. Under `steps_per_execution` a
-    "step" is what is seen: one execution. With a lag of several steps the first and the last have
-    no copy that is as old as that, and none is made.
+    Records are due where `step // every` grows, at the first step, and at the last where it is told
+    of. The previous value is copied one step before a record is due, so that what it shows doesn't
+    depend on `every`. Under `steps_per_execution` a "step" is what is seen: one execution. With a
+    lag of several steps the first and the last are left out: no copy is as old as that.
 
     Args:
         every, past, budget, probe_every: as of a Recorder, or InvalidArgument. Where a copy is

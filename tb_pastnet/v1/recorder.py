@@ -43,7 +43,8 @@ class Recorder(Recording):
         logdir: the run's directory, local or of one of TensorFlow's file systems.
         variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
             names to variables. None: all that are trained, and moving averages of their layers.
-        every: a record is due where `step // every` grows.
+        every: a record is due where `step // every` grows, and at the first step; at the last one
+            where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (at `restart`), or k (k steps before).
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`. Without one

@@ -14,7 +14,7 @@ from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_move
 from tb_pastnet.keras.masks.enforcer import attached
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
-from tb_pastnet.keras.model.optimizers import innermost
+from tb_pastnet.keras.model.optimizers import innermost, trains
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.keras.strategies import reader
@@ -168,8 +168,7 @@ class _KerasOptimizerFacts:
         return 0.0
 
     def trains(self, held: HeldWeight) -> bool:
-        trained = getattr(self.optimizer, "_trainable_variables", ())
-        return any(tf_variable(variable) is held.variable for variable in trained)
+        return trains(self.optimizer, held.variable)
 
     def average(self, held: HeldWeight) -> Average | None:
         optimizer = self.optimizer

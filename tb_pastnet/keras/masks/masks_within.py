@@ -95,8 +95,6 @@ def masks_within(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTa
 def _tables(model: Any, weights: Sequence[TFWeight]) -> MaskTable | None:
     own = attached(model)
     layers = model._flatten_layers() if isinstance(model, keras.layers.Layer) else ()
-    found = {id(table): table for layer in layers if (table := attached(layer)) is not None}
-    tables = [table for table in (own, *found.values()) if table is not None]
-    if all(table is own for table in tables):
-        return own
-    return MasksWithin(list(dict.fromkeys(tables)), weights)
+    carried = (own, *map(attached, layers))
+    tables = list({id(table): table for table in carried if table is not None}.values())
+    return own if tables in ([], [own]) else MasksWithin(tables, weights)

@@ -90,7 +90,8 @@ class LearningRate:
         if self._source is None:
             return named_optimizers(self._model)
         given = self._source if isinstance(self._source, list | tuple) else ()
-        return {str(optimizer.name): optimizer for optimizer in given}
+        # A user may have given one name to several.
+        return {f"{each.name}/{number}": each for number, each in enumerate(given)}
 
     def _stepping(self) -> dict[str, Any]:
         """Those that have made a step."""

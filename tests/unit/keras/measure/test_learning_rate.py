@@ -149,7 +149,7 @@ class Pair(keras.Model):
         norm = keras.layers.BatchNormalization(name="norm")
         self.one = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), norm], name="one")
         self.other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)], name="other")
-        self.optimizers = [keras.optimizers.SGD(0.5), keras.optimizers.Adam(0.25)]
+        self.optimizers = [keras.optimizers.SGD(rate, name="own") for rate in (0.5, 0.25)]
 
     def train(self):
         for part, optimizer in zip((self.one, self.other), self.optimizers, strict=True):
