@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.keras.audit.model_audit import audit_of as audited
-from tb_pastnet.keras.masks.enforcer import attached
+from tb_pastnet.keras.masks.carried import attached
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.weights import network
 

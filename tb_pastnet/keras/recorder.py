@@ -10,8 +10,8 @@ import keras
 
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
+from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.masks.masks_within import masks_within
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
 from tb_pastnet.keras.model.walk import find_variables
@@ -118,7 +118,7 @@ class Recorder(Recording):
         recorded = network_of([*found], shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        within = masks_within(model, recorded.weights)
+        within = masks_in(model, recorded.weights)
         given = None if masks is None else masks.state
         tables = within if given is None else (lambda: given)
         audited: Audit | None = None

@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
-from tb_pastnet.keras.masks.enforcer import attached
+from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
-from tb_pastnet.keras.model.optimizers import innermost, trains
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, trains
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.keras.strategies import reader
@@ -77,16 +78,27 @@ class ModelAudit(AuditSource):
         """See `AuditSource`."""
         return self._flags.read()
 
-    def optimizer(self, masks: MaskTable | None) -> _KerasOptimizerFacts | None:
-        """The innermost optimizer that trains, None where none of Keras is known."""
-        optimizer = self._given
-        if optimizer is None:
-            optimizer = getattr(self._model, "optimizer", None)
-        if optimizer is None and masks is not None and masks.keeper is not None:
-            optimizer = masks.keeper.optimizer()
-        optimizer = innermost(optimizer)
-        of_keras = isinstance(optimizer, keras.optimizers.Optimizer)
-        return _KerasOptimizerFacts(optimizer) if of_keras else None
+    def optimizers(self) -> Callable[[HeldWeight], _KerasOptimizerFacts | None]:
+        """See `TrainingFacts`: that of the model, or one that has updated the weight's masks."""
+        known = optimizers_of(self._model) if self._given is None else [self._given]
+        inner = [innermost(each) for each in known]
+        keras_own = (each for each in inner if isinstance(each, keras.optimizers.Optimizer))
+        of_model = [_KerasOptimizerFacts(each) for each in keras_own]
+        facts = {id(each.optimizer): each for each in of_model}
+
+        def of(held: HeldWeight) -> _KerasOptimizerFacts | None:
+            hooks = () if held.masks is None else held.masks.hooks
+            others = [
+                facts.setdefault(id(hook.optimizer), _KerasOptimizerFacts(hook.optimizer))
+                for hook in hooks
+            ]
+            if len(of_model) == 1 and all(each is of_model[0] for each in others):
+                return of_model[0]
+            candidates = [*of_model, *others]
+            trains = (each for each in candidates if each.trains(held))
+            return next(trains, None) or next(iter(candidates), None)
+
+        return of
 
     def step(self) -> Any:
         """The function that `fit` has compiled."""
@@ -114,7 +126,7 @@ def audit_of(
         current: gives values by name where many are read at once; others are read one by one.
     """
     source = ModelAudit(model, weights, optimizer, current)
-    return Audit(source, masks or (lambda: attached(model)))
+    return Audit(source, masks or masks_in(model, weights))
 
 
 class _KerasOptimizerFacts:
@@ -141,7 +153,7 @@ class _KerasOptimizerFacts:
         rate = getattr(self.optimizer, "_learning_rate", None)
         return rate if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) else None
 
-    @property
+    @cached_property
     def applied(self) -> Applied | None:
         hook = hook_of(self.optimizer)
         if hook is None:

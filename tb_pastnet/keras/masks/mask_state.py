@@ -17,7 +17,8 @@ import tensorflow as tf
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.masks.traces import retrace
+from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks import packed
@@ -28,19 +29,29 @@ STORED = "masks"
 
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
-    """The masks of a model's variables.
+    """The masks of a model's variables: a view of those that the variables have.
 
     Attributes:
-        attached: how often any were attached to a model in this process.
+        keeper: what keeps the masks in force, None before there is anything.
     """
 
-    attached = 0
-
     def __init__(self, weights: Sequence[TFWeight]) -> None:
-        MaskTable.__init__(self, weights, lambda weight: VariableMasks(weight.variable))
+        MaskTable.__init__(self, weights, MASKS, self._made)
         keras.losses.Loss.__init__(self, name="pastnet_masks")
-        # Trackers shall not look into it: check sums of a file, and what they were compared to.
-        self._loaded = SimpleNamespace(sums=None, resumed=None)
+        # Trackers shall not look into it: check sums of a file, what they were compared to, keeper.
+        self._loaded = SimpleNamespace(sums=None, resumed=None, keeper=None)
+
+    def _made(self, weight: TFWeight) -> VariableMasks:
+        return VariableMasks(weight.variable, enforced=self.keeper is None or self.keeper.enforces)
+
+    @property
+    def keeper(self) -> Any:
+        """See the class."""
+        return self._loaded.keeper
+
+    @keeper.setter
+    def keeper(self, keeper: Any) -> None:
+        self._loaded.keeper = keeper
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight, the same in all workers of a strategy, or raises."""
@@ -48,9 +59,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         check_agreed(variable, f"the masks of {name!r}", kept, trainable)
         super().write(name, kept, trainable)
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Compares held values with those of a file that was loaded, and holds them as they are."""
-        # Not while it is loaded: Keras may load the masks before the weights.
         saved, self._loaded.sums = self._loaded.sums, None
         if saved is None:
             return
@@ -89,10 +99,12 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             kept, through = loaded[name][:2] if name in loaded else (free, free)
             masks.kept.assign(kept)
             masks.through.assign(through)
+            masks.forget()
         self._loaded.sums = {name: saved.sums for name, saved in loaded.items()}
-        self.version += 1
-        if self.keeper is not None:
-            self.keeper.retrace()
+        # Not now: Keras may load the masks before the weights.
+        MASKS.settle_by(self._settle)
+        MASKS.version += 1
+        retrace(masks.variable for masks in self.masked.values())
 
     def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
         weight = self.weights.get(name)

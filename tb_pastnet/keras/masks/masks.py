@@ -15,7 +15,8 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
-from tb_pastnet.keras.masks.enforcer import ATTRIBUTE, MaskEnforcer, attach, attached
+from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached
+from tb_pastnet.keras.masks.enforcer import MaskEnforcer
 from tb_pastnet.keras.masks.mask_state import STORED, MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.keras.model.weights import network
@@ -78,10 +79,9 @@ class Masks(MaskCommands):
             weights = network(model)
             state = MaskState(weights.everything)
             state.origin = weights.origin()
-        enforcer = state.keeper or MaskEnforcer(model, state)
+        enforcer = state.keeper = state.keeper or MaskEnforcer(model, state)
         if enforce:
             enforcer.enforce(optimizer)
-        state.keeper = enforcer
         attach(model, state)
         self._model, self._optimizer = model, optimizer
         super().__init__(state, enforcer, refuse_weight)
@@ -115,7 +115,7 @@ class Masks(MaskCommands):
         """
         rewound = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
         for masks in self.state.masked.values():
-            self._enforcer.enforce_now(masks, first=False)
+            self._enforcer.enforce_now(masks)
         return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
@@ -178,7 +178,7 @@ def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
         (0.5, True)
     """
     model = keras.models.load_model(path, **arguments)
-    masks = Masks(model, enforce=getattr(model, "optimizer", None) is not None)
+    masks = Masks(model)
     stored = _stored(os.fspath(path))
     if stored is not None:
         masks.state.deserialize(stored)

@@ -1,10 +1,10 @@
 """Optimizers of Keras: what they keep of a variable, and the hook that holds masks.
 
-The hook stands on the innermost optimizer's `apply`: around each update it takes what is held, and
-puts it back, so that loss scaling, gradient accumulation, clipping, weight decay, constraints and
-moving averages all lie inside. Held gradients are zeroed before they are clipped. That is exact for
-every optimizer of Keras, where masking gradients alone lets momentum, weight decay and averages
-through.
+The hook stands on the `apply` of the class of all optimizers, so that whoever updates a variable
+finds its masks. After each update it puts back what is held; loss scaling, gradient accumulation,
+clipping, weight decay, constraints and moving averages all lie inside. Held gradients are zeroed
+before they are clipped. That is exact for every optimizer of Keras, where masking gradients alone
+lets momentum, weight decay and averages through.
 
 Keras has no public way from a variable to its slots. They are the optimizer's lists with one entry
 for each variable, found by their length and shapes, so that a new optimizer's are found as well.
@@ -12,6 +12,7 @@ for each variable, found by their length and shapes, so that a new optimizer's a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -19,10 +20,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tb_pastnet.keras.masks.variable_masks import VariableMasks
+from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.walk import tf_variable
-from tb_pastnet.record.masks.mask_table import MaskTable
 
 _MARK = "_pastnet_hook"
 _AVERAGES = "_model_variables_moving_average"
@@ -30,72 +30,100 @@ _WEIGHTS = "_trainable_variables"
 
 
 class Hook:
-    """Holds what masks hold, on one innermost optimizer; counts the updates that went through it.
+    """Counts the updates of one innermost optimizer that went through the hook.
 
-    Its `generation` is that of the masks when the last step was traced, of all tables together:
-    parts of a network may have masks of their own.
+    Its `generation` is that of all masks when the last of its steps was traced.
     """
 
-    def __init__(self, optimizer: keras.optimizers.Optimizer, table: MaskTable) -> None:
+    def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
         self.optimizer = optimizer
-        self.tables = [table]
         with tf.init_scope(), optimizer._distribution_strategy.scope():
             self.applied = self._counter("applied")
             self.generation = self._counter("generation")
-        original = optimizer.apply
         # Keras would save the hook with the optimizer if it saw it.
         setattr(optimizer, _MARK, SimpleNamespace(hook=self))
-        optimizer.apply = self._around(original)
 
     @staticmethod
     def _counter(name: str) -> Any:
         first = tf.VariableAggregation.ONLY_FIRST_REPLICA
         return tf.Variable(0, dtype=tf.int64, trainable=False, name=name, aggregation=first)
 
-    def _around(self, original: Callable[..., None]) -> Callable[..., None]:
-        def apply(grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-            grads, variables = list(grads), self._trained()
-            if trainable_variables is not None:
-                variables = trainable_variables = list(trainable_variables)
-            # An overwriting average writes all variables, also those without a gradient.
-            moved = {id(m): m for m in self._masks([*variables, *self._trained()]) if m}
-            through = {key: tf.convert_to_tensor(masks.through) for key, masks in moved.items()}
-            # Not strict: Keras has an error of its own for too few gradients.
-            pairs = zip(grads, self._masks(variables), strict=False)
-            for number, (gradient, masks) in enumerate(pairs):
-                if masks is not None and gradient is not None:
-                    grads[number] = masks.mask_gradient(gradient, through[id(masks)])
-            held = [(through[key], masks.held_now()) for key, masks in moved.items()]
-            original(grads, trainable_variables)
-            self._restore(list(moved.values()), held)
-            self.applied.assign_add(1, read_value=False)
-            generation = sum(table.generation for table in self.tables)
-            self.generation.assign(generation, read_value=False)
+    def count(self) -> None:
+        """Counts an update."""
+        self.applied.assign_add(1, read_value=False)
+        self.generation.assign(MASKS.generation, read_value=False)
 
-        apart: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
-        return apart
 
-    def _trained(self) -> list[Any]:
-        return list(getattr(self.optimizer, _WEIGHTS, ()))
+def hold_in_updates() -> None:
+    """Holds masks in the updates of all optimizers of this process, from now on."""
+    if not hasattr(keras.optimizers.Optimizer.apply, _MARK):
+        keras.optimizers.Optimizer.apply = _holding(keras.optimizers.Optimizer.apply)
 
-    def _masks(self, variables: Sequence[Any]) -> list[VariableMasks | None]:
-        return [self._storage_of(tf_variable(variable)) for variable in variables]
 
-    def _storage_of(self, variable: Any) -> VariableMasks | None:
-        found = (table.storage_of(variable) for table in self.tables)
-        return next((masks for masks in found if masks is not None), None)
+def _holding(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def apply(
+        self: Any, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
+    ) -> None:
+        trained = list(getattr(self, _WEIGHTS, ()))
+        variables = trained
+        if trainable_variables is not None:
+            variables = trainable_variables = list(trainable_variables)
+        # An overwriting average writes all variables, also those without a gradient.
+        moved = {id(m): m for m in map(_enforced, [*variables, *trained]) if m is not None}
+        if not moved and hook_of(self) is None:
+            original(self, grads, trainable_variables)
+            return
+        hook = install(self)
+        grads = list(grads)
+        through = {key: tf.convert_to_tensor(masks.through) for key, masks in moved.items()}
+        # Not strict: Keras has an error of its own for too few gradients.
+        for number, (gradient, variable) in enumerate(zip(grads, variables, strict=False)):
+            masks = _enforced(variable)
+            if masks is not None and gradient is not None:
+                grads[number] = masks.mask_gradient(gradient, through[id(masks)])
+        held = [(through[key], masks.held_now()) for key, masks in moved.items()]
+        original(self, grads, trainable_variables)
+        _restore(self, list(moved.values()), held)
+        for masks in moved.values():
+            masks.hooks.add(hook)
+        hook.count()
 
-    def _restore(self, moved: Sequence[VariableMasks], held: Sequence[tuple[Any, Any]]) -> None:
-        averages = averages_of(self.optimizer)
+    held_apply: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
+    setattr(held_apply, _MARK, True)
+    return held_apply
 
-        def put_back(strategy: Any, values: Sequence[Any]) -> None:
-            for masks, value in zip(moved, values, strict=True):
-                for variable in (masks.variable, averages.get(id(masks.variable))):
-                    if variable is not None:
-                        strategy.extended.update(variable, masks.restore, args=value, group=False)
 
-        if moved:
-            merged(put_back, self.optimizer, held)
+def _enforced(variable: Any) -> VariableMasks | None:
+    masks: VariableMasks | None = MASKS.of(tf_variable(variable))
+    return masks if masks is not None and masks.enforced else None
+
+
+def _restore(
+    optimizer: Any, moved: Sequence[VariableMasks], held: Sequence[tuple[Any, Any]]
+) -> None:
+    averages = averages_of(optimizer)
+
+    def put_back(strategy: Any, values: Sequence[Any]) -> None:
+        for masks, value in zip(moved, values, strict=True):
+            for variable in (masks.variable, averages.get(id(masks.variable))):
+                if variable is not None:
+                    strategy.extended.update(variable, masks.restore, args=value, group=False)
+
+    if moved:
+        merged(put_back, optimizer, held)
+
+
+def install(optimizer: keras.optimizers.Optimizer) -> Hook:
+    """The hook of an innermost optimizer, made where there is none."""
+    if hook_of(optimizer) is None:
+
+        def make(_strategy: Any) -> None:
+            Hook(optimizer)
+
+        merged(make, optimizer)
+    hook: Hook = getattr(optimizer, _MARK).hook
+    return hook
 
 
 def merged(

@@ -1,4 +1,4 @@
-"""One variable's masks, and what holds its elements through an update.
+"""One variable's masks, and what holds its elements through an update of any optimizer.
 
 An element is free, frozen (held at its value) or pruned (held at zero). Two boolean variables say
 which: kept, and through for the free ones. They are variables, not tensors, so that a change is
@@ -7,6 +7,7 @@ seen by every step that is traced already.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,12 @@ import tensorflow as tf
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.keras.strategies import scope_of
+from tb_pastnet.record.masks.mask_table import MaskRegistry
+
+MASKS = MaskRegistry()
+"""Of all variables in this process: whoever updates one finds its masks here."""
+
+_MARK = "_pastnet_masks"
 
 _SMALL = 1 << 16
 """Elements up to which a constant of zeros is worth its memory: broadcasting one is slower."""
@@ -22,18 +29,26 @@ _SMALL = 1 << 16
 class VariableMasks:
     """The masks of one variable, and the values that its frozen elements had when they were held.
 
-    Elsewhere the `reference` means nothing; it is None before anything is frozen.
+    Elsewhere the `reference` means nothing; it is None before anything is frozen. A NaN in it means
+    the value before an update. `hooks` are those of the optimizers that update the variable, and
+    `fresh` is whether older traces lack something that is there now.
     """
 
-    def __init__(self, variable: tf.Variable) -> None:
+    def __init__(self, variable: tf.Variable, *, enforced: bool = True) -> None:
         self.variable = variable
+        self.enforced = enforced
+        self.generation = 0
+        self.fresh = True
         self.reference: Any = None
+        self.hooks: weakref.WeakSet[Any] = weakref.WeakSet()
         shape = variable.shape
         size = shape if shape.num_elements() <= _SMALL else ()
         self._zeros = np.zeros(size, variable.dtype.as_numpy_dtype)
         with tf.init_scope(), scope_of(variable):
             self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
             self.through = tf.Variable(np.ones(shape, bool), trainable=False, name="through")
+        # They live as long as the variable.
+        setattr(variable, _MARK, self)
 
     def read(self) -> tuple[Mask, Mask]:
         """Kept and trainable, as arrays. A pruned element counts as trainable: it isn't frozen."""
@@ -54,9 +69,15 @@ class VariableMasks:
             return tf.zeros(self.variable.shape, self.variable.dtype)
         return tf.where(self.kept, tf.convert_to_tensor(self.reference), self._zeros)
 
-    def zero(self) -> None:
-        """Sets what is pruned to zero."""
-        self.variable.assign(self.held_now())
+    def put_back(self) -> None:
+        """Sets what is held to what it should be."""
+        self.restore(self.variable, tf.convert_to_tensor(self.through), self.held_now())
+
+    def forget(self) -> None:
+        """Holds what is frozen at its value before an update, until it is referred to anew."""
+        if self.reference is not None:
+            nan = tf.constant(np.nan, self.reference.dtype)
+            self.reference.assign(tf.fill(self.reference.shape, nan))
 
     def refer_anew(self) -> None:
         """Takes what is frozen at its current value, as after weights were loaded."""
@@ -68,6 +89,7 @@ class VariableMasks:
         if self.reference is None:
             with tf.init_scope(), scope_of(self.variable):
                 self.reference = tf.Variable(self.variable.numpy(), trainable=False)
+            self.fresh = True
         else:
             self.reference.assign(tf.where(already, self.reference, value))
 
@@ -81,7 +103,14 @@ class VariableMasks:
 
     def held_now(self) -> Any:
         """What is held, taken before an update: a copy, as `identity` would share the storage."""
-        return tf.where(self.kept, tf.convert_to_tensor(self.variable), self._zeros)
+        return tf.where(self.kept, self._frozen_now(), self._zeros)
+
+    def _frozen_now(self) -> Any:
+        value = tf.convert_to_tensor(self.variable)
+        if self.reference is None:
+            return value
+        reference = tf.convert_to_tensor(self.reference)
+        return tf.where(tf.math.is_nan(reference), value, reference)
 
     @staticmethod
     def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:

@@ -92,10 +92,11 @@ class OpenViolations:
 
 
 class Held(Protocol):
-    """A weight of which something is held, compared where it lies."""
+    """A weight of which something is held, compared where it lies; its `masks`, or None."""
 
     name: str
     axis: ChannelAxis
+    masks: Any
 
     @property
     def flagged(self) -> bool:
@@ -120,24 +121,24 @@ class Held(Protocol):
 class CauseFinder(ABC):
     """Names the likely causes of violations, from facts that a framework's room gathers."""
 
-    def begin(self, held: Sequence[Any], masks: MaskTable | None) -> None:  # noqa: B027
+    def begin(self, held: Sequence[Any]) -> None:  # noqa: B027
         """Where more of some weights is held from now on."""
 
-    def remember(self, held: Iterable[Any], masks: MaskTable | None) -> None:  # noqa: B027
+    def remember(self, held: Iterable[Any]) -> None:  # noqa: B027
         """After a check, of what it has looked at."""
 
-    def newly_bypassed(self, masks: MaskTable | None) -> set[str]:
-        """Ids of weights that updates were made of without their masks, as far as that is new."""
+    def newly_bypassed(self, held: Iterable[Any]) -> set[str]:
+        """Names of weights that updates were made of without their masks, as far as that is new."""
         return set()
 
     @abstractmethod
-    def facts(self, held: Any, channels: Ints, masks: MaskTable | None) -> Facts:
+    def facts(self, held: Any, channels: Ints) -> Facts:
         """What is known of a weight that moved in some channels."""
 
-    def cause(self, held: Any, channels: Ints, masks: MaskTable | None) -> str:
+    def cause(self, held: Any, channels: Ints) -> str:
         """A key of `core.violation.CAUSES`; "unknown" also where something can't be read."""
         try:
-            return cause_of(self.facts(held, channels, masks))
+            return cause_of(self.facts(held, channels))
         except Exception:
             return "unknown"
 
@@ -226,8 +227,8 @@ class Audit:
                 violations += self._judge(weight, step)
             else:
                 self._violations.close(weight.name)
-        self._note_bypass()
-        self._source.causes.remember(held, self._masks())
+        self._note_bypass(held)
+        self._source.causes.remember(held)
         return violations
 
     def restart(self) -> None:
@@ -258,19 +259,19 @@ class Audit:
             if held.follow(own, flagged=not free):
                 begun.append(held)
         if begun:
-            self._source.causes.begin(begun, masks)
+            self._source.causes.begin(begun)
         if first:
             # As of now: where nothing was held, no check has looked.
-            self._source.causes.remember(self._held.values(), masks)
+            self._source.causes.remember(self._held.values())
 
     def _judge(self, held: Held, step: int) -> list[Violation]:
-        compared, masks = held.channels(), self._masks()
+        compared = held.channels()
         new = self._violations.new(held.name, compared)
-        cause = self._source.causes.cause(held, new, masks) if new.size else ""
+        cause = self._source.causes.cause(held, new) if new.size else ""
         return self._violations.enter(held.name, compared, step, cause)
 
-    def _note_bypass(self) -> None:
-        for name in self._source.causes.newly_bypassed(self._masks()):
+    def _note_bypass(self, held: Sequence[Held]) -> None:
+        for name in self._source.causes.newly_bypassed(held):
             self._notes.setdefault(
                 f"Could not hold {name!r} in a training step: expected one that was traced after "
                 f"its first mask, got one traced before, which goes around it. Make the "

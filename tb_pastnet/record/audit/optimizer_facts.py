@@ -22,7 +22,6 @@ from tb_pastnet.record.audit.causes import (
 )
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held
-from tb_pastnet.record.masks.mask_table import MaskTable
 
 SAMPLE = 256
 """Elements of a variable that are looked at for a cause."""
@@ -94,10 +93,10 @@ class OptimizerFacts(Protocol):
 
 
 class TrainingFacts(Protocol):
-    """What is read of a training besides its optimizer."""
+    """What is read of a training besides its optimizers."""
 
-    def optimizer(self, masks: MaskTable | None) -> OptimizerFacts | None:
-        """The one that trains, None where none is known."""
+    def optimizers(self) -> Callable[[Any], OptimizerFacts | None]:
+        """Gives the one that trains a weight, as of now; None where none is known."""
 
     def step(self) -> Any:
         """The compiled step; another object once it is compiled anew."""
@@ -121,14 +120,25 @@ def _nothing() -> None:
     """A weak reference to nothing."""
 
 
-class _Check(NamedTuple):
-    """How it stood at the check before; how often each held variable was set by hand, by id."""
+class _Counted(NamedTuple):
+    """How an optimizer stood at the check before."""
 
     optimizer: Any = _nothing
     updates: int = 0
     rate: float = float("nan")
+
+
+class _Check(NamedTuple):
+    """How it stood at the check before: optimizers by id; how often each weight was set by hand."""
+
+    optimizers: Mapping[int, _Counted] = MappingProxyType({})
     assigned: Mapping[str, int] = MappingProxyType({})
     counted: bool = False
+
+    def of(self, facts: OptimizerFacts) -> _Counted:
+        """That of an optimizer; of one that wasn't there, as it began."""
+        counted = self.optimizers.get(id(facts.optimizer), _Counted())
+        return counted if counted.optimizer() is facts.optimizer else _Counted()
 
 
 class OptimizerCauses(CauseFinder):
@@ -138,87 +148,76 @@ class OptimizerCauses(CauseFinder):
         self._training = training
         self._begun: dict[str, _Beginning] = {}
         self._checked = _Check()
-        self._sound: tuple[Any, int] = (_nothing, -1)
+        self._sound = False
 
-    def begin(self, held: Sequence[Held], masks: MaskTable | None) -> None:
+    def begin(self, held: Sequence[Held]) -> None:
         """Remembers how it stands where more of some variables is held from now on."""
-        facts = self._training.optimizer(masks)
-        if not self._checked.counted and any(_held_by(each, masks) != ENFORCED for each in held):
-            self._checked = self._check(facts, self._checked.assigned)
-        now = _Beginning(
-            _reference(None if facts is None else facts.optimizer),
-            _reference(self._training.step()),
-            0 if facts is None else facts.updates,
-            Applied() if facts is None else facts.applied or Applied(),
-            np.zeros(0, np.int64),
-            {},
-        )
+        of = self._training.optimizers()
+        loose = [each for each in held if _held_by(each) != ENFORCED]
+        if loose and not self._checked.counted:
+            self._checked = _Check(_counts(of, loose), self._checked.assigned, True)
+        step, self._sound = _reference(self._training.step()), False
+        now: dict[int, _Beginning] = {}
         for each in held:
             self._training.assigned(each)
-            self._begun[each.name] = now
+            facts = of(each)
+            key = id(facts)
+            if key not in now:
+                now[key] = _beginning(facts, step)
+            self._begun[each.name] = now[key]
             # Slots matter where the optimizer goes on with weights that are only said to be held.
-            if facts is not None and _held_by(each, masks) == DECLARED:
+            if facts is not None and _held_by(each) == DECLARED:
                 positions = sampled(each.flags())
                 slots = facts.slots(each, positions)
-                self._begun[each.name] = now._replace(positions=positions, slots=slots)
+                self._begun[each.name] = now[key]._replace(positions=positions, slots=slots)
 
-    def remember(self, held: Iterable[Held], masks: MaskTable | None) -> None:
+    def remember(self, held: Iterable[Held]) -> None:
         """Remembers how it stands after a check."""
         held = list(held)
-        facts = self._training.optimizer(masks)
         assigned = {variable.name: self._training.assigned(variable) for variable in held}
         # What masks enforce no optimizer moves: its count and rate, which cost a read, say nothing.
-        counted = any(_held_by(variable, masks) != ENFORCED for variable in held)
-        self._checked = self._check(facts, assigned) if counted else _Check(assigned=assigned)
+        loose = [each for each in held if _held_by(each) != ENFORCED]
+        counts = _counts(self._training.optimizers(), loose) if loose else {}
+        self._checked = _Check(counts, assigned, bool(loose))
 
-    @staticmethod
-    def _check(facts: OptimizerFacts | None, assigned: Mapping[str, int]) -> _Check:
-        if facts is None:
-            return _Check(assigned=assigned, counted=True)
-        return _Check(_reference(facts.optimizer), facts.updates, facts.rate, assigned, True)
-
-    def newly_bypassed(self, masks: MaskTable | None) -> set[str]:
+    def newly_bypassed(self, held: Iterable[Held]) -> set[str]:
         """The same as `bypassed`, but not again once all masks of now were seen to be in force."""
-        facts = self._training.optimizer(masks)
-        if masks is None or facts is None:
+        if self._sound:
             return set()
-        optimizer, generation = self._sound
-        if optimizer() is facts.optimizer and generation == masks.generation:
-            return set()
-        names, applied = self.bypassed(masks), facts.applied
-        if applied is not None and not names and applied.generation == masks.generation:
-            self._sound = _reference(facts.optimizer), masks.generation
-        return names
-
-    def bypassed(self, masks: MaskTable | None) -> set[str]:
-        """Variables whose masks enforce, but that updates were made without since these came."""
-        facts = self._training.optimizer(masks)
-        if masks is None or facts is None or not masks.enforces:
-            return set()
-        applied, names = facts.applied or Applied(), set()
-        # Each variable's first masks make a generation.
-        for generation, name in enumerate(masks.masked, start=1):
-            begun = self._begun.get(name)
-            if begun is None or begun.optimizer() is not facts.optimizer:
+        of, names, sound = self._training.optimizers(), set(), True
+        for each in held:
+            if _held_by(each) != ENFORCED:
                 continue
-            stale = applied.hooked > begun.applied.hooked and applied.generation < generation
-            beside = applied.updates - applied.hooked > begun.applied.updates - begun.applied.hooked
-            # A counter that was loaded says nothing.
-            if stale or (beside and applied.loaded == begun.applied.loaded):
-                names.add(name)
+            facts = of(each)
+            applied = None if facts is None else facts.applied
+            sound = sound and applied is not None and applied.generation >= each.masks.generation
+            if facts is not None and self._bypassed(each, facts):
+                names.add(each.name)
+        self._sound = sound and not names
         return names
 
-    def facts(self, held: Held, channels: Ints, masks: MaskTable | None) -> Facts:
+    def _bypassed(self, held: Held, facts: OptimizerFacts) -> bool:
+        """Whether an optimizer made updates without the enforced masks since these came."""
+        begun = self._begun.get(held.name)
+        if begun is None or begun.optimizer() is not facts.optimizer:
+            return False
+        applied, before = facts.applied or Applied(), begun.applied
+        stale = applied.hooked > before.hooked and applied.generation < held.masks.generation
+        beside = applied.updates - applied.hooked > before.updates - before.hooked
+        # A counter that was loaded says nothing.
+        return stale or (beside and applied.loaded == before.loaded)
+
+    def facts(self, held: Held, channels: Ints) -> Facts:
         """What is known of a variable that moved."""
         positions = held.worst(channels, SAMPLE)
         was, current = held.values_at(positions)
         assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
-        facts = Facts(was, current, _held_by(held, masks), assigned)
-        optimizer = self._training.optimizer(masks)
+        facts = Facts(was, current, _held_by(held), assigned)
+        optimizer = self._training.optimizers()(held)
         if optimizer is None:
             return facts
         if facts.held_by == ENFORCED:
-            bypassed = held.name in self.bypassed(masks)
+            bypassed = self._bypassed(held, optimizer)
             return replace(facts, replaced=optimizer.applied is None, bypassed=bypassed)
         begun = self._begun[held.name]
         same = begun.optimizer() is optimizer.optimizer
@@ -241,7 +240,8 @@ class OptimizerCauses(CauseFinder):
         average = optimizer.average(held)
         if average is None:
             return None
-        checked, updates, every = self._checked.updates, optimizer.updates, average.overwrites_every
+        checked = self._checked.of(optimizer).updates
+        updates, every = optimizer.updates, average.overwrites_every
         if every:
             return average if updates // every > checked // every else None
         # Without a frequency weights are overwritten when `fit` ends. Long after any other movement
@@ -251,13 +251,14 @@ class OptimizerCauses(CauseFinder):
     def _rates(self, optimizer: OptimizerFacts, begun: _Beginning) -> list[Array]:
         """Learning rates of the updates since the last check, and since they are held."""
         rates: list[Array] = []
+        checked = self._checked.of(optimizer)
         for reference, begin in (
-            (self._checked.optimizer, self._checked.updates),
+            (checked.optimizer, checked.updates),
             (begun.optimizer, begun.updates),
         ):
             since = begin if reference() is optimizer.optimizer else 0
             if 0 < optimizer.updates - since <= MOST_UPDATES:
-                rates += _rates_of(optimizer, since, self._checked.rate)
+                rates += _rates_of(optimizer, since, checked.rate)
         return rates
 
 
@@ -276,10 +277,29 @@ def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Arr
     return [np.repeat([earlier, rate], [change, count - change]) for change in changes]
 
 
-def _held_by(held: Held, masks: MaskTable | None) -> str:
+def _held_by(held: Held) -> str:
     if held.flagged:
         return FLAG
-    return ENFORCED if masks is not None and masks.enforces else DECLARED
+    return ENFORCED if held.masks is not None and held.masks.enforced else DECLARED
+
+
+def _counts(
+    of: Callable[[Any], OptimizerFacts | None], held: Iterable[Held]
+) -> dict[int, _Counted]:
+    """How the optimizers of some weights stand."""
+    known = {id(facts): facts for facts in map(of, held) if facts is not None}
+    return {
+        id(facts.optimizer): _Counted(_reference(facts.optimizer), facts.updates, facts.rate)
+        for facts in known.values()
+    }
+
+
+def _beginning(facts: OptimizerFacts | None, step: Any) -> _Beginning:
+    nowhere = np.zeros(0, np.int64)
+    if facts is None:
+        return _Beginning(_nothing, step, 0, Applied(), nowhere, {})
+    reference = _reference(facts.optimizer)
+    return _Beginning(reference, step, facts.updates, facts.applied or Applied(), nowhere, {})
 
 
 def _reference(thing: Any) -> Any:

@@ -22,8 +22,8 @@ Channels = Sequence[int] | npt.ArrayLike
 class Enforcer(Protocol):
     """Puts changes of masks in force."""
 
-    def enforce_now(self, masks: Any, *, first: bool) -> None:
-        """After a storage of masks has changed; `first` where it was made just now."""
+    def enforce_now(self, masks: Any) -> None:
+        """After a storage of masks has changed."""
 
     def clear_slots(self, variable: Any, where: Mask) -> None:
         """Sets what optimizers keep of some elements to what it is of new weights."""
@@ -320,13 +320,12 @@ class EditedWeight(WeightMasks):
     def write(self, kept: Mask, trainable: Mask) -> None:
         """See `WeightMasks`."""
         table, name = self._masks.state, self.label
-        first = name not in table.masked
         if not (kept & trainable).all():
             self._masks._refuse_mask(self.weight)
-        elif first:
+        elif name not in table.masked:
             return
         table.write(name, kept, trainable)
-        self._masks._enforcer.enforce_now(table.masked[name], first=first)
+        self._masks._enforcer.enforce_now(table.masked[name])
 
 
 def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:

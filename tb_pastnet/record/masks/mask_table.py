@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,9 +15,15 @@ from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
 class MaskStorage(Protocol):
-    """Both masks of one variable, kept where the framework's updates see them."""
+    """Both masks of one variable, kept where the framework's updates see them.
+
+    `enforced` says whether they are held, not only declared. Steps that were traced before its
+    `generation` don't know of it.
+    """
 
     variable: Any
+    enforced: bool
+    generation: int
 
     def read(self) -> tuple[Mask, Mask]:
         """Kept and trainable. A pruned element counts as trainable: it isn't frozen."""
@@ -26,39 +32,88 @@ class MaskStorage(Protocol):
         """Sets both. What is frozen only now is held at its current value."""
 
 
-class MaskTable:
-    """The masks of weights: none at first, a storage of its own for each that gets some.
+class MaskRegistry:
+    """The masks of variables, whichever models they are of. Others keep these alive.
 
     Attributes:
-        version: grows with every change that is made through it.
-        generation: grows when a weight gets its first mask: older traces don't know of it.
+        version: grows with every change of any of them.
+        generation: grows when a variable gets its first masks.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.generation = 0
+        # Each keeps its variable alive, and so the key.
+        self._storages: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._observers: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._pending: list[weakref.WeakMethod[Callable[[], None]]] = []
+
+    def of(self, variable: Any) -> Any:
+        """The masks of a framework's variable, None where it has none."""
+        return self._storages.get(id(variable))
+
+    def add(self, storage: MaskStorage) -> None:
+        """Takes up the first masks of a variable."""
+        self.generation += 1
+        storage.generation = self.generation
+        self._storages[id(storage.variable)] = storage
+
+    def changed(self) -> None:
+        """Tells those that observe that some are others now."""
+        self.version += 1
+        self._observers = _called(self._observers)
+
+    def observed_by(self, observe: Callable[[], None]) -> None:
+        """Calls a bound method, kept weakly, at each change, before another step."""
+        self._observers.append(weakref.WeakMethod(observe))
+
+    def settle_by(self, settle: Callable[[], None]) -> None:
+        """Calls a bound method, kept weakly, once all that is loaded with masks is loaded."""
+        self._pending.append(weakref.WeakMethod(settle))
+
+    def settle(self) -> None:
+        """Takes up what was loaded meanwhile."""
+        pending, self._pending = self._pending, []
+        _called(pending)
+
+
+def _called(
+    methods: Sequence[weakref.WeakMethod[Callable[[], None]]],
+) -> list[weakref.WeakMethod[Callable[[], None]]]:
+    """Calls bound methods; those that are still alive."""
+    alive = [(reference, method) for reference in methods if (method := reference()) is not None]
+    for _, method in alive:
+        method()
+    return [reference for reference, _ in alive]
+
+
+class MaskTable:
+    """The masks of a network's weights by name: a view of those that its variables have.
+
+    Attributes:
         origin: fingerprint of the values at the beginning, "" where it isn't known yet; saved.
     """
 
-    def __init__(self, weights: Sequence[Weight], store: Callable[[Any], MaskStorage]) -> None:
-        self._contents = _Contents(store, {weight.name: weight for weight in weights})
-        self.version = 0
-        self.generation = 0
+    def __init__(
+        self,
+        weights: Sequence[Weight],
+        registry: MaskRegistry,
+        store: Callable[[Any], MaskStorage] | None = None,
+    ) -> None:
+        self._contents = _Contents(registry, store, {weight.name: weight for weight in weights})
         self.origin = ""
 
     @property
-    def keeper(self) -> Any:
-        """What keeps the masks in force, None before there is anything."""
-        return self._contents.keeper
-
-    @keeper.setter
-    def keeper(self, keeper: Any) -> None:
-        self._contents.keeper = keeper
-
-    @property
-    def enforces(self) -> bool:
-        """Whether masks are held on an optimizer, not only declared."""
-        return self.keeper is not None and self.keeper.enforces
+    def version(self) -> int:
+        """Another number after each change."""
+        return self._contents.registry.version
 
     @property
     def masked(self) -> Mapping[str, Any]:
         """The storages of weights that have masks, by name."""
-        return self._contents.masked
+        of = self._contents.registry.of
+        found = ((name, of(weight.variable)) for name, weight in self.weights.items())
+        return {name: storage for name, storage in found if storage is not None}
 
     @property
     def names(self) -> Names:
@@ -72,23 +127,24 @@ class MaskTable:
 
     def storage_of(self, variable: Any) -> Any:
         """The storage of a framework's variable, None where it has no masks."""
-        return self._contents.by_variable.get(id(variable))
+        return self._contents.registry.of(variable)
 
     def storage_for(self, name: str) -> Any:
         """The storage of a weight, made where there is none."""
-        if name not in self.masked:
-            storage = self._contents.store(self.weights[name])
-            self._contents.masked[name] = storage
-            self._contents.by_variable[id(storage.variable)] = storage
-            self.generation += 1
-        return self.masked[name]
+        weight, contents = self.weights[name], self._contents
+        storage = contents.registry.of(weight.variable)
+        if storage is None and contents.store is not None:
+            storage = contents.store(weight)
+            contents.registry.add(storage)
+        return storage
 
     def read(self, name: str) -> tuple[Mask, Mask]:
         """Kept and trainable of a weight, bool arrays; all ones where it has no masks."""
-        if name in self.masked:
-            masks: tuple[Mask, Mask] = self.masked[name].read()
-            return masks
         weight = self.weights[name]
+        storage = self.storage_of(weight.variable)
+        if storage is not None:
+            masks: tuple[Mask, Mask] = storage.read()
+            return masks
         own = weight.masks()
         if own is not None:
             return own.kept, own.trainable
@@ -98,13 +154,7 @@ class MaskTable:
         """Sets the masks of a weight."""
         self.settle()
         self.storage_for(name).write(kept, trainable)
-        self.version += 1
-        for reference in list(self._contents.observers):
-            observe = reference()
-            if observe is None:
-                self._contents.observers.remove(reference)
-            else:
-                observe()
+        self._contents.registry.changed()
 
     def keep_origin(self, find: Callable[[], str]) -> None:
         """Keeps the origin with the masks, where it isn't known yet."""
@@ -112,22 +162,20 @@ class MaskTable:
 
     def settle(self) -> None:
         """Takes up what was loaded meanwhile."""
+        self._contents.registry.settle()
 
     def observed_by(self, observe: Callable[[], None]) -> None:
         """Calls a bound method, kept weakly, at each change, before another step."""
-        self._contents.observers.append(weakref.WeakMethod(observe))
+        self._contents.registry.observed_by(observe)
 
 
 @dataclass
 class _Contents:
     """What a framework's trackers shall not look into."""
 
-    store: Callable[[Any], MaskStorage]
-    weights: dict[str, Weight]
-    masked: dict[str, MaskStorage] = field(default_factory=dict)
-    by_variable: dict[int, MaskStorage] = field(default_factory=dict)
-    keeper: Any = None
-    observers: list[weakref.WeakMethod[Callable[[], None]]] = field(default_factory=list)
+    registry: MaskRegistry
+    store: Callable[[Any], MaskStorage] | None
+    weights: dict[str, Any]
 
 
 class MaskView(Mapping[str, Mask]):

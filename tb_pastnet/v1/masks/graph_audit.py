@@ -13,7 +13,6 @@ from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
-from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.weight import Array
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
@@ -88,7 +87,7 @@ class GraphCauses(CauseFinder):
         self._size = -1
         self._updated: set[str] = set()
 
-    def facts(self, held: HeldWeight, channels: Ints, masks: MaskTable | None) -> Facts:
+    def facts(self, held: HeldWeight, channels: Ints) -> Facts:
         """See `CauseFinder`."""
         unmasked = not self._unmasked().isdisjoint(held.variable.variable.holders)
         return Facts(held_by=ENFORCED, unmasked=unmasked, assigned=not unmasked)

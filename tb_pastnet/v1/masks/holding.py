@@ -36,9 +36,9 @@ class Holding:
         for slot, fresh in self._slots.get(variable.name, ()):
             slot.assign(np.where(where, self._site.run(fresh), slot.numpy()))
 
-    def enforce_now(self, masks: VariableMasks, *, first: bool) -> None:
-        """Sets what is pruned to zero, before another update."""
-        masks.zero()
+    def enforce_now(self, masks: VariableMasks) -> None:
+        """Sets what is held to what it should be, before another update."""
+        masks.put_back()
 
     def around(
         self, update: Callable[[], Any], masks: Sequence[GraphVariableMasks] | None = None
@@ -62,7 +62,7 @@ class Holding:
                 f"{built!r:.80}. Return from the function what it builds, such as the train_op."
             )
         with tf.control_dependencies(done):
-            put_back = [each.put_back(*pair) for each, pair in zip(masks, held, strict=True)]
+            put_back = [each.put_back_to(*pair) for each, pair in zip(masks, held, strict=True)]
         self.built |= {operation.name for operation in graph.get_operations()[first:]}
         return tf.group(*done, *put_back)
 

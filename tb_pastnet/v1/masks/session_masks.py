@@ -13,7 +13,7 @@ from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
-from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
 from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES
 from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 
@@ -23,6 +23,7 @@ class GraphVariableMasks(VariableMasks):
 
     def __init__(self, variable: GraphWeight, site: GraphSession) -> None:
         self.variable = variable
+        self.enforced, self.generation = True, 0
         shape = variable.shape.as_list()
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
 
@@ -46,15 +47,19 @@ class GraphVariableMasks(VariableMasks):
         """Builds whether it holds anything."""
         return ~tf.reduce_all(self.through.read_value())
 
-    def put_back(self, through: tf.Tensor, held: tf.Tensor) -> Any:
+    def put_back_to(self, through: tf.Tensor, held: tf.Tensor) -> Any:
         """Builds what sets held elements to what they were; see `VariableMasks.restore`."""
         value = tf.where_v2(through, self.variable.read_value(), held)
         return self.variable.variable.assign(value)
 
-    def zero(self) -> None:
+    def put_back(self) -> None:
         """See `VariableMasks`. By arrays, as no op may be built any more."""
         value = self.variable.numpy()
-        self.variable.assign(np.where(self.kept.numpy(), value, np.zeros((), value.dtype)))
+        held = np.where(self.kept.numpy(), self.reference.numpy(), np.zeros((), value.dtype))
+        self.variable.assign(np.where(self.through.numpy(), value, held))
+
+    def _frozen_now(self) -> Any:
+        return tf.convert_to_tensor(self.reference)
 
     def _refer(self, already: Mask) -> None:
         self.reference.assign(np.where(already, self.reference.numpy(), self.variable.numpy()))
@@ -77,7 +82,8 @@ class SessionMasks(MaskTable):
     def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
         trained = [weight for weight in weights if not weight.statistic]
         self.made = {weight.name: GraphVariableMasks(weight.variable, site) for weight in trained}
-        super().__init__(weights, lambda weight: self.made[weight.name])
+        self._registry = MaskRegistry()
+        super().__init__(weights, self._registry, lambda weight: self.made[weight.name])
         self._site = site
         self._seen: Any = lambda: None
         self._closed = site.function(lambda: [masks.closed() for masks in self.made.values()])
@@ -112,4 +118,4 @@ class SessionMasks(MaskTable):
         for name, held in zip(self.made, closed, strict=True):
             if held:
                 self.storage_for(name)
-        self.version += 1
+        self._registry.version += 1

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import tb_pastnet as pastnet
-from tb_pastnet.keras.masks.enforcer import attached
+from tb_pastnet.keras.masks.carried import attached
 
 
 @keras.saving.register_keras_serializable("tests")

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.enforcer import attached
+from tb_pastnet.keras.masks.carried import attached
 from tests.interpreter import Interpreter
 from tests.masked import SHAPES, data, held_bits, masks_on, network, values
 

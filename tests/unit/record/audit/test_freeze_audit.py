@@ -113,16 +113,16 @@ class Told(CauseFinder):
     beside: set = field(default_factory=set)
     broken: bool = False
 
-    def begin(self, held, masks):
+    def begin(self, held):
         self.begun += [each.name for each in held]
 
-    def remember(self, held, masks):
+    def remember(self, held):
         self.remembered.append([weight.name for weight in held])
 
-    def newly_bypassed(self, masks):
+    def newly_bypassed(self, held):
         return self.beside
 
-    def facts(self, held, channels, masks):
+    def facts(self, held, channels):
         if self.broken:
             raise RuntimeError
         return Facts(held.was, held.value, assigned=True)

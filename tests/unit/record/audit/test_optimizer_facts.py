@@ -24,10 +24,12 @@ VIOLATED = np.array([1])
 
 
 class Weight:
-    """A weight of which the channels 1 and 2 are held."""
+    """A weight of which the channels 1 and 2 are held; masks of which generation enforce that."""
 
-    def __init__(self, name="dense/kernel", flagged=False):
+    def __init__(self, name="dense/kernel", flagged=False, enforced=None):
         self.name = name
+        generation = enforced or 0
+        self.masks = SimpleNamespace(enforced=enforced is not None, generation=generation)
         self.axis = explicit_axis(-1, SHAPE, name)
         self.flagged = flagged
         self.was = np.arange(24, dtype="f")
@@ -84,18 +86,14 @@ class Training:
     compiled: object = None
     count: int = 0
 
-    def optimizer(self, masks):
-        return self.now
+    def optimizers(self):
+        return lambda held: self.now
 
     def step(self):
         return self.compiled
 
     def assigned(self, held):
         return self.count
-
-
-def masks(*names, enforces=False):
-    return SimpleNamespace(masked=dict.fromkeys(names), enforces=enforces)
 
 
 @pytest.fixture
@@ -108,29 +106,29 @@ def causes(training):
     return OptimizerCauses(training)
 
 
-def begun(causes, held, state):
-    causes.begin([held], state)
-    causes.remember([held], state)
+def begun(causes, held):
+    causes.begin([held])
+    causes.remember([held])
 
 
 @pytest.mark.parametrize(
-    ("held", "state", "expected"),
+    ("held", "expected"),
     [
-        (Weight(flagged=True), masks(enforces=True), FLAG),
-        (Weight(flagged=True), None, FLAG),
-        (Weight(), masks(), DECLARED),
-        (Weight(), masks(enforces=True), ENFORCED),
+        (Weight(flagged=True, enforced=1), FLAG),
+        (Weight(flagged=True), FLAG),
+        (Weight(), DECLARED),
+        (Weight(enforced=1), ENFORCED),
     ],
 )
-def test_what_holds_it(causes, held, state, expected):
-    begun(causes, held, state)
-    assert causes.facts(held, VIOLATED, state).held_by == expected
+def test_what_holds_it(causes, held, expected):
+    begun(causes, held)
+    assert causes.facts(held, VIOLATED).held_by == expected
 
 
 def test_values_are_those_of_the_worst_elements(causes):
     held = Weight()
-    begun(causes, held, masks())
-    facts = causes.facts(held, VIOLATED, masks())
+    begun(causes, held)
+    facts = causes.facts(held, VIOLATED)
     assert facts.was.tolist() == [1, 5, 9, 13, 17, 21]
     assert facts.current.tolist() == [2, 6, 10, 14, 18, 22]
 
@@ -138,70 +136,70 @@ def test_values_are_those_of_the_worst_elements(causes):
 def test_only_assignments_since_the_last_check_count(causes, training):
     held = Weight()
     training.count = 2
-    causes.begin([held], masks())
-    assert causes.facts(held, VIOLATED, masks()).assigned
-    causes.remember([held], masks())
-    assert not causes.facts(held, VIOLATED, masks()).assigned
+    causes.begin([held])
+    assert causes.facts(held, VIOLATED).assigned
+    causes.remember([held])
+    assert not causes.facts(held, VIOLATED).assigned
     training.count = 3
-    assert causes.facts(held, VIOLATED, masks()).assigned
+    assert causes.facts(held, VIOLATED).assigned
 
 
 def test_without_an_optimizer_values_and_assignments_are_known(training):
     training.now = None
     causes = OptimizerCauses(training)
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.count = 1
-    facts = causes.facts(held, VIOLATED, masks())
+    facts = causes.facts(held, VIOLATED)
     assert facts.assigned
     assert not facts.rates
     assert not facts.slots
-    assert causes.cause(held, VIOLATED, masks()) == "loaded"
+    assert causes.cause(held, VIOLATED) == "loaded"
 
 
 def test_one_that_is_met_later_replaces_none(training):
     training.now = None
     causes = OptimizerCauses(training)
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now = Optimizer(updates=1)
-    facts = causes.facts(held, VIOLATED, masks())
+    facts = causes.facts(held, VIOLATED)
     assert not facts.replaced
     assert not facts.still_trained
 
 
 def test_another_optimizer_has_replaced_the_one_of_the_beginning(causes, training):
     held = Weight()
-    begun(causes, held, masks())
-    assert not causes.facts(held, VIOLATED, masks()).replaced
+    begun(causes, held)
+    assert not causes.facts(held, VIOLATED).replaced
     training.now = Optimizer(updates=4)
-    facts = causes.facts(held, VIOLATED, masks())
+    facts = causes.facts(held, VIOLATED)
     assert facts.replaced
     assert not facts.slots
     assert not facts.still_trained
     # It keeps none alive.
     gc.collect()
-    assert causes.facts(held, VIOLATED, masks()).replaced
+    assert causes.facts(held, VIOLATED).replaced
 
 
 def test_rates_are_of_updates_since_the_last_check_and_since_it_is_held(causes, training):
     held = Weight()
     training.now.updates = 10
-    causes.begin([held], masks())
+    causes.begin([held])
     training.now.updates = 15
-    causes.remember([held], masks())
+    causes.remember([held])
     training.now.updates = 18
-    rates = causes.facts(held, VIOLATED, masks()).rates
+    rates = causes.facts(held, VIOLATED).rates
     assert [rate.tolist() for rate in rates] == [[0.1] * 3, [0.1] * 8]
-    assert causes.facts(held, VIOLATED, masks()).updates == 8
+    assert causes.facts(held, VIOLATED).updates == 8
 
 
 def test_a_replaced_optimizer_counts_its_updates_from_none(causes, training):
     held = Weight()
     training.now.updates = 10
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now = Optimizer(updates=3)
-    rates = causes.facts(held, VIOLATED, masks()).rates
+    rates = causes.facts(held, VIOLATED).rates
     # Both intervals, since the last check and since it is held, begin with the new optimizer.
     assert [rate.tolist() for rate in rates] == [[0.1] * 3, [0.1] * 3]
 
@@ -209,30 +207,30 @@ def test_a_replaced_optimizer_counts_its_updates_from_none(causes, training):
 def test_a_replaced_optimizer_that_was_checked_since(causes, training):
     held = Weight()
     training.now.updates = 10
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now = Optimizer(updates=13)
-    causes.remember([held], masks())
+    causes.remember([held])
     training.now.updates = 15
-    rates = causes.facts(held, VIOLATED, masks()).rates
+    rates = causes.facts(held, VIOLATED).rates
     assert [len(rate) for rate in rates] == [2, 15]
 
 
 @pytest.mark.parametrize(("updates", "counts"), [(MOST_UPDATES, 2), (MOST_UPDATES + 1, 0), (0, 0)])
 def test_no_rates_of_no_update_or_of_too_many(causes, training, updates, counts):
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates = updates
-    assert len(causes.facts(held, VIOLATED, masks()).rates) == counts
+    assert len(causes.facts(held, VIOLATED).rates) == counts
 
 
 def test_a_rate_that_was_changed_may_have_been_at_each_update(causes, training):
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates, training.now.rate = 2, 0.5
-    rates = [rate.tolist() for rate in causes.facts(held, VIOLATED, masks()).rates]
+    rates = [rate.tolist() for rate in causes.facts(held, VIOLATED).rates]
     assert rates[:3] == [[0.5, 0.5], [0.1, 0.5], [0.1, 0.1]]
     training.now.updates = 65
-    rates = causes.facts(held, VIOLATED, masks()).rates
+    rates = causes.facts(held, VIOLATED).rates
     # Too many to try each: at the first, or at the last.
     assert [set(rate.tolist()) for rate in rates] == [{0.5}, {0.1}] * 2
 
@@ -240,18 +238,18 @@ def test_a_rate_that_was_changed_may_have_been_at_each_update(causes, training):
 def test_a_rate_that_was_not_known_is_the_current_one(causes, training):
     held = Weight()
     training.now.rate = float("nan")
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates, training.now.rate = 2, 0.5
-    rates = causes.facts(held, VIOLATED, masks()).rates
+    rates = causes.facts(held, VIOLATED).rates
     assert [rate.tolist() for rate in rates] == [[0.5, 0.5]] * 2
 
 
 def test_rates_of_a_schedule_are_those_of_its_updates(causes, training):
     held = Weight()
     training.now.updates = 100
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates, training.now.schedule = 600, lambda update: 1 / (1 + update)
-    rates = causes.facts(held, VIOLATED, masks()).rates[0]
+    rates = causes.facts(held, VIOLATED).rates[0]
     np.testing.assert_allclose(rates, 1 / (1 + np.arange(100, 600)), rtol=2e-3)
     assert rates[[0, -1]].tolist() == [1 / 101, 1 / 600]
 
@@ -259,12 +257,12 @@ def test_rates_of_a_schedule_are_those_of_its_updates(causes, training):
 def test_still_trained_as_long_as_the_step_is_the_same(causes, training):
     held = Weight(flagged=True)
     training.compiled = test_still_trained_as_long_as_the_step_is_the_same
-    begun(causes, held, None)
-    assert causes.facts(held, VIOLATED, None).still_trained
+    begun(causes, held)
+    assert causes.facts(held, VIOLATED).still_trained
     training.now.trained = False
-    assert not causes.facts(held, VIOLATED, None).still_trained
+    assert not causes.facts(held, VIOLATED).still_trained
     training.now.trained, training.compiled = True, test_what_holds_it
-    assert not causes.facts(held, VIOLATED, None).still_trained
+    assert not causes.facts(held, VIOLATED).still_trained
 
 
 def average(**settings):
@@ -281,9 +279,9 @@ def test_an_average_that_overwrites_now_and_then(
 ):
     held = Weight()
     training.now.updates = checked
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates, training.now.overwriting = updates, average(overwrites_every=every)
-    facts = causes.facts(held, VIOLATED, masks())
+    facts = causes.facts(held, VIOLATED)
     assert (facts.average is not None) == overwritten
     if overwritten:
         assert facts.average.tolist() == [1.5, 5.5, 9.5, 13.5, 17.5, 21.5]
@@ -294,50 +292,48 @@ def test_an_average_without_a_frequency_overwrites_until_it_has_forgotten(
     causes, training, updates, overwritten
 ):
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates, training.now.overwriting = updates, average()
-    assert (causes.facts(held, VIOLATED, masks()).average is not None) == overwritten
+    assert (causes.facts(held, VIOLATED).average is not None) == overwritten
 
 
 def test_slots_are_those_of_the_violated_channels(causes, training):
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.updates, training.now.factor = 2, 0.81
-    begin, now = causes.facts(held, VIOLATED, masks()).slots["momentum"]
+    begin, now = causes.facts(held, VIOLATED).slots["momentum"]
     assert begin.tolist() == [1, 5, 9, 13, 17, 21]
     np.testing.assert_allclose(now, begin * 0.81)
 
 
 def test_slots_of_channels_without_a_sample_are_those_of_all(causes):
     held = Weight()
-    begun(causes, held, masks())
-    begin, _ = causes.facts(held, np.array([3]), masks()).slots["momentum"]
+    begun(causes, held)
+    begin, _ = causes.facts(held, np.array([3])).slots["momentum"]
     assert begin.tolist() == [1, 2, 5, 6, 9, 10, 13, 14, 17, 18, 21, 22]
 
 
-@pytest.mark.parametrize(
-    ("held", "state"), [(Weight(flagged=True), None), (Weight(), masks(enforces=True))]
-)
-def test_no_slots_are_asked_for_where_the_optimizer_does_not_go_on(causes, training, held, state):
+@pytest.mark.parametrize("held", [Weight(flagged=True), Weight(enforced=1)])
+def test_no_slots_are_asked_for_where_the_optimizer_does_not_go_on(causes, training, held):
     training.now.slots = lambda held, positions: 1 / 0 if len(positions) else {}
-    begun(causes, held, state)
-    assert not causes.facts(held, VIOLATED, state).slots
+    begun(causes, held)
+    assert not causes.facts(held, VIOLATED).slots
 
 
 def test_a_slot_that_is_gone_is_left_out(causes, training):
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.slots = lambda held, positions: {"velocity": positions}
-    assert causes.facts(held, VIOLATED, masks()).slots == {}
+    assert causes.facts(held, VIOLATED).slots == {}
 
 
 def test_enforced_masks_need_a_hook(causes, training):
-    held, state = Weight(), masks("dense/kernel", enforces=True)
+    held = Weight(enforced=1)
     training.now.applied = Applied()
-    begun(causes, held, state)
-    assert not causes.facts(held, VIOLATED, state).replaced
+    begun(causes, held)
+    assert not causes.facts(held, VIOLATED).replaced
     training.now = Optimizer()
-    assert causes.facts(held, VIOLATED, state).replaced
+    assert causes.facts(held, VIOLATED).replaced
 
 
 NAMES = ("first", "dense/kernel")
@@ -361,34 +357,33 @@ NAMES = ("first", "dense/kernel")
     ids=["none", "all-hooked", "one-generation-late", "two", "not-since", "beside", "loaded"],
 )
 def test_masks_that_updates_were_made_without(causes, training, applied, names):
-    state = masks(*NAMES, enforces=True)
+    weights = [Weight(name, enforced=number) for number, name in enumerate(NAMES, start=1)]
     # One update had gone beside the hook before these masks came.
     training.now.applied = Applied(updates=6, hooked=5, generation=2)
-    for name in NAMES:
-        begun(causes, Weight(name), state)
+    causes.begin(weights)
     training.now.applied = applied
-    assert causes.bypassed(state) == names
-    assert causes.facts(Weight(), VIOLATED, state).bypassed == ("dense/kernel" in names)
+    assert causes.newly_bypassed(weights) == names
+    assert {each.name for each in weights if causes.facts(each, VIOLATED).bypassed} == names
 
 
 @pytest.mark.parametrize("gone", ["masks", "enforcing", "optimizer", "another"])
 def test_nothing_is_bypassed_without_masks_that_this_optimizer_holds(causes, training, gone):
-    state = masks(*NAMES, enforces=gone != "enforcing")
+    held = Weight(enforced=None if gone == "enforcing" else 2)
     training.now.applied = Applied(updates=5, hooked=5, generation=2)
-    begun(causes, Weight(), state)
+    begun(causes, held)
     training.now.applied = Applied(updates=9, hooked=6, generation=0)
     if gone == "optimizer":
         training.now = None
     if gone == "another":
         training.now = Optimizer(applied=training.now.applied)
-    assert causes.bypassed(None if gone == "masks" else state) == set()
+    assert causes.newly_bypassed([] if gone == "masks" else [held]) == set()
 
 
 def test_what_can_not_be_read_is_unknown(causes, training):
     held = Weight()
-    begun(causes, held, masks())
+    begun(causes, held)
     training.now.decay = lambda held: 1 / 0
-    assert causes.cause(held, VIOLATED, masks()) == "unknown"
+    assert causes.cause(held, VIOLATED) == "unknown"
 
 
 def test_some_of_a_few_held_elements_are_all_of_them():
@@ -422,11 +417,28 @@ def test_nothing_held_gives_no_position():
 
 
 def test_masks_that_were_seen_in_force_are_not_asked_for_again(causes, training, monkeypatch):
-    asked, state = [], SimpleNamespace(generation=2)
-    monkeypatch.setattr(causes, "bypassed", lambda given: asked.append(given) or set())
-    for generation in (state.generation - 1, state.generation, state.generation):
+    asked, held = [], Weight(enforced=2)
+    training.now.applied = Applied(4, 0, 4, 1)
+    causes.begin([held])
+    monkeypatch.setattr(
+        training, "optimizers", lambda: lambda each: asked.append(1) or training.now
+    )
+    for generation in (1, 2, 2):
         training.now.applied = Applied(4, 0, 4, generation)
-        assert causes.newly_bypassed(state) == set()
+        assert causes.newly_bypassed([held]) == set()
     # Not before the last masks are in force, and once then.
     assert len(asked) == 2
-    assert causes.newly_bypassed(None) == set()
+
+
+def test_each_weight_is_judged_by_the_optimizer_that_trains_it(causes, training, monkeypatch):
+    """Two optimizers, of which the second alone made updates that decay explains."""
+    first, second = Weight("first"), Weight("second")
+    of = {"first": Optimizer(updates=3), "second": Optimizer(updates=5, rate=0.5)}
+    monkeypatch.setattr(training, "optimizers", lambda: lambda held: of[held.name])
+    begun(causes, first)
+    causes.begin([second])
+    causes.remember([first, second])
+    of["second"].updates = 6
+    assert causes.facts(first, VIOLATED).updates == 0
+    facts = causes.facts(second, VIOLATED)
+    assert (facts.updates, [rate.tolist() for rate in facts.rates]) == (1, [[0.5], [0.5]])

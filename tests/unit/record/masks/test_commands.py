@@ -11,7 +11,7 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.record.audit.causes import DECLARED, Facts
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource, CauseFinder, Channels
 from tb_pastnet.record.masks.commands import MaskCommands, unmaskable
-from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
 from tb_pastnet.record.weight import Weight
 
 KERNEL, BIAS, MEAN = "dense/kernel", "dense/bias", "norm/moving_mean"
@@ -33,6 +33,8 @@ class ArrayMasks:
     def __init__(self, weight):
         self.variable = weight
         self.kept = self.trainable = np.ones(weight.shape, bool)
+        self.enforced, self.generation = True, 0
+        weight.stored = self
 
     def read(self):
         return self.kept, self.trainable
@@ -46,11 +48,10 @@ class Zeroing:
     """Sets what is pruned to zero, and remembers which slots to clear."""
 
     def __init__(self):
-        self.cleared, self.firsts = [], []
+        self.cleared = []
 
-    def enforce_now(self, masks, *, first):
+    def enforce_now(self, masks):
         masks.variable.array[~masks.kept] = 0
-        self.firsts.append(first)
 
     def clear_slots(self, variable, where):
         self.cleared.append((variable.name, int(where.sum())))
@@ -58,7 +59,7 @@ class Zeroing:
 
 class Commands(MaskCommands):
     def __init__(self, weights, **settings):
-        self.table, self.enforcer = MaskTable(weights, ArrayMasks), Zeroing()
+        self.table, self.enforcer = MaskTable(weights, MaskRegistry(), ArrayMasks), Zeroing()
         super().__init__(self.table, self.enforcer, **settings)
 
 
@@ -84,7 +85,6 @@ def test_prune_and_regrow(masks, weights):
     assert masks.kept["kernel"].tolist() == [[False, False, True], [True, False, True]]
     assert masks.trainable[KERNEL].all()
     assert (masks.sparsity(), masks.sparsity(BIAS), masks.zeros()) == (0.5, 0, 0.5)
-    assert masks.enforcer.firsts == [True, False]
     masks.regrow(KERNEL, [[1, 0, 0], [1, 0, 0]])
     assert masks.enforcer.cleared == [(KERNEL, 1)]
     masks.regrow(KERNEL)
@@ -193,7 +193,7 @@ class Held:
 
 
 class Causes(CauseFinder):
-    def facts(self, held, channels, masks):
+    def facts(self, held, channels):
         return Facts(held_by=DECLARED, assigned=True)
 
 

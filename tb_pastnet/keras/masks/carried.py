@@ -1,0 +1,55 @@
+"""The masks that go with a model: kept with it, and found where it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.mask_state import MaskState
+from tb_pastnet.keras.masks.variable_masks import MASKS
+from tb_pastnet.keras.model.weights import TFWeight, shown
+from tb_pastnet.record.masks.mask_table import MaskTable
+
+ATTRIBUTE = "_pastnet_masks"
+
+
+def attach(model: Any, state: MaskState) -> None:
+    """Keeps the masks with the model, so that they are saved with it."""
+    if not isinstance(model, keras.layers.Layer | tf.Module):
+        return
+    try:
+        setattr(model, ATTRIBUTE, state)
+    except tf.errors.NotFoundError as error:
+        raise InvalidArgument(
+            f"Could not take up the masks of {shown(model)}: expected the checkpoint that it was "
+            f"restored from, got none in its place. Make Masks before you restore, or restore "
+            f"again."
+        ) from error
+
+
+def attached(model: Any) -> MaskState | None:
+    """The masks that a model carries, None where it has none."""
+    # Asked at each step: `getattr` takes long to find that a model has none.
+    state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
+    return state if state is None or isinstance(state, MaskState) else None
+
+
+def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
+    """Gives the masks of some weights of a model, whoever made them; None where there are none.
+
+    It is asked at each step.
+    """
+    view = MaskTable(weights, MASKS)
+    seen, found = -1, False
+
+    def find() -> MaskTable | None:
+        nonlocal seen, found
+        if seen != view.version:
+            seen, found = view.version, bool(view.masked)
+        return attached(model) or (view if found else None)
+
+    return find
