@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.masks.commands import unmaskable
+
+_REFUSES = "_pastnet_refuses"
 
 
 def refuse_weight(weight: TFWeight) -> None:
@@ -18,13 +23,32 @@ def refuse_weight(weight: TFWeight) -> None:
             mend = "Mask the layers around it, or take SpectralNormalization away."
         elif _has_lora(holder):
             expected, got = "a weight of its own", "one that LoRA adds to"
-            mend = "Mask it before enable_lora, or merge the LoRA weights by saving the model."
+            mend = "Merge the LoRA weights first, by saving and loading the model."
         elif (mode := getattr(holder, "quantization_mode", None)) is not None:
             expected, got = "a floating weight", f"one quantized to {mode}"
             mend = "Mask it before you quantize: rounding keeps zeros."
         else:
             continue
         raise unmaskable(weight.name, expected, got, mend)
+
+
+def refuse_lora(layer: keras.layers.Layer, name: str, masks: VariableMasks) -> None:
+    """Lets a layer refuse LoRA as long as masks hold something of its weight."""
+    original = getattr(layer, "enable_lora", None)
+    if original is None or hasattr(original, _REFUSES):
+        return
+
+    def enable_lora(*args: Any, **kwargs: Any) -> Any:
+        if not masks.through.numpy().all():
+            raise InvalidArgument(
+                f"Could not enable LoRA on {layer.name!r}: expected a weight without masks, got "
+                f"{name!r}, of which masks hold some, where LoRA would add to what is held. Regrow "
+                f"and thaw it first, or mask another layer."
+            )
+        return original(*args, **kwargs)
+
+    setattr(enable_lora, _REFUSES, True)
+    layer.enable_lora = enable_lora
 
 
 def refuse_layer(layer: keras.layers.Layer) -> None:

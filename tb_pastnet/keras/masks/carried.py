@@ -11,6 +11,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.variable_masks import MASKS
+from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, shown
 from tb_pastnet.record.masks.mask_table import MaskTable
 
@@ -36,6 +37,15 @@ def attached(model: Any) -> MaskState | None:
     # Asked at each step: `getattr` takes long to find that a model has none.
     state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
     return state if state is None or isinstance(state, MaskState) else None
+
+
+def carry(model: Any) -> MaskState | None:
+    """Lets a model carry the masks of its weights, whoever made them; None where there are none."""
+    state = attached(model)
+    if state is None and any(MASKS.of(tf_variable(each)) is not None for each in model.variables):
+        state = MaskState(model)
+        attach(model, state)
+    return state
 
 
 def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:

@@ -11,15 +11,15 @@ import tensorflow as tf
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.doors import open_doors
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.optimizers import (
     Hook,
     averages_of,
-    hold_in_updates,
     install,
     slots_of,
 )
-from tb_pastnet.keras.masks.traces import follow_traces, retrace
+from tb_pastnet.keras.masks.traces import retrace
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.model.weights import shown
@@ -45,8 +45,7 @@ class MaskEnforcer:
                 f"got {type(optimizer).__name__}. Pass the one that trains it, or only watch with "
                 f"enforce=False."
             )
-        hold_in_updates()
-        follow_traces()
+        open_doors()
         for each in optimizers:
             hook = install(innermost(each))
             self._hooks.add(hook)

@@ -7,7 +7,7 @@ Keras that loads the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +17,10 @@ import tensorflow as tf
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.traces import retrace
+from tb_pastnet.keras.layers.refusals import refuse_lora
+from tb_pastnet.keras.masks import traces
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
-from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.model.weights import TFWeight, network, shown
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.mask_table import MaskTable
@@ -29,20 +30,36 @@ STORED = "masks"
 
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
-    """The masks of a model's variables: a view of those that the variables have.
+    """The masks of a model's variables: a view of those that its variables of now have.
 
     Attributes:
         keeper: what keeps the masks in force, None before there is anything.
     """
 
-    def __init__(self, weights: Sequence[TFWeight]) -> None:
-        MaskTable.__init__(self, weights, MASKS, self._made)
+    def __init__(self, model: Any) -> None:
+        weights = network(model)
+        MaskTable.__init__(self, weights.everything, MASKS, self._made)
         keras.losses.Loss.__init__(self, name="pastnet_masks")
         # Trackers shall not look into it: check sums of a file, what they were compared to, keeper.
         self._loaded = SimpleNamespace(sums=None, resumed=None, keeper=None)
+        self._seen = SimpleNamespace(model=model, variables=_variables(model))
+        self.origin = weights.origin()
+
+    def look(self) -> None:
+        """See `MaskTable`: layers may have come or gone."""
+        seen, variables = self._seen, _variables(self._seen.model)
+        if variables != seen.variables:
+            seen.variables = variables
+            weights = network(seen.model).everything
+            self._contents.weights = {weight.name: weight for weight in weights}
+            MASKS.version += 1
 
     def _made(self, weight: TFWeight) -> VariableMasks:
-        return VariableMasks(weight.variable, enforced=self.keeper is None or self.keeper.enforces)
+        enforced = self.keeper is None or self.keeper.enforces
+        masks = VariableMasks(weight.variable, enforced=enforced)
+        for layer in weight.found.around[-1:]:
+            refuse_lora(layer, weight.name, masks)
+        return masks
 
     @property
     def keeper(self) -> Any:
@@ -64,9 +81,11 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         saved, self._loaded.sums = self._loaded.sums, None
         if saved is None:
             return
+        self.look()
         for masks in self.masked.values():
             masks.refer_anew()
-        sums = {name: (own, self._saved(name).sums) for name, own in saved.items()}
+        still = self.masked.keys() & saved.keys()
+        sums = {name: (own, self._saved(name).sums) for name, own in saved.items() if name in still}
         self._loaded.resumed = Resumed.of(sums)
 
     def _saved(self, name: str) -> SavedMasks:
@@ -86,12 +105,14 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         if not tf.executing_eagerly():
             # `tf.saved_model.save` asks while it builds a graph, and never brings it back.
             return b""
+        self.look()
         return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 
     def deserialize(self, string_value: bytes) -> None:
         """Reads what `serialize` wrote, maybe before the weights are loaded."""
         if not string_value:
             return
+        self.look()
         self.origin, loaded = packed.load(string_value, self._check_fits)
         for name in {*self.masked, *loaded}:
             masks = self.storage_for(name)
@@ -104,7 +125,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         # Not now: Keras may load the masks before the weights.
         MASKS.settle_by(self._settle)
         MASKS.version += 1
-        retrace(masks.variable for masks in self.masked.values())
+        traces.retrace([masks.variable for masks in self.masked.values()])
 
     def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
         weight = self.weights.get(name)
@@ -116,6 +137,13 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
                 f"structure."
             )
 
+    def __deepcopy__(self, memo: object) -> None:
+        raise InvalidArgument(
+            f"Could not copy the masks of {shown(self._seen.model)}: expected a Keras model or "
+            f"layer, got a {type(self._seen.model).__name__}. Copy its values into another one, "
+            f"and make Masks of that."
+        )
+
     def save_own_variables(self, store: Any) -> None:
         """Writes the masks into a .keras or .weights.h5 file. Keras calls it."""
         store[STORED] = np.frombuffer(self.serialize(), np.uint8)
@@ -125,3 +153,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
             # An index, as h5py's data sets are not quite arrays.
             self.deserialize(store[STORED][()].tobytes())
+
+
+def _variables(model: Any) -> list[int]:
+    """Tells whether a model has other variables than before; a mapping keeps its own."""
+    return [] if isinstance(model, Mapping) else [id(each) for each in model.variables]

@@ -1,31 +1,22 @@
-"""Masks on the single weights of a model that is built already, and loading a model with them."""
+"""Masks on the single weights of a model that is built already."""
 
 from __future__ import annotations
 
-import os
-import zipfile
-from functools import cached_property
 from typing import Any
 
-import h5py
-import keras
 import tensorflow as tf
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
-from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached
+from tb_pastnet.keras.masks.carried import attach, attached
 from tb_pastnet.keras.masks.enforcer import MaskEnforcer
-from tb_pastnet.keras.masks.mask_state import STORED, MaskState
+from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
-from tb_pastnet.keras.model.weights import network
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.packed import Resumed
-
-_WEIGHTS = "model.weights.h5"
 
 
 class Masks(MaskCommands):
@@ -53,6 +44,7 @@ class Masks(MaskCommands):
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; a copy at each access.
         trainable: the trainable mask likewise. Pruned elements count as trainable.
+        model: whose masks these are.
         state: what a Recorder reads, and what is saved with the model.
 
     Raises:
@@ -76,14 +68,13 @@ class Masks(MaskCommands):
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
         state = attached(model)
         if state is None:
-            weights = network(model)
-            state = MaskState(weights.everything)
-            state.origin = weights.origin()
+            state = MaskState(model)
         enforcer = state.keeper = state.keeper or MaskEnforcer(model, state)
         if enforce:
             enforcer.enforce(optimizer)
         attach(model, state)
-        self._model, self._optimizer = model, optimizer
+        self.model, self._optimizer = model, optimizer
+        self._audits: list[tuple[Any, Audit]] = []
         super().__init__(state, enforcer, refuse_weight)
 
     def snapshot(self) -> Snapshot:
@@ -134,73 +125,16 @@ class Masks(MaskCommands):
         optimizer = self._enforcer.optimizer()
         if step is None and optimizer is not None:
             step = int(tf.convert_to_tensor(optimizer.iterations))
-        self._audit.check(step or 0)
-        return self._audit.violations
-
-    @cached_property
-    def _audit(self) -> Audit:
-        weights = list(self.state.weights.values())
-        return audit_of(self._model, weights, lambda: self.state, self._optimizer)
+        self.state.look()
+        weights = self.state.weights
+        if not self._audits or self._audits[-1][0] is not weights:
+            # Of the layers that there are now.
+            audit = audit_of(self.model, [*weights.values()], lambda: self.state, self._optimizer)
+            self._audits.append((weights, audit))
+        self._audits[-1][1].check(step or 0)
+        return [violation for _, audit in self._audits for violation in audit.violations]
 
     @property
     def resumed(self) -> Resumed | None:
         """What of masks and held values is as it was saved; None where nothing was loaded."""
         return self.state.resumed
-
-
-def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
-    """Loads a model as `keras.models.load_model` does, and the masks that were saved with it.
-
-    Whether masks and held values came back bit-identical is told by `Masks(model).resumed`; where
-    some didn't, it is logged as well.
-
-    Args:
-        path: a .keras file, of ours or of a stock Keras; a file without masks gives none.
-        arguments: as for `keras.models.load_model`: custom_objects, compile, safe_mode.
-
-    Returns:
-        The model. `pastnet.Masks(model)` finds its masks; they hold as soon as it trains.
-
-    Raises:
-        InvalidArgument: the file's masks are of other variables.
-        ValueError: from Keras, where the file can't be read.
-
-    Example:
-        >>> import tempfile, numpy as np
-        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-        >>> model.compile("adam", "mse")
-        >>> Masks(model).prune("dense/kernel", channels=[1])
-        >>> _ = model.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
-        >>> path = f"{tempfile.mkdtemp()}/model.keras"
-        >>> model.save(path)
-        >>> loaded = load_model(path)
-        >>> Masks(loaded).sparsity(), bool(Masks(loaded).resumed)
-        (0.5, True)
-    """
-    model = keras.models.load_model(path, **arguments)
-    masks = Masks(model)
-    stored = _stored(os.fspath(path))
-    if stored is not None:
-        masks.state.deserialize(stored)
-    resumed = masks.resumed
-    if resumed is not None and not resumed:
-        LOGGER.warning("Loaded %s: %s", os.fspath(path), resumed)
-    return model
-
-
-def _stored(path: str) -> bytes | None:
-    """The masks in a saved model. Keras itself has passed over them, as the model had none yet."""
-    if tf.io.gfile.isdir(path):
-        with tf.io.gfile.GFile(f"{path}/{_WEIGHTS}", "rb") as file:
-            return _read(file)
-    with tf.io.gfile.GFile(path, "rb") as file:
-        if not zipfile.is_zipfile(file):
-            return None
-        with zipfile.ZipFile(file) as archive, archive.open(_WEIGHTS) as weights:
-            return _read(weights)
-
-
-def _read(file: Any) -> bytes | None:
-    with h5py.File(file, "r") as stored:
-        masks = stored.get(f"{ATTRIBUTE}/vars/{STORED}")
-        return None if masks is None else bytes(masks[()].tobytes())

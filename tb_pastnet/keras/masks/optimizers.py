@@ -54,13 +54,9 @@ class Hook:
         self.generation.assign(MASKS.generation, read_value=False)
 
 
-def hold_in_updates() -> None:
-    """Holds masks in the updates of all optimizers of this process, from now on."""
-    if not hasattr(keras.optimizers.Optimizer.apply, _MARK):
-        keras.optimizers.Optimizer.apply = _holding(keras.optimizers.Optimizer.apply)
+def holding(original: Callable[..., None]) -> Callable[..., None]:
+    """The `apply` of all optimizers, with what is held put back after it."""
 
-
-def _holding(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def apply(
         self: Any, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
@@ -90,7 +86,6 @@ def _holding(original: Callable[..., None]) -> Callable[..., None]:
         hook.count()
 
     held_apply: Callable[..., None] = tf.autograph.experimental.do_not_convert(apply)
-    setattr(held_apply, _MARK, True)
     return held_apply
 
 

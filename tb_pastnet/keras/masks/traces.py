@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import gc
 import weakref
 from collections.abc import Iterable
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from tb_pastnet.keras.model.walk import tf_variable
 
-_TRACED: weakref.WeakSet[Any] = weakref.WeakSet()
+TRACED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Models that have compiled a step, and may have to do so again."""
 
 
 def retrace(variables: Iterable[tf.Variable]) -> None:
     """Lets `fit` trace again the steps that may update variables. An own step its owner traces."""
     ids = set(map(id, variables))
-    for model in list(_TRACED):
+    for model in list(TRACED):
         if getattr(model, "train_function", None) is None:
             continue
         if not ids.isdisjoint(id(tf_variable(variable)) for variable in model.variables):
             model.make_train_function(force=True)
-
-
-@functools.cache
-def follow_traces() -> None:
-    """Knows the models that `fit` compiles steps of, in this process, from now on and so far."""
-    original = keras.Model.make_train_function
-
-    @functools.wraps(original)
-    def make_train_function(self: Any, force: bool = False) -> Any:
-        _TRACED.add(self)
-        return original(self, force)
-
-    keras.Model.make_train_function = make_train_function
-    _TRACED.update(each for each in gc.get_objects() if issubclass(type(each), keras.Model))

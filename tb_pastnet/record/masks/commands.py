@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import mask_input, pruning_rules
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -108,6 +110,7 @@ class MaskCommands:
         """
         options = {"scope": scope, "structured": structured}
         self._prune_by(pruning_rules.smallest, variables, sparsity, **options)
+        self._warn_if_more(sparsity, structured, variables)
 
     def prune_blocks(self, name: object, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
@@ -209,6 +212,7 @@ class MaskCommands:
             return mask_input.sparsity(weight.values() != 0 for weight in counted)
 
     def __repr__(self) -> str:
+        self.state.look()
         read = [self.state.read(name) for name in self.state.weights]
         frozen = sum(int((kept & ~trainable).sum()) for kept, trainable in read)
         return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
@@ -228,6 +232,7 @@ class MaskCommands:
 
     def _weights(self, wanted: object, *, single: bool = False) -> list[EditedWeight]:
         """The weights that are meant, of layers those that masks can hold; `single`: one mask."""
+        self.state.look()
         names = self.state.names
         if single or (isinstance(wanted, str) and not is_pattern(wanted)):
             return [self._edited(names.one(wanted))]
@@ -239,6 +244,7 @@ class MaskCommands:
 
     def _prunable(self, wanted: object) -> list[EditedWeight]:
         """What a rule chooses from: of layers and patterns their kernels; None: all kernels."""
+        self.state.look()
         groups = [list(self.state.weights)] if wanted is None else self.state.names.groups(wanted)
         weights: dict[str, EditedWeight] = {}
         for group in groups:
@@ -250,6 +256,7 @@ class MaskCommands:
 
     def _counted(self, wanted: object) -> list[EditedWeight]:
         """What sparsity is counted over: a weight; of several kernels and what else is pruned."""
+        self.state.look()
         weights = list(map(self._edited, self.state.weights))
         if wanted is not None:
             weights = self._weights(wanted)
@@ -267,6 +274,19 @@ class MaskCommands:
             raise unmaskable(weight.name, expected, got, "Call the layer's own prune and freeze.")
         if self._refuse is not None:
             self._refuse(weight)
+
+    def _warn_if_more(self, sparsity: float, structured: bool, variables: object) -> None:
+        """Says that pruning gives nothing back."""
+        with self._at_once():
+            weights = self._prunable(variables)
+            rows = [w.axis.split(w.kept) if structured else w.kept.reshape(-1, 1) for w in weights]
+        pruned = mask_input.sparsity(np.any(row, 1) for row in rows)
+        # The share is rounded, of each variable where each is pruned alone.
+        if pruned > sparsity + len(rows) / max(1, sum(map(len, rows))):
+            LOGGER.warning(
+                f"Could not prune to a sparsity of {sparsity:.1%}: expected that less is pruned, "
+                f"got {pruned:.1%} that is so already, and stays. Regrow some of it first."
+            )
 
     def _prune_by(
         self,

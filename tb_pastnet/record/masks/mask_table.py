@@ -125,6 +125,9 @@ class MaskTable:
         """All weights, by name."""
         return self._contents.weights
 
+    def look(self) -> None:
+        """Sees what weights the network has now, where these may have become others."""
+
     def storage_of(self, variable: Any) -> Any:
         """The storage of a framework's variable, None where it has no masks."""
         return self._contents.registry.of(variable)
@@ -186,14 +189,17 @@ class MaskView(Mapping[str, Mask]):
         self._index = index
 
     def __getitem__(self, name: object) -> Mask:
+        self._table.look()
         known = isinstance(name, str) and name in self._table.weights
         own = str(name) if known else self._table.names.one(name)
         return self._table.read(own)[self._index]
 
     def __iter__(self) -> Iterator[str]:
+        self._table.look()
         return map(LogName, self._table.weights)
 
     def __len__(self) -> int:
+        self._table.look()
         return len(self._table.weights)
 
 
